@@ -7,7 +7,7 @@ import shlex
 import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,27 +52,6 @@ class Dashboard:
     group: str | None = None
     tags: list[str] = field(default_factory=list)
     mode: Mode = "auto"
-
-
-@dataclass(frozen=True)
-class Result:
-    """A result as the dashboard shows it.
-
-    Attributes:
-        job_type: Kind of the run.
-        title: Name of the run if the options have none.
-        config: What the result was made with.
-        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
-        tables: Its tables.
-        files: Its files; PNG files are also logged as images, under their names without the ending.
-    """
-
-    job_type: str
-    title: str
-    config: Mapping[str, Any]
-    document: Mapping[str, Any]
-    tables: Tables
-    files: Sequence[Path]
 
 
 def check_dashboard(options: Dashboard) -> None:
@@ -209,32 +188,10 @@ def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> Non
     run.log_artifact(artifact)
 
 
-def publish(options: Dashboard, result: Result, folder: Path) -> None:
-    """Log a result as a run; if Weights & Biases rejects it, print a warning, as the result is complete without it.
-
-    Args:
-        options: Where it is mirrored, as `check_dashboard` accepted them.
-        result: The result.
-        folder: Folder of wandb's own files.
-    """
-    import wandb
-
-    folder.mkdir(parents=True, exist_ok=True)
-    chosen = {"name": options.name or result.title, "job_type": result.job_type, "config": dict(result.config)}
-    try:
-        with begin_run(options.mode, {**asdict(options), **chosen, "dir": folder}) as run:
-            run.summary.update(dict(_scalars(result.document)))
-            log_files(run, "score", result.tables, result.files)
-    except wandb.Error as error:
-        reason = str(error).partition("\n")[0]
-        mend = "wandb login, --dashboard.mode=offline, or --logger=false"
-        say(f"warning: logger: Weights & Biases refuses ({reason}); the files above are complete; {mend}", sys.stderr)
-
-
-def _scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the numbers, texts and truth values of a document with their paths."""
     for key, value in document.items():
         if isinstance(value, Mapping):
-            yield from _scalars(value, f"{prefix}{key}/")
+            yield from scalars(value, f"{prefix}{key}/")
         elif isinstance(value, (str, int, float)):
             yield f"{prefix}{key}", value

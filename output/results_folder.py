@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from headstart.output.dashboard import Dashboard, Result, Tables, check_dashboard, publish
+from headstart.output.dashboard import Dashboard, Tables, begin_run, check_dashboard, log_files, scalars
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_folder, write_together
 from headstart.output.markup import csv_text
-from headstart.output.printable import print_written
+from headstart.output.printable import print_written, say
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -157,6 +159,8 @@ class DashboardResults(ResultsFolder):
     ) -> None:
         """Log the result and the files that were written as a run, unless `logger` is false.
 
+        If Weights & Biases rejects the run, a warning is printed, as the files are complete without it.
+
         Args:
             job_type: Kind of the run in the dashboard.
             title: Name of the run if the options have none.
@@ -164,8 +168,23 @@ class DashboardResults(ResultsFolder):
             document: The result; its numbers, texts and truth values become the run's summary.
             tables: Columns and rows of its tables, by name.
         """
-        if self.dashboard is not None:
-            publish(self.dashboard, Result(job_type, title, config, document, tables, self.written), self.path)
+        if self.dashboard is None:
+            return
+        import wandb
+
+        self.path.mkdir(parents=True, exist_ok=True)
+        chosen = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
+        try:
+            with begin_run(self.dashboard.mode, {**asdict(self.dashboard), **chosen}) as run:
+                run.summary.update(dict(scalars(document)))
+                log_files(run, "score", tables, self.written)
+        except wandb.Error as error:
+            reason = str(error).partition("\n")[0]
+            hint = "wandb login, --dashboard.mode=offline, or --logger=false"
+            say(
+                f"warning: logger: Weights & Biases refuses ({reason}); the files above are complete; {hint}",
+                sys.stderr,
+            )
 
 
 def _has(document: Any, path: Sequence[str], value: Any) -> bool:  # noqa: ANN401 - JSON

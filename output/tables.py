@@ -128,6 +128,7 @@ def print_scores(document: dict[str, Any]) -> None:
         "over the baseline's, 95 % interval; p: sign-flip permutation test, Holm-adjusted; –: not reached in half of "
         "the orderings"
     )
+
     methods = document["methods"]
     known = [
         number

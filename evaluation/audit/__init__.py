@@ -1,1 +1,1 @@
-"""Whether a table of transferability scores and performances tells more than a fixed order of the models."""
+"""Whether transferability scores predict performances better than a fixed order of the models."""

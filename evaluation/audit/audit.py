@@ -35,7 +35,7 @@ def audit(
 ) -> dict[str, Any]:
     """Evaluate how well a fixed order of the models predicts a table of performances, and what metrics add to it.
 
-    Ranks the sources of each target by their mean rank on the other targets, by the facts that are given, and by every
+    Ranks the sources of each target by their mean rank on the other targets, by the facts in `facts`, and by every
     metric of the table. Writes audit.json, report.md, three CSV tables and the figures, and prints the report.
 
     Args:
@@ -59,6 +59,7 @@ def audit(
     known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
     require_distinct(cells, known)
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
+
     settings = {
         "columns": results.columns,
         "pool_size": size,

@@ -1,1 +1,1 @@
-"""How well every metric foretells performance on every target: the table that papers have."""
+"""How well every metric predicts performance on every target: the table that papers have."""

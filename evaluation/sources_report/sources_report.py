@@ -1,4 +1,4 @@
-"""`headstart sources-report`: how well every metric foretells the performances of sources on every target."""
+"""`headstart sources-report`: how well every metric predicts the performances of sources on every target."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ JSON, MARKDOWN, TEX, *_ = FILES = (
 
 
 def sources_report(table: str, **options: Any) -> dict[str, Any]:
-    """Tabulate how well every metric foretells the performances of all sources, by four measures on every target.
+    """Tabulate how well every metric predicts the performances of all sources, by four measures on every target.
 
     Writes sources_report.json, sources_report.md, sources_report.tex, over_targets.csv and by_target.csv, and prints
     the table. What the numbers mean stands in docs/sources_report.md.

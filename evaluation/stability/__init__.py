@@ -1,1 +1,1 @@
-"""How far the evaluation of transferability metrics can be trusted."""
+"""How stable the evaluation of transferability metrics is."""

@@ -1,4 +1,4 @@
-"""`headstart stability`: how far the evaluation of transferability metrics can be trusted."""
+"""`headstart stability`: how stable the evaluation of transferability metrics is."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def stability(
     save_outcomes: OutcomeFile = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate transferability metrics with every source pool, target and measure, and say how stable the outcome is.
+    """Evaluate transferability metrics with every source pool, target and measure, and report how stable outcomes are.
 
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
 
@@ -92,6 +92,7 @@ def stability(
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size)
     examples = fitting_examples(conventions.examples, cells)
     figures.require_known(cells, size, examples)
+
     settings: dict[str, Any] = {
         "columns": results.columns,
         "preset": preset,
@@ -108,6 +109,7 @@ def stability(
         open_outcomes(results.path, save_outcomes, cells, size, float(tie_tolerance)) as write_outcomes,
     ):
         study = run_study(cells, size, float(tie_tolerance), write_outcomes)
+
     document = {
         **settings,
         **describe(study, settings["ties"]),

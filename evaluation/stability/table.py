@@ -1,4 +1,4 @@
-"""The table behind a stability study or an audit: scores of metrics and performances by source and target, checked."""
+"""The table of a stability study or an audit: scores of metrics and performances by source and target, checked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
 
-# The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
+# The order of the paper's tables, which decides between tied metrics with `ties=last`; other metrics come later.
 PAPER_ORDER = {"gbc": 0, "leep": 1, "nleep": 2, "logme": 3, "hscore": 4}
 CONSTANT = "the same score for all sources on every target"
 NEGATIVE = (
@@ -30,7 +30,7 @@ NEGATIVE = (
 
 
 def _plain(name: str) -> str:
-    """Give what the spellings of a metric's name, such as `n_leep`, `nleep` and `N-LEEP`, have in common."""
+    """Return the common part of the spellings of a metric's name, such as `n_leep`, `nleep` and `N-LEEP`."""
     return re.sub(r"[-_ ]", "", name.lower())
 
 
@@ -48,9 +48,9 @@ class TransferTable:
         own: Index of the source that is the target itself and is in no pool for it, `[t]`, -1 where there is none.
         scores: Scores `[m, n, t]`; 0 for a target's own source.
         performances: Performances `[n, t]`; 0 for a target's own source.
-        sha256: Digest of the file, and of that of the performances where there is one.
-        ignored_columns: Columns of the file that say nothing to the study.
-        left_out: Metrics of the file that are not among the m, and why.
+        sha256: Digest of the file, and of that of the performances if there is one.
+        ignored_columns: Columns of the file that are not needed.
+        left_out: Metrics of the file that are not among the m, with the reasons.
     """
 
     metrics: list[str]
@@ -75,7 +75,7 @@ class TransferTable:
         return known
 
     def remarks(self) -> list[str]:
-        """Say which metrics and columns of the file are left out, and on which targets there is no Rel@1."""
+        """Return sentences: which metrics and columns of the file are left out, and which targets have no Rel@1."""
         lines = [f"Left out: {metric} ({reason})." for metric, reason in self.left_out.items()]
         if negative := [name for name, low in zip(self.targets, self.performances.min(axis=0), strict=True) if low < 0]:
             lines.append(NEGATIVE.format(", ".join(negative)))
@@ -85,10 +85,9 @@ class TransferTable:
 
 
 def metric_titles(names: Sequence[str]) -> list[str]:
-    """Give the titles of metrics: N-LEEP for what a table calls `nleep`, `n_leep` or `N-LEEP`.
+    """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`.
 
-    A metric that the catalogue does not have, by whatever spelling, or that has its title in common with another of
-    these, keeps its name.
+    A metric keeps its name if the catalogue does not have it in any spelling, or if another one has the same title.
     """
     titles = [TITLES.get(_plain(name), name) for name in names]
     count = Counter(titles)
@@ -112,8 +111,8 @@ def read_table(
         exclude_target: Whether the cell of a target with the source of the same name is left out.
         chosen: Names of the metrics to read; all by default.
         columns: Names of columns in the file, by those of the plain layout, where they differ.
-        least: Metrics that are needed; where none is, the columns `metric` and `score` may both be missing.
-        performances: CSV file with the columns source, target and performance, which take the place of the table's own.
+        least: Metrics that are needed; with 0, the columns `metric` and `score` may both be missing.
+        performances: CSV file with the columns source, target and performance, which replace those of the table.
 
     Returns:
         The table, complete, without metrics that give all sources of every target the same score.

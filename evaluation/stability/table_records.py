@@ -130,10 +130,10 @@ def _find_columns(
     if not (with_scores or names["metric"] or names["score"]):
         del names["metric"], names["score"]
 
-    for plain, found in names.items():
-        if len(found) != 1:
+    for plain, candidates in names.items():
+        if len(candidates) != 1:
             allowed = " or ".join(map(repr, HEADERS[plain]))
-            problem = f"columns {', '.join(map(repr, found))} both" if found else f"no column {allowed}"
+            problem = f"columns {', '.join(map(repr, candidates))} both" if candidates else f"no column {allowed}"
             raise UserError(
                 f"table: {problem} in the first line, which has {listed}; one of them is needed, or its name by columns"
             )
@@ -196,11 +196,13 @@ def require_complete(
     known = {key for key, score in zip(records.keys, records.scores, strict=True) if math.isfinite(score)}
     cells = ((metric, source, target) for target, source, metric in product(targets, sources, metrics))
     missing = [key for key in cells if key not in known and not (exclude_target and key[1] == key[2])]
+
     contradicting = [
         f"{_pair(pair)} has {' and '.join(f'{value} on line {line}' for value, line in values.items())}"
         for pair, values in performances.items()
         if not all(math.isclose(value, next(iter(values)), rel_tol=SAME_PERFORMANCE) for value in values)
     ]
+
     hint = "; complete them" + (", or choose complete metrics with metrics" if metrics != [""] else "")
     _require_none(
         {
@@ -226,9 +228,9 @@ def _pair(pair: tuple[str, str]) -> str:
 def _require_none(mistakes: Mapping[str, Sequence[str]], hint: str = "") -> None:
     """Raise a UserError of one line, with the first mistakes of every kind, if there are any."""
     listed = []
-    for kind, found in mistakes.items():
-        if found:
-            more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-            listed.append(f"{len(found)} {kind}: {'; '.join(found[:MOST_NAMED])}{more}")
+    for kind, entries in mistakes.items():
+        if entries:
+            more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
+            listed.append(f"{len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}")
     if listed:
         raise UserError(f"table: {'; also '.join(listed)}{hint}")

@@ -23,13 +23,12 @@ from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.output.dashboard import (
     MODES,
     Dashboard,
-    Result,
     begin_run,
     check_dashboard,
     find_problem,
-    publish,
 )
 from headstart.output.errors import UserError
+from headstart.output.results_folder import DashboardResults
 
 ROOT = Path(__file__).parents[2]
 KEY = "0" * 40
@@ -51,10 +50,12 @@ DOCUMENT: dict[str, Any] = {
 CONFIG = {"registry": "registry.json", "models": NAMES, "extraction": {"precision": "float32", "num_workers": 2}}
 
 
-def describe_score(document: dict[str, Any], files: list[Path]) -> Result:
+def publish_score(folder: Path, options: Dashboard, document: dict[str, Any], files: list[Path]) -> None:
     rows = {name: zip(NAMES, matrix.tolist(), strict=True) for name, matrix in MATRICES.items()}
     tables = {f"matrix/{name}": (["model", *NAMES], [[n, *row] for n, row in each]) for name, each in rows.items()}
-    return Result("score", "score, 3 models, 100 stimuli", CONFIG, document, tables, files)
+    results = DashboardResults("", ["score.json"], output=str(folder), dashboard=options)
+    results.written = files
+    results.publish("score", "score, 3 models, 100 stimuli", CONFIG, document, tables)
 
 
 def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DOCUMENT) -> list[Path]:
@@ -62,8 +63,7 @@ def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DO
     files = [folder / "score.json", folder / "heatmap.png"]
     files[0].write_text(json.dumps(document))
     plot_heatmap(NAMES, BIASED, "CKA", files[1])
-    check_dashboard(options)
-    publish(options, describe_score(document, files), folder / "mirror")
+    publish_score(folder / "mirror", options, document, files)
     return files
 
 
@@ -160,9 +160,10 @@ SWITCHED_OFF = """
 import os, sys
 from pathlib import Path
 os.environ["WANDB_MODE"] = "disabled"
-from headstart.output.dashboard import Dashboard, Result, publish
-result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
-publish(Dashboard(mode="online"), result, Path(sys.argv[1]))
+from headstart.output.dashboard import Dashboard
+from headstart.output.results_folder import DashboardResults
+results = DashboardResults("", ["score.json"], output=sys.argv[1], dashboard=Dashboard(mode="online"))
+results.publish("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])})
 """
 
 
@@ -352,9 +353,9 @@ def test_a_server_that_stops_answering(
 HANGING = """
 import sys
 from pathlib import Path
-from headstart.output.dashboard import Dashboard, Result, publish
-result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
-publish(Dashboard(), result, Path(sys.argv[1]))
+from headstart.output.results_folder import DashboardResults
+results = DashboardResults("", ["score.json"], output=sys.argv[1])
+results.publish("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])})
 """
 
 
@@ -393,7 +394,7 @@ def test_refusal_is_a_warning_in_one_line(
 def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
     missing = [tmp_path / "missing.json"]
     with pytest.raises(ValueError, match="missing"):
-        publish(Dashboard(), describe_score(DOCUMENT, missing), tmp_path / "mirror")
+        publish_score(tmp_path / "mirror", Dashboard(), DOCUMENT, missing)
     assert Mirror(tmp_path).of_type("exit")[0]["exit_code"] == 1
     assert wandb.run is None
 

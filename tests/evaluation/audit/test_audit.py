@@ -18,7 +18,7 @@ from headstart.evaluation.audit import findings
 from headstart.evaluation.audit.facts import Facts
 from headstart.evaluation.audit.rankers import rank_sources, without
 from headstart.evaluation.stability.table import read_table
-from headstart.output import results_folder
+from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_of
 
 SOURCES = ["small", "middle", "large", "huge"]
@@ -241,15 +241,15 @@ def test_intervals_are_over_targets(tmp_path: Path) -> None:
 
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
     table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4]})
     evaluate.main(["audit", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
-    [(options, result, folder)] = published
-    assert (options.name, result.job_type, folder) == ("mine", "audit", tmp_path / "out")
-    assert result.title == "audit, 1 metrics, 4 sources, 3 targets"
-    assert set(result.tables) == {"rankers", "left_out", "ranks"}
+    [(results, job_type, title, _, _, tables)] = published
+    assert (results.dashboard.name, job_type, results.path) == ("mine", "audit", tmp_path / "out")
+    assert title == "audit, 1 metrics, 4 sources, 3 targets"
+    assert set(tables) == {"rankers", "left_out", "ranks"}
     assert {"rankers.png", "beyond_mean_rank.png", "ranks.png", "audit.json", "report.md"} <= {
-        p.name for p in result.files
+        p.name for p in results.written
     }
 
 

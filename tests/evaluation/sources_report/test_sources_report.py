@@ -17,7 +17,7 @@ from scipy import stats
 
 from headstart import evaluate
 from headstart.evaluation.sources_report.tables import MARKDOWN, over_targets_rows
-from headstart.output import results_folder
+from headstart.output.results_folder import DashboardResults
 from headstart.output.tables import markdown_table
 from headstart.tests.material.mistakes import error_of
 from headstart.tests.material.root import ROOT, require_checkout
@@ -216,14 +216,14 @@ def test_very_many_targets_are_left_to_the_csv_table(tmp_path: Path, capsys: pyt
 
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
     table = write_table(tmp_path / "table.csv", ["gbc", "own"])
     evaluate.main(["sources-report", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
-    [(options, result, folder)] = published
-    assert (options.name, result.job_type, folder) == ("mine", "sources-report", tmp_path / "out")
-    assert result.title == "sources report, 2 metrics, 6 sources, 5 targets"
-    assert set(result.tables) == {"over_targets", "by_target"}
-    assert {path.name for path in result.files} == FILES
+    [(results, job_type, title, _, _, tables)] = published
+    assert (results.dashboard.name, job_type, results.path) == ("mine", "sources-report", tmp_path / "out")
+    assert title == "sources report, 2 metrics, 6 sources, 5 targets"
+    assert set(tables) == {"over_targets", "by_target"}
+    assert {path.name for path in results.written} == FILES
 
 
 @pytest.mark.parametrize(

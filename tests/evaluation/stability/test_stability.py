@@ -16,7 +16,7 @@ from PIL import Image
 
 from headstart import evaluate
 from headstart.evaluation.stability import stability as command
-from headstart.output import results_folder
+from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_of
 
 SOURCES, TARGETS = 6, 4
@@ -275,16 +275,18 @@ def test_chosen_metrics_are_studied_as_if_alone(table: Path, tmp_path: Path) -> 
 
 def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
     options = ["--pool_size=4", "--dashboard.name=mine", f"--output={tmp_path}"]
     evaluate.main(["stability", f"--table={table}", *options])
-    [(options_given, result, folder)] = published
-    assert (options_given.name, result.job_type, folder) == ("mine", "stability", tmp_path)
-    assert result.title == "stability, 4 metrics, 6 sources, 4 targets"
-    assert (result.config["pool_size"], result.config["ties"]) == (4, "split")
-    assert result.document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
-    assert {name: len(rows) for name, (_, rows) in result.tables.items()} == {"setup_stability": 3, "win_rates": 40}
-    assert {"scatter.png", "components.png", "experiments.png", "win_rates.csv"} <= {path.name for path in result.files}
+    [(results, job_type, title, config, document, tables)] = published
+    assert (results.dashboard.name, job_type, results.path) == ("mine", "stability", tmp_path)
+    assert title == "stability, 4 metrics, 6 sources, 4 targets"
+    assert (config["pool_size"], config["ties"]) == (4, "split")
+    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
+    assert {name: len(rows) for name, (_, rows) in tables.items()} == {"setup_stability": 3, "win_rates": 40}
+    assert {"scatter.png", "components.png", "experiments.png", "win_rates.csv"} <= {
+        path.name for path in results.written
+    }
 
 
 @pytest.mark.parametrize(

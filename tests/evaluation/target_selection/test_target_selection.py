@@ -15,6 +15,7 @@ from headstart.datamodules.row_computation import ComputedRows
 from headstart.evaluation.stability.table import read_table
 from headstart.evaluation.tables import SCORE_COLUMNS
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
+from headstart.output.results_folder import DashboardResults
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
 PHOTOS = 6
@@ -254,19 +255,15 @@ def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: R
 
 def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("headstart.output.results_folder.publish", lambda *given: published.append(given))
+    monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
     out = run("--metrics=[num_classes]", "--logger=true")
-    [(_, result, folder)] = published
+    [(results, job_type, title, config, document, tables)] = published
     targets = json.loads((out / "targets.json").read_text())["targets"]
-    assert (result.job_type, folder, result.config["class_share"]) == ("target-selection", out, "half")
-    assert result.title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
-    assert (
-        [row[2] for row in result.tables["scores"][1]]
-        == [row[0] for row in result.tables["targets"][1]]
-        == list(targets)
-    )
-    assert result.document["kendall_with_num_classes"] == {"num_classes": None}
-    assert [path.name for path in result.files] == ["scores.csv", "report.md", "targets.json"]
+    assert (job_type, results.path, config["class_share"]) == ("target-selection", out, "half")
+    assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
+    assert [row[2] for row in tables["scores"][1]] == [row[0] for row in tables["targets"][1]] == list(targets)
+    assert document["kendall_with_num_classes"] == {"num_classes": None}
+    assert [path.name for path in results.written] == ["scores.csv", "report.md", "targets.json"]
 
 
 def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:
