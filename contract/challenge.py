@@ -171,6 +171,11 @@ class Challenge(Document):
         """Hexadecimal SHA-256 of the rules; comments and the order of keys do not count."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone."""
+        return ZoneInfo(self.time_zone)
+
     def rules(self, team: Team) -> BlueRules | RedRules | None:
         """Return the rules of a team; None where the challenge does not have it."""
         return self.teams.blue if team == "blue" else self.teams.red
@@ -247,10 +252,9 @@ def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime],
     rules = challenge.rules(team)
     if rules is None:
         return [missing_team(challenge, team, "")]
-    zone = ZoneInfo(challenge.time_zone)
-    local, reasons = now.astimezone(zone), []
+    local, reasons = now.astimezone(challenge.zone), []
     if challenge.deadline is not None and challenge.is_over(now):
-        deadline = challenge.deadline.astimezone(zone)
+        deadline = challenge.deadline.astimezone(challenge.zone)
         reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
     if rules.submissions is not None and len(earlier) >= rules.submissions:
         reasons.append(f"{rules.submissions} submissions may be handed in, and all of them are")
@@ -264,8 +268,8 @@ def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime],
 
 def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime) -> int:
     """Count the times on the same day as another time; days begin at midnight in the challenge's time zone."""
-    zone = ZoneInfo(challenge.time_zone)
-    return sum(time.astimezone(zone).date() == now.astimezone(zone).date() for time in times)
+    day = now.astimezone(challenge.zone).date()
+    return sum(time.astimezone(challenge.zone).date() == day for time in times)
 
 
 def choose_standing(rules: TeamRules, scores: Sequence[float]) -> int | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
@@ -22,9 +21,4 @@ TEMPLATES = Environment(
 
 def local_times(challenge: Challenge) -> Callable[[datetime], str]:
     """Return a function that writes times in a challenge's time zone."""
-    zone = ZoneInfo(challenge.time_zone)
-
-    def local(time: datetime) -> str:
-        return f"{time.astimezone(zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
-
-    return local
+    return lambda time: f"{time.astimezone(challenge.zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
