@@ -217,7 +217,10 @@ def test_what_is_refused(change: Any, words: str, tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
-    for path, words in ((tmp_path / "nowhere.yaml", "there is no file"), (tmp_path, "cannot be read (Is a directory)")):
+    for path, words in (
+        (tmp_path / "nowhere.yaml", "cannot be read (No such file"),
+        (tmp_path, "cannot be read (Is a directory)"),
+    ):
         with pytest.raises(UserError) as refused:
             read_sweep(path, 0)
         assert words in str(refused.value)
