@@ -1,4 +1,4 @@
-"""The configuration of a challenge, and what it says of times and scores."""
+"""The configuration of a challenge, and its rules of times and scores."""
 
 from __future__ import annotations
 

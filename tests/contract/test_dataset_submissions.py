@@ -1,4 +1,4 @@
-"""Submissions that are data sets: the same as the files that say what they say."""
+"""Submissions that are data sets are read like the same submissions as files."""
 
 from __future__ import annotations
 

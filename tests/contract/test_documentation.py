@@ -1,4 +1,4 @@
-"""The page that says where each sentence of the contract is tested."""
+"""The page with the tests of each sentence of the contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever a stranger's file holds, reading it gives a submission or a contract error, and nothing else."""
+"""Reading a stranger's file returns a submission or raises a contract error, whatever it holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
 
 
 def is_valid(path: Path) -> bool:
-    """Read a submission and tell whether it is valid; any error but the contract's fails the test."""
+    """Whether a submission is valid; any error but the contract's fails the test."""
     preprocess = Preprocess(mean=(0, 0, 0), std=(1, 1, 1), resize=8, crop=8)
     fields: dict[str, Any] = {"weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
     entries = {

@@ -1,4 +1,4 @@
-"""Entries and identifiers under the contract: what is allowed, what is refused, and where the problem lies."""
+"""Entries and identifiers under the contract: the allowed and the rejected ones, and the pointers to problems."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def test_names_of_models(name: str) -> None:
 
 
 def test_no_character_that_is_not_seen_is_part_of_a_name_or_path() -> None:
-    """The patterns name the characters one by one; Unicode's categories tell the same ones."""
+    """The characters of the patterns are those of Unicode's categories."""
     unseen = [chr(i) for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)) in {"Cc", "Cf", "Zl", "Zp"}]
     assert len(unseen) > 200
     for character in unseen:

@@ -1,4 +1,4 @@
-"""Submissions of strangers: valid ones are read, and of others every problem is named at once."""
+"""Submissions of strangers: valid ones are read, and all problems of invalid ones are reported."""
 
 from __future__ import annotations
 

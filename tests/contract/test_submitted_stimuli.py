@@ -1,4 +1,4 @@
-"""Stimuli that a Red Team submits: which are refused, and where the problem lies."""
+"""Stimuli of a Red Team: the rejected ones, and the pointers to their problems."""
 
 from __future__ import annotations
 

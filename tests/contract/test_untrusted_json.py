@@ -1,4 +1,4 @@
-"""JSON from strangers is refused unless every program would read it alike and in little time."""
+"""JSON from strangers is rejected unless every program would read it alike and in little time."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_brackets_side_by_side_or_in_text_are_no_nesting() -> None:
     ids=["lists", "objects", "escapes", "open texts", "digits", "digits of a float"],
 )
 def test_hostile_megabyte_is_refused_before_it_takes_time(text: str) -> None:
-    # What took quadratic time would not end.
+    # A parser of quadratic time would not end.
     assert len(problems_of(text)) == 1
 
 

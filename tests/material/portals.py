@@ -1,4 +1,4 @@
-"""A portal of a small challenge, and what stands in for its scoring."""
+"""A portal of a small challenge with a stub for its scoring."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Site:
         return answer.json()
 
     def work(self) -> list[Job]:
-        """Score all that waits."""
+        """Score all waiting submissions."""
         done = []
         while (job := claim(self.database, "test")) is not None:
             assert finish(self.database, job, stub_score(job))

@@ -15,7 +15,7 @@ from headstart.portal.web.app import create_app
 
 @contextmanager
 def serve_portal(settings: Settings) -> Iterator[str]:
-    """Serve a portal from this process at a free port, and give its address."""
+    """Serve a portal from this process at a free port, and yield its address."""
     listening = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning"))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)

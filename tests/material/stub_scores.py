@@ -1,4 +1,4 @@
-"""What stands in for the scoring of a submission."""
+"""A stub for the scoring of a submission."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ def slow_score(job: Job) -> Outcome:
 
 
 if __name__ == "__main__":
-    # Whoever was killed is to be noticed while a test runs.
+    # A short lease, so that a killed worker is noticed during a test.
     lease = timedelta(seconds=1)
     vars(queue)["LEASE"] = vars(worker)["LEASE"] = lease
     worker.work(parse_settings(""), slow_score)

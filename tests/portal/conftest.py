@@ -19,13 +19,13 @@ OpenSite = Callable[..., Site]
 
 @pytest.fixture(autouse=True)
 def validated_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validate without a process beside, which takes a second to start; it has tests of its own."""
+    """Validate in this process, because another takes a second to start; it has tests of its own."""
     monkeypatch.setattr(state, "Validator", ValidatorHere)
 
 
 @pytest.fixture
 def open_site(tmp_path: Path) -> Iterator[OpenSite]:
-    """Open a portal with rules and settings that differ from the usual ones; its team has a token."""
+    """Return a function that opens a portal with changed rules and settings; its team has a token."""
     with ExitStack() as opened:
 
         def open_one(rules: dict[str, Any] | None = None, **settings: Any) -> Site:
@@ -57,5 +57,5 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 def site(open_site: OpenSite) -> Site:
-    """Open a portal with a team, whose token it has."""
+    """Open a portal with a team and its token."""
     return open_site()

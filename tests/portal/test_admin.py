@@ -24,7 +24,7 @@ OpenSite = Callable[..., Site]
 
 @pytest.fixture
 def admin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Admin:
-    """Run a command on the portal of the test; gives what is printed, its mistake included."""
+    """Return a function that runs a command on the portal of the test and returns its output or its error."""
 
     def run(*words: str, **settings: object) -> str:
         chosen = {name: str(tmp_path / name) for name in ("challenge.yaml", "registry.json", "catalog.jsonl")}
@@ -73,7 +73,7 @@ def test_scored_again(site: Site, admin: Admin) -> None:
     site.work()
     before = site.read("/api/leaderboard?team=blue")
     admin("rescore", "--scored")
-    # What it has stands until it has another.
+    # The old score stands until there is a new one.
     assert site.read("/api/leaderboard?team=blue") == before
     assert site.read("/api/submissions/1")["state"] == "queue"
     site.work()
@@ -142,7 +142,7 @@ def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin
     assert finish(site.database, job, Outcome("refused", "The rules have changed.", problems=problems))
     assert site.read("/api/submissions/1")["state"] == "refused"
     assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [2]
-    # The rules were mended.
+    # The organisers have corrected the rules.
     admin("rescore", "1")
     assert site.read("/api/submissions/1")["state"] == "queue"
     site.work()

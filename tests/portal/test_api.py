@@ -1,4 +1,4 @@
-"""The portal as a program sees it: handed in, followed, ranked."""
+"""The interface for programs: handing in, following and ranking submissions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaderboard's tables are made once for each change, and show it."""
+"""The leaderboards are ranked and rendered once for each change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bodies that are too large, as a server hands them on: in one part or in many, with and without their length."""
+"""Bodies that are too large: in one part or in many, with and without a declared length."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT = 100
 
 
 class Parts:
-    """What a server hands on; beyond the last part it would wait for the client to go away, for ever."""
+    """The parts of a body; after the last one, a server would wait for the client to leave, for ever."""
 
     def __init__(self, sizes: list[int], ends: bool = True) -> None:
         self.sizes = sizes

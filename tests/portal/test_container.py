@@ -1,4 +1,4 @@
-"""The container file copies all that the portal is made of, and what it starts is there."""
+"""The container file copies all files of the portal, and starts an existing command."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headstart.tests.material.root import ROOT, require_checkout
 require_checkout()
 
 LINES = re.sub(r"\\\n", " ", (ROOT / "portal" / "Containerfile").read_text()).splitlines()
-# Says where the modules of everything that the container starts come from.
+# Prints the files of all modules that the container's commands import.
 MODULES = """
 import sys
 import headstart.__main__
@@ -39,7 +39,7 @@ def copied() -> list[tuple[list[str], str]]:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Copy what the container has."""
+    """Copy the files of the container."""
     folder = tmp_path_factory.mktemp("image") / "headstart"
     folder.mkdir()
     for sources, target in copied():
@@ -60,7 +60,7 @@ def test_all_modules_are_copied(image: Path) -> None:
     files = [str(Path(line).resolve()) for line in done.stdout.splitlines() if line]
     ours = [file for file in files if not file.startswith(elsewhere)]
     assert len(ours) > 50
-    # Where packages are installed from a checkout, a module that is not copied would come from there.
+    # In an editable installation, a module that is not copied would come from the checkout.
     assert [file for file in ours if not file.startswith(str(image.resolve()))] == []
 
 
@@ -70,7 +70,7 @@ def test_what_the_container_starts() -> None:
     command, *options = json.loads(found["CMD"])
     assert command == "portal"
     settings = parse_settings("", [option for option in options if not option.startswith("--config=")])
-    # All of the container's addresses, at the port that is exposed and asked for its health.
+    # It listens at all addresses of the container, at the port that is exposed and checked for health.
     assert settings.host == "0.0.0.0"
     assert f"EXPOSE {settings.port}" in LINES
     (health,) = [line for line in LINES if line.startswith("HEALTHCHECK ")]

@@ -1,4 +1,4 @@
-"""Examples of documents are taken by the rules that they are for."""
+"""Examples of documents are valid under the rules of their challenge."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FAMILIES = {"small": ["owl"], "singers": ["lark", "wren", "rook"]}
 BLUE: list[tuple[dict[str, Any], list[str] | None]] = [
     ({}, ["owl", "lark"]),
     ({"count": {"exactly": 3}}, ["owl", "lark", "wren"]),
-    # The first model can stand beside no other.
+    # The rules allow the first model together with no other.
     ({"families": FAMILIES, "unmixed_families": [["small", "singers"]]}, ["lark", "wren"]),
     ({"families": FAMILIES, "most_per_family": 1}, ["owl", "lark"]),
     ({"count": {"least": 5}}, None),
@@ -32,7 +32,7 @@ def test_the_first_models_that_the_rules_allow(
     if models is not None:
         assert site.submit(answer.content).status_code == 201
         assert "example" in site.client.get("/blue").text
-    # There is nobody whose stimuli are chosen.
+    # The challenge has no Red Team.
     assert site.client.get("/api/examples/red").status_code == 404
     assert site.client.get("/api/stimuli").status_code == 404
 

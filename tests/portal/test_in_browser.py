@@ -25,7 +25,7 @@ pytestmark = needs_chromium
 LONG = "W" * 64
 # Answers that are pages, and what Chromium would like password forms to have.
 EXPECTED = re.compile(r"status of 40[04] |\[DOM\] Password forms")
-# A submission of every state, of a participant whose name breaks nowhere.
+# Submissions of every state, and a participant whose name has no position for a line break.
 PATHS = (
     *("/", "/login", "/blue?example=true", "/red", "/submissions", "/submissions/1", "/submissions/2"),
     *("/submissions/999", "/leaderboard", "/log"),
@@ -88,7 +88,7 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, s
     document = page.get_by_label("Or its text")
     assert json.loads(document.input_value()) == {"models": list(MODELS[:2])}
     page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
-    # What is written is checked while it is.
+    # The text is checked while it is written.
     document.fill('{"models": ["owl", "crow"]}')
     page.wait_for_selector("#verdict td >> text='\"crow\"'")
     document.fill(blue("owl", "rook", "wren").decode())
@@ -98,7 +98,7 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, s
     current = page.locator("[aria-current='step']")
     assert current.inner_text() == "queue"
     assert "place 1 in the queue" in page.get_by_role("main").inner_text()
-    # Without loading the page again.
+    # The page is not loaded again.
     page.evaluate("window.stays = true")
     job = claim(site.database, "test")
     assert job is not None
@@ -166,7 +166,7 @@ def test_no_page_scrolls_sideways(page: Page, site: Site, width: int) -> None:
             return range.getClientRects().length;
         })""")
         assert set(lines) <= {1}, f"{path} breaks a number"
-    # What is pressed with a finger is no smaller than success criterion 2.5.8 has it.
+    # Targets for fingers have at least the size of success criterion 2.5.8.
     page.goto("/blue")
     sizes = page.evaluate("""[...document.querySelectorAll("button, .button, input:not([type=hidden]), nav a")]
         .map((each) => each.getBoundingClientRect()).map((box) => Math.min(box.width, box.height))""")
@@ -182,7 +182,7 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
     page.goto("/login")
-    # The browser gives the field the focus a moment after the page is there.
+    # The browser focuses the field a moment after it shows the page.
     page.wait_for_function("document.activeElement.id == 'token'")
     page.keyboard.type(token)
     page.keyboard.press("Enter")
@@ -204,7 +204,7 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
 
 
 def walk(page: Page, until: str) -> list[str]:
-    """Press Tab until something of a name has the focus; everything on the way shows that it has it."""
+    """Press Tab until the control of a name has the focus; every control on the way must show its focus."""
     names: list[str] = []
     while not names or names[-1] != until:
         page.keyboard.press("Tab")
@@ -231,7 +231,7 @@ def test_pages_are_told_by_ear(page: Page, site: Site) -> None:
         assert levels[0] == 1, path
         assert levels.count(1) == 1, path
         assert all(after - before <= 1 for before, after in pairwise(levels)), (path, levels)
-        # Chromium's own names, of what stands in its accessibility tree.
+        # The names of controls in Chromium's accessibility tree.
         assert unnamed(page) == [], path
         assert page.evaluate("document.documentElement.lang") == "en"
         assert page.locator("table th:not([scope])").count() == 0, path
@@ -263,7 +263,7 @@ def unnamed(page: Page) -> list[str]:
     return [node["role"]["value"] for node in found if not node.get("name", {}).get("value", "").strip()]
 
 
-# Colours of all texts, and of what is behind each.
+# Colours of all texts and of their backgrounds.
 COLOURS = """() => {
     const parse = (text) => text.match(/[\\d.]+/g).map(Number);
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
@@ -309,7 +309,7 @@ def test_pages_work_without_scripts(browser: Browser, address: str, site: Site) 
         page.get_by_role("button", name="Hand in").click()
         page.wait_for_url(re.compile(r"/submissions/\d+$"))
         assert page.locator("[aria-current='step']").inner_text() == "queue"
-        # The page loads itself again while that is so.
+        # The page reloads itself while the submission waits.
         assert page.locator("meta[http-equiv='refresh']").count() == 1
         site.work()
         page.wait_for_selector("[aria-current='step'] >> text=scored", timeout=10_000)

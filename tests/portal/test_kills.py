@@ -1,4 +1,4 @@
-"""Servers and workers are killed at any moment: no submission is lost, and none is taken or scored twice."""
+"""Servers and workers are killed at random: no submission is lost, and none is stored or scored twice."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from headstart.tests.material.portals import blue, make_settings
 from headstart.tests.material.stub_scores import MODELS
 
 ROOT = Path(__file__).parents[2]
-# A machine that is busy starts processes slowly, and the portal's workers come after all else.
+# A busy machine starts processes slowly, and the portal's workers have a low priority.
 PATIENCE = 600.0
 SENDERS = 3
 
 
 @dataclass
 class Processes:
-    """A server and workers, each of which is started again when it was killed."""
+    """A server and workers; each is started again after it was killed."""
 
     commands: list[list[str]]
     running: list[subprocess.Popen[bytes]] = field(default_factory=list)
@@ -99,7 +99,7 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
 
 
 def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pause: float) -> None:
-    """Kill at random while submissions are handed in and scored, and look at what the database holds at the end."""
+    """Kill at random while submissions are handed in and scored, and check the database at the end."""
     rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
     with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
 
@@ -116,12 +116,12 @@ def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pa
         try:
             send_until_taken(address, token, 10_000, stop)
             for turn in range(kills):
-                # Else those that start slowly would never be killed while they are at something.
+                # Otherwise processes that start slowly would never be killed at work.
                 if turn % 2:
                     progress.clear()
                     assert progress.wait(PATIENCE), "nothing is taken any more"
                 time.sleep(rng.uniform(0, pause))
-                # The first ones in turn, so that of each kind one is killed.
+                # The first kills go in turn, so that every process is killed once.
                 processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
             done.set()
             taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
@@ -153,7 +153,7 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
         assert len(rows) == len(taken)
         for row in rows:
             assert row.content.endswith(b"}" + b" " * int(row.key))
-        # Each has one score, its own, and the log says once that it has.
+        # Each has its own score, and the log reports it once.
         scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
         assert {number: each.score for number, each in scores.items()} == {row.id: 1 / len(row.content) for row in rows}
         for kind in ("received", "scored"):

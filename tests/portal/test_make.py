@@ -16,7 +16,7 @@ def test_make_portal_hands_its_options_on() -> None:
     require_checkout()
     readme = (ROOT / "README.md").read_text()
     assert '`make portal ARGS="--port 8000"`' in readme
-    # As it would be run, in a checkout whose environment is ready, and not by the make above this test.
+    # Independent of a make that runs this test, and with an environment that is ready.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)

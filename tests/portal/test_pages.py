@@ -1,4 +1,4 @@
-"""The pages over HTTP: forms, what others may not see, headers for browsers."""
+"""The pages over HTTP: forms, private submissions, headers for browsers."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_pasted_document_has_the_size_that_it_was_pasted_with(open_site: OpenS
     content = blue("owl", "lark").decode() + "\n" * 100
     site = open_site(max_submission_bytes=len(content))
     site.log_in()
-    # As browsers write a text.
+    # Browsers write the end of a line as two bytes.
     assert "place 1" in send(site, document=content.replace("\n", "\r\n"))
     (record,) = site.read("/api/submissions")
     assert record["sha256"] == sha256(content.encode()).hexdigest()

@@ -105,7 +105,7 @@ def test_who_lost_the_lease_changes_nothing(database: Database) -> None:
     put_back(database, late, "late", "late")
     assert states(database) == ["running"]
     assert finish(database, again, stub_score(again))
-    # Nor does who had it, and sends the end twice.
+    # The holder of the lease cannot end it a second time.
     assert not finish(database, again, Outcome("failed"))
     assert states(database) == ["scored"]
 
@@ -156,7 +156,7 @@ def test_what_ends_every_process_does_not_keep_others_waiting_and_fails_at_last(
     for attempt in range(1, 5):
         assert claimed(database).attempt == attempt
         expire(database)
-    # The first one goes behind the second.
+    # The first submission now comes after the second.
     second = claimed(database)
     assert second.submission_id == 2
     finish(database, second, stub_score(second))
@@ -178,7 +178,7 @@ def test_a_score_that_is_seen_after_a_later_one_is_on_the_leaderboard(postgresql
             (line,) = boards.find(session, "blue", False).standings
             return line.submissions
 
-    # What is written of the first has lower numbers, and can be seen later.
+    # The first scoring has a lower number, and becomes visible later.
     with database.writing() as session:
         row = session.get_one(ScoringRow, first.id)
         row.state, row.scores = "scored", Scores(0.5)

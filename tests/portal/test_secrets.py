@@ -1,4 +1,4 @@
-"""What is held back is in no page, no JSON, no header and no error, whoever asks and whatever is sent."""
+"""Held-out names and scores are in no page, no JSON, no header and no error, whatever a client sends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WRONG = (
 
 @dataclass
 class Crawl:
-    """What one visitor is answered: everything that pages lead to, and what is wrong."""
+    """The answers to one visitor: of all pages that links lead to, and of wrong requests."""
 
     site: Site
     token: str = ""
@@ -58,7 +58,7 @@ class Crawl:
         return self
 
     def _documents(self) -> Iterator[bytes]:
-        # Asked for by name, so that an answer could tell them from others.
+        # The requests use held-out names, so an answer could reveal that they exist.
         yield blue("heron-7", "owl")
         yield red() + b"x"
         stimulus = {"dataset_name": "marsh", "image_identifier": "reed.png"}
@@ -170,7 +170,7 @@ def test_held_back_names_are_answered_as_any_other(scene: Scene) -> None:
 
 
 def test_held_out_scores_are_told_after_the_deadline(tmp_path: Path) -> None:
-    """The crawl's search would find them."""
+    """The search of the crawl would find held-out scores."""
     site = Site(make_settings(tmp_path, {}, **write_held_out(tmp_path)))
     with site.client:
         site.token = add_team(site.database, "Owls")

@@ -1,4 +1,4 @@
-"""`headstart portal` as a user starts it: on the embedded default, killed, interrupted, and given what cannot be."""
+"""`headstart portal` as a user starts it: with the embedded default, killed, interrupted, and with wrong settings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PATIENCE = 120.0
 
 @contextmanager
 def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start a portal in a folder of its own; gives its address once it says that it is there."""
+    """Start a portal in a folder of its own, and yield its process and its address once it is ready."""
     environment = dict(os.environ)
     environment.pop("HACKATHON_DATASET_ROOT", None)
     command = [sys.executable, "-m", "headstart", "portal", "--port=0", *options]
@@ -64,7 +64,7 @@ def wait_until_scored(address: str, headers: dict[str, str], number: int) -> dic
 def test_the_embedded_default(tmp_path: Path) -> None:
     began = time.monotonic()
     with started(tmp_path) as (process, address):
-        # It is there within a minute where nothing else runs.
+        # It starts within a minute where nothing else runs.
         assert time.monotonic() - began < PATIENCE
         assert process.stdout is not None
         token = process.stdout.readline().split("token ")[1].split(",")[0]
@@ -132,7 +132,7 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
     without_datasets = run(tmp_path, "--port=0", "--datasets=none", "--demonstration=false", f"--catalog={__file__}")
     assert without_datasets.startswith("error: datasets: 'none' is no folder")
-    # What only the process that scores reads, too: nobody is to wait in the queue of one that cannot start.
+    # Files of the process that scores are checked, too: without it, submissions would wait for ever.
     for option, what in (("--held_out_registry", "model registry"), ("--held_out_catalog", "stimuli catalog")):
         assert f"{what} none: 1 problem: there is no such file" in run(
             tmp_path, "--port=0", f"{option}=none", "--demonstration=false", f"--datasets={tmp_path}"

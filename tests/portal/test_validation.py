@@ -1,4 +1,4 @@
-"""The process that validates: its answers, and that it is there again after it ended."""
+"""The process that validates: its answers, and its restart after it ended."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_validator_answers_and_starts_again(
 def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
     validator: Validator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Less than the process takes to start, which is not the document's time.
+    # The process takes longer to start, but its start does not count as the document's time.
     monkeypatch.setattr(validation, "MAX_SECONDS", 0.5)
     long = blue(*(f"crow{number}\u0430" for number in range(70_000)))
 

@@ -34,7 +34,7 @@ PATIENCE = 30.0
 
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a locked database give up soon, and try again soon."""
+    """Shorten the waits for a locked database."""
     monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
     monkeypatch.setattr(worker_module, "MAX_WAIT_SECONDS", 0.1)
@@ -77,7 +77,7 @@ def wait_for(database: Database, state: str) -> ScoringRow:
 def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
     database, scored = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}"), Event()
     calls = []
-    # The lock is taken in the worker's thread, and given back in this one.
+    # The worker's thread acquires the lock, and this one releases it.
     other = sqlite3.connect(tmp_path / "portal.sqlite3", isolation_level=None, check_same_thread=False)
 
     def score(job: Job) -> Outcome:
@@ -182,7 +182,7 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
     worker.stopping.set()
     thread.join(PATIENCE)
     assert "took longer" in row.error
-    # What came out in the end is too late.
+    # The result comes too late.
     assert wait_for(site.database, "failed").scores.score is None
 
 
