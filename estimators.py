@@ -33,7 +33,7 @@ CLASSIFIERS = {
     for name, method in METHODS.items()
     if "features" in method.inputs and not method.needs_source_head
 }
-# Methods take as much memory as samples have come, up to this many.
+# The sample limit; methods allocate memory only for the samples seen.
 MOST_SAMPLES = 2**31
 
 
@@ -45,9 +45,9 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     Args:
         method: Name of a method on frozen features that needs no source head, as `headstart list methods` has them.
-        batch_size: Samples in each batch that `fit` and `partial_fit` feed, in the order in which they come. More of
+        batch_size: Samples in each batch that `fit` and `partial_fit` feed, in their order. More of
             them are faster; for closed-form methods, they change rounding errors alone.
-        random_state: Seed of everything that the method draws.
+        random_state: Seed of the method's random numbers.
         hyperparameters: Arguments of the method.
 
     Attributes:
@@ -77,10 +77,10 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._hyperparameters = dict(hyperparameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Give the arguments of the constructor, with those of the method that were chosen.
+        """Return the arguments of the constructor, with those of the method that were chosen.
 
         Args:
-            deep: Taken for scikit-learn's sake; no argument is an estimator.
+            deep: Without effect, as no argument is an estimator; scikit-learn passes it.
         """
         return {**super().get_params(deep), **self._hyperparameters}
 
@@ -111,9 +111,9 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             y: Classes `[samples]`.
 
         Raises:
-            ValueError: They are no features and classes, or an argument of the constructor is wrong.
+            ValueError: The features or classes are not valid, or an argument of the constructor is wrong.
         """
-        # Whatever fails from here on, nothing is left of what was learnt before.
+        # An error from here on leaves nothing of what was learnt before.
         self.__dict__.pop("_state", None)
         self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
@@ -127,10 +127,10 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: Features `[samples, features]`.
             y: Classes `[samples]`.
-            classes: All classes that will ever come, `[classes]`; needed in the first call.
+            classes: All classes of all calls, `[classes]`; needed in the first call.
 
         Raises:
-            ValueError: As for `fit`; or a class comes that was not among `classes`.
+            ValueError: As for `fit`; or a class of `y` is not one of `classes`.
         """
         self._require_whole_numbers()
         is_first = not hasattr(self, "_state")
@@ -155,7 +155,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classes
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 - as above
-        """Give the softmax of the method's logits, which is a probability where the method has a model of them.
+        """Return the softmax of the method's logits, which are probabilities where the method is a model of them.
 
         Args:
             X: Features `[samples, features]`.
@@ -166,7 +166,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._logits(X).double().softmax(-1).numpy()
 
     def __sklearn_tags__(self) -> Tags:
-        """Tell scikit-learn's checks that a small step for each sample takes more samples than they have."""
+        """Return the tags for scikit-learn's checks: gradient descent needs more samples than they have."""
         tags: Tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.method == "gradient_descent"
         return tags
@@ -178,7 +178,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"{name}: expected a whole number of {least} or more, not {value!r}")
 
     def _begin(self, classes: NDArray[Any]) -> None:
-        """Make the method and let it begin, as the comparison does."""
+        """Build the method and begin it, as the comparison does."""
         self.classes_, self._seen = classes, 0
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
         # A pickled method is made of these again, whatever is set afterwards.
@@ -245,7 +245,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _find(method: str) -> Any:  # noqa: ANN401 - a subclass of Method
-    """Give the class of a method by its name."""
+    """Return the class of a method by its name."""
     name = CLASSIFIERS.get(method, method)
     if name not in CLASSIFIERS.values():
         raise ValueError(f"method: {method!r} is no method on features; name one of {', '.join(CLASSIFIERS)}")

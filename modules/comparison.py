@@ -58,12 +58,14 @@ class Comparison(LightningModule):
     def __init__(self, baseline: Method, methods: dict[str, Method] | None = None) -> None:
         super().__init__()
         self.automatic_optimization = False
+
         custom = methods or {}
         for name in custom:
             require_name(name)
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         for name, method in zip(self.names, self, strict=True):
             require_method(name, method)
+
         self._states = {name: MethodState(method) for name, method in zip(self.names, self, strict=True)}
         self.fed: dict[str, Tensor | slice] = {}
         self.chosen: NDArray[np.bool_] | None = None

@@ -186,7 +186,7 @@ class MethodState:
 
     @contextmanager
     def at(self, evaluation: int) -> Iterator[None]:
-        """Put the method into an earlier state within.
+        """Restore an earlier state of the method within.
 
         Args:
             evaluation: Number of an evaluation of which a copy is kept.

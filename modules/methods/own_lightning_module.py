@@ -112,7 +112,7 @@ class OwnLightningModule(Method):
         return self.stepped
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step of every module.
+        """Perform one step of every module.
 
         Raises:
             UserError: A module returns no loss, or logits of another number of classes, or its batch norm has one
@@ -236,6 +236,7 @@ def _build_module(make: Callable[[nn.Module, int], LightningModule], backbone: n
             f"module: {name} must take the backbone and the number of classes, in this order, and need nothing else "
             f"({error})"
         ) from error
+
     try:
         return make(backbone, classes)
     except (UserError, MemoryError, torch.OutOfMemoryError):
@@ -251,14 +252,18 @@ def _require_usable(module: object) -> None:
     kind = type(module)
     if not isinstance(module, LightningModule):
         raise UserError(f"module: gives a {kind.__name__}; it must give a lightning.pytorch.LightningModule")
+
     if not module.automatic_optimization:
         raise UserError(
             f"module: {kind.__name__} sets automatic_optimization to False; only what Lightning itself would optimise "
             "takes part, else write a headstart.modules.Method"
         )
+
+    # Lightning's own versions of these do nothing, or raise an error.
     missing = [name for name in NEEDED if getattr(kind, name) is getattr(LightningModule, name)]
     if missing:
         raise UserError(f"module: {kind.__name__} does not define {' and '.join(missing)}")
+
     allowed = [name for name in HOOKS if name in NEEDED or any(part in name for part in UNUSED)]
     for name in sorted({*HOOKS, *OTHER_HOOKS} - {*allowed}):
         if getattr(kind, name) is not getattr(LightningModule, name):
@@ -277,12 +282,14 @@ def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedul
     except MisconfigurationException as error:
         reason = " ".join(str(error).split())
         raise UserError(f"module: configure_optimizers of {name} gives what Lightning refuses: {reason}") from error
+
     if len(optimizers) != 1 or isinstance(optimizers[0], torch.optim.LBFGS):
         names = ", ".join(type(optimizer).__name__ for optimizer in optimizers) or "none"
         raise UserError(
             f"module: configure_optimizers of {name} gives {names}; it must give one optimiser, which steps without "
             "computing the loss again"
         )
+
     if any(schedule.reduce_on_plateau for schedule in schedules):
         raise UserError(
             f"module: configure_optimizers of {name} gives a ReduceLROnPlateau, which waits for a validation metric; "
@@ -301,6 +308,7 @@ def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) ->
             f"data.batch_size: leaves a batch of one sample, of which batch norm in {type(module).__name__} has no "
             "statistics; give 2 or more, and a data.max_samples that leaves no sample over"
         ) from error
+
     loss = result.get("loss") if isinstance(result, dict) else result
     if not isinstance(loss, Tensor):
         raise UserError(

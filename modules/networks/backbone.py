@@ -218,6 +218,7 @@ class BackboneSpec:
             raise UserError(
                 f"name: {self.name!r} given, but the weights are {EMBEDDED}, those of {EMBEDDED_MODEL}; give others"
             )
+
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
         identifier = None if self.weights == RANDOM else self.weights
         return NetworkSpec(

@@ -174,6 +174,7 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
             create(None, spec.arguments), spec.weights, rebuild if spec.library in CLASSIFIERS else None
         )
         return network, library.preprocessing(network, model, None)
+
     if spec.weights is not None and spec.weights not in (known := library.identifiers(model)):
         allowed = ", ".join([*known, spec.terms.random])
         raise UserError(

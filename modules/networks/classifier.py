@@ -35,6 +35,7 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
     if spec.library in CLASSIFIERS:
         sized = replace(spec, arguments={**spec.arguments, "num_classes": classes})
     network, preprocessing = build_prepared(sized if spec.weights is None else spec)
+
     heads = linear_heads(network)
     if not heads:
         raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")

@@ -56,6 +56,7 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
         raise UserError(
             f"trainable_from: the network has no module {boundary!r}; the closest name is {close or 'none'}"
         )
+
     stem, tail = _split(network, boundary)
     if next(tail.parameters(), None) is None:
         raise UserError(f"trainable_from: there are no weights from {boundary!r} on; give an earlier module, or all")
@@ -63,12 +64,13 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
     images = backbone.normalize(backbone.noise_photo()).contiguous(memory_format=torch.channels_last)
     whole, most = _run(backbone.network, images)
     activations, _ = _run(stem, images)
-
     if not activations.is_floating_point():
         raise UserError(
             f"trainable_from: the values that cross the boundary before {boundary!r} are {activations.dtype}, where "
             "floating-point activations are needed; give an earlier or later module, or all"
         )
+
+    # The parts together must compute what the whole network computes.
     features, least = _run(tail, activations)
     if not whole.isfinite().all():
         raise UserError(
@@ -79,6 +81,7 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
         raise UserError(
             f"trainable_from: cut before {boundary!r}, the network gives other features than as a whole; give all"
         )
+
     shape = activations.shape[1:]
     return Cut(Backbone(stem, shape.numel(), None, backbone.preprocessing), tail, shape, most / least)
 
@@ -100,6 +103,7 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
             f"trainable_from: module {boundary!r} is called {len(calls)} times in one forward pass; give one that is "
             "called once"
         )
+
     before, after = nodes[: calls[0]], nodes[calls[0] :]
     crossing = _crossing(nodes, calls[0])
     if len(crossing) != 1:
@@ -109,6 +113,8 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
         )
     if crossing[0].op == "placeholder":
         raise UserError(f"trainable_from: nothing comes before {boundary!r}; give all, or a later module")
+
+    # Weights that the tail reads are not values that cross the boundary.
     weights = [node for node in before if node.op == "get_attr" and not node.users.keys().isdisjoint(after)]
     return _part(network, before, crossing[0]), _part(network, [*weights, *after], crossing[0], is_tail=True)
 

@@ -105,6 +105,7 @@ class Library(ABC):
                     + spec.terms.elsewhere
                 )
             return str(spec.model)
+
         if key in names:
             return key
 
