@@ -175,7 +175,7 @@ class Checkpoints:
             wanted: The traces that are to be continued, `[methods, orderings]`.
         """
         began = time.monotonic()
-        comparison.require_unspoilt()
+        comparison.require_shared_unchanged()
         self.traces.write()
 
         methods = {}

@@ -221,7 +221,7 @@ class SampleEfficiency(Callback):
         running = self.traces.running
         ended = running & (self.met | ~running).all(1, keepdims=True)
         if ended.any():
-            comparison.require_unspoilt()
+            comparison.require_shared_unchanged()
             self.traces.finish(ended)
             for method in np.flatnonzero(ended.any(1)).tolist():
                 comparison.stop(method)
@@ -260,7 +260,7 @@ class SampleEfficiency(Callback):
         assert isinstance(pl_module, Comparison)
         running, end = self.traces.running, self.traces.grid.samples_seen[-1]
         if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
-            pl_module.require_unspoilt()
+            pl_module.require_shared_unchanged()
             self.traces.finish(running)
             self.checkpoints.finish(pl_module, running & ~self.met, pl_module.samples_seen == end)
         else:
@@ -268,14 +268,14 @@ class SampleEfficiency(Callback):
             self.traces.write()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Store the traces of a run that was cut off, unless a method has spoilt them."""
+        """Store the traces of a run that was cut off, unless a method has changed shared tensors."""
         assert isinstance(pl_module, Comparison)
         self.is_mistaken = isinstance(exception, UserError)
         kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
         self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")
         if self.is_lazy and self._now is not None and self._next <= self._now:
             self.traces.mark(self._now, NOT_EVALUATED)
-        if pl_module.spoilt():
+        if pl_module.shared_changes():
             self.traces.discard()
         else:
             self.traces.write()

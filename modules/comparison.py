@@ -229,7 +229,7 @@ class Comparison(LightningModule):
         if closely or is_changed:
             shared.record(name)
         if is_changed:
-            self.require_unspoilt()
+            self.require_shared_unchanged()
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Adapt every method on the same batch: inputs, labels and positions among the training samples."""
@@ -311,19 +311,19 @@ class Comparison(LightningModule):
             correct = correct * self.class_weights[labels]
         return torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
 
-    def spoilt(self) -> str:
+    def shared_changes(self) -> str:
         """Return who has changed what all methods share, such as the validation inputs; nothing where nobody has."""
         name, parts = self._shared.changed() if self._shared is not None else (None, [])
         who = f"{option_of(name)}:" if name else f"model: one of {', '.join(self.names)}"
         return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first" if parts else ""
 
-    def require_unspoilt(self) -> None:
+    def require_shared_unchanged(self) -> None:
         """Check that all methods still share what they began with.
 
         Raises:
             UserError: A method has changed it.
         """
-        if reason := self.spoilt():
+        if reason := self.shared_changes():
             raise UserError(reason)
 
     def logged(self) -> dict[str, float]:

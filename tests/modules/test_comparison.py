@@ -345,7 +345,7 @@ def test_changes_that_torch_does_not_know_of_are_found(
         comparison.on_validation_epoch_start()
         with torch.inference_mode():
             comparison.validation_step([(held["the validation inputs"], held["the validation labels"])], 0)
-        comparison.require_unspoilt()
+        comparison.require_shared_unchanged()
 
     with pytest.raises(UserError, match=rf"^model\.methods\.mine: changes .*{what}.*, which all methods share"):
         run()
@@ -355,11 +355,11 @@ def test_a_late_change_is_found_without_its_name() -> None:
     start = _start()
     comparison = Comparison(Constant([0, 0]))
     set_up(comparison, start)
-    comparison.require_unspoilt()
+    comparison.require_shared_unchanged()
     assert start.samples is not None
     start.samples.numpy()[3, 1] += 1e-6
     with pytest.raises(UserError, match=r"^model: one of baseline changes start\.samples,"):
-        comparison.require_unspoilt()
+        comparison.require_shared_unchanged()
 
 
 def test_nobody_sees_what_another_makes_of_its_batch() -> None:
