@@ -1,4 +1,4 @@
-"""What a source model makes of pixels that are sampled from a target with a class for every pixel."""
+"""Features of pixels that are sampled from a target with a class for every pixel."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from headstart.store.cache import cache_folder
 from headstart.store.row_store import RowStore, StoredRows
 from headstart.store.segments import RowSource, StoreError
 
-# To be raised whenever the same settings give other pixels or features.
+# Increase this whenever the same settings result in other pixels or features.
 VERSION = 1
 
 
 def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> SourceFeatures:
-    """Give what a source model makes of sampled pixels, running its network unless the same sample is stored.
+    """Compute the features of sampled pixels by a source model, running its network unless the sample is stored.
 
     Args:
-        job: The network, which gives features of every pixel, and how they are computed.
+        job: The embeddings to compute, by a network with features of every pixel.
         target: The target, whose photos have label maps.
         per_photo: Pixels of a photo, at most.
-        seed: Of the sample.
+        seed: Seed of the sample.
 
     Returns:
         Features, logits and labels of the pixels, in the order of the photos.
@@ -59,9 +59,8 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     }
 
     def compute(_: list[int]) -> RowSource:
-        from headstart.evaluation.sources.sampled_pixels import (
-            SampledPixels,  # torch, which a stored sample does without
-        )
+        # A stored sample does without torch.
+        from headstart.evaluation.sources.sampled_pixels import SampledPixels
 
         photos = _require_readable(target.photos, pixels(preprocessing, target.photos, resources))
         labels = _require_readable(maps, label_maps(preprocessing, maps, resources))
@@ -69,29 +68,29 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
             raise UserError("no pixel of its label maps has a class")
         return SampledPixels(network, photos.rows, labels.rows, policy, per_photo, seed, f"pixels of {target.name}")
 
-    with _naming(target.name):
-        found = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
-    [rows], width = found.rows, found.notes["width"]
+    with _prefix_target(target.name):
+        stored = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
+    [rows], width = stored.rows, stored.notes["width"]
     logits = rows[:, width:-2]
     return SourceFeatures(
         rows[:, :width],
         logits if logits.shape[1] else None,
-        found.notes["weights"],
-        found.computed,
+        stored.notes["weights"],
+        stored.computed,
         rows[:, -2].astype(np.int64),
         rows[:, -1].astype(np.int64),
     )
 
 
-def _require_readable(pictures: Pictures, found: StoredRows) -> StoredRows:
-    for place, reason in found.remarks.items():
-        raise UserError(f"{pictures.kind} {pictures.names[place]!r} cannot be decoded: {reason}")
-    return found
+def _require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:
+    for index, reason in stored.remarks.items():
+        raise UserError(f"{pictures.kind} {pictures.names[index]!r} cannot be decoded: {reason}")
+    return stored
 
 
 @contextmanager
-def _naming(target: str) -> Iterator[None]:
-    """Say what a mistake is about: an option of the extraction, or the target."""
+def _prefix_target(target: str) -> Iterator[None]:
+    """Prefix errors with their option of the extraction, or with the target."""
     try:
         with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
             yield

@@ -1,4 +1,4 @@
-"""How features of sampled pixels are computed: a network run photo by photo, of which nothing else is kept."""
+"""Computation of features of sampled pixels: a network runs on photo by photo, and only the sample is stored."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class SampledPixels:
         network: The network, which gives features of every pixel.
         photos: Prepared photos, uint8 `[photos, 3, crop, crop]`.
         labels: Their label maps, uint8 `[photos, crop, crop]`.
-        policy: In what way features are computed.
+        policy: How features are computed.
         per_photo: Pixels of a photo, at most.
-        seed: Of the sample.
-        title: What the progress says.
+        seed: Seed of the sample.
+        title: Title of the progress.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class SampledPixels:
         self.remarks: dict[int, str] = {}
 
     def __len__(self) -> int:
-        """Give the number of rows."""
+        """Return the number of rows."""
         return 1
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        """Give the row, float32 `[1, pixels, features + source classes + 2]`."""
+        """Yield the row, float32 `[1, pixels, features + source classes + 2]`."""
         with deterministic(), torch.inference_mode():
             yield np.concatenate(list(self._parts()))[None]
 
@@ -63,10 +63,12 @@ class SampledPixels:
         with prefix_model_errors(self.network.name):
             backbone = build_backbone(self.network).to(device)
             backbone.try_out(self.network)
+
         self.notes = {"width": backbone.width, "weights": backbone.digest()}
         head, bias = backbone.source_head, backbone.source_bias
         counts, generator = count_pixels([self.labels], NO_CLASS), np.random.default_rng(self.seed)
         at_once = pass_size(backbone.preprocessing.crop, device.type)
+
         with Progress(self.title, len(self.photos), "photos") as progress:
             for first in range(0, len(self.photos), at_once):
                 photos = torch.tensor(self.photos[first : first + at_once], device=device)
@@ -74,13 +76,14 @@ class SampledPixels:
                     maps = backbone(photos).float().movedim(-1, 1)
                 if not maps.isfinite().all():
                     raise UserError(f"model {self.network.name!r} gives NaN or infinite features")
+
                 for photo, features in enumerate(maps, first):
                     labels = self.labels[photo][None]
                     if (labels == NO_CLASS).all():
                         continue
-                    found = sample_pixels(features[None], labels, self.per_photo, NO_CLASS, generator, counts)
-                    pixels, chosen = (torch.as_tensor(each, device=device) for each in found)
+                    sample = sample_pixels(features[None], labels, self.per_photo, NO_CLASS, generator, counts)
+                    pixels, classes = (torch.as_tensor(each, device=device) for each in sample)
                     logits = pixels[:, :0] if head is None else functional.linear(pixels, head, bias)
-                    numbers = torch.stack([chosen, torch.full_like(chosen, photo)], 1)
+                    numbers = torch.stack([classes, torch.full_like(classes, photo)], 1)
                     yield torch.cat([pixels, logits, numbers], 1).cpu().numpy()
                 progress.advance(len(photos))

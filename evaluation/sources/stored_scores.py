@@ -1,4 +1,4 @@
-"""Scores on disk, found by all that they depend on, so that none is computed twice."""
+"""Scores on disk under a digest of everything that they depend on, so that none is computed twice."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ PACKAGES = ("numpy", "scipy")
 
 
 class StoredScores:
-    """Scores of metrics of the catalogue; what a function of the user's own depends on is not known.
+    """Scores of metrics of the catalogue; the dependencies of the user's own functions are unknown.
 
-    One file for each score in the cache folder: whatever computes the same score of the same features finds it,
-    whatever the source and the target are called.
+    The cache folder has one file for each score. The same score of the same features has the same file, whatever the
+    names of the source and the target.
 
     Args:
         cache: The cache folder.
@@ -39,51 +39,50 @@ class StoredScores:
         self.folder = cache / "scores"
         self.code = _digest_code()
 
-    def identity(self, given: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
-        """Give what all scores of one source on one target depend on.
+    def identity(self, inputs: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
+        """Return everything that all scores of one source on one target depend on.
 
         Args:
-            given: What they are computed from.
+            inputs: The inputs of the metrics.
             parts: The part of each photo that is left out, `[samples]`.
         """
-        held = [given.features, given.labels, parts, *([given.probabilities] if given.has_head else [])]
+        held = [inputs.features, inputs.labels, parts, *([inputs.probabilities] if inputs.has_head else [])]
         return {
             "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in held],
-            "facts": asdict(given.facts),
-            "seed": given.seed,
+            "facts": asdict(inputs.facts),
+            "seed": inputs.seed,
             "code": self.code,
             "versions": {name: metadata.version(name) for name in PACKAGES},
         }
 
     def find(self, identity: Mapping[str, Any], names: Sequence[str]) -> dict[str, Score]:
-        """Give the scores that are there, by the metric's name.
+        """Return the scores that are stored, by the metric's name.
 
         Args:
-            identity: What they depend on.
+            identity: What they depend on, as of `identity`.
             names: The metrics, with their options.
         """
-        found = {}
+        stored = {}
         for name in filter(_is_known, names):
-            # What cannot be read is computed.
+            # Scores that cannot be read are computed again.
             with suppress(OSError, ValueError, TypeError, KeyError):
-                found[name] = _read(self._file(identity, name))
-        return found
+                stored[name] = _read(self._file(identity, name))
+        return stored
 
     def keep(self, identity: Mapping[str, Any], computed: Mapping[str, Score]) -> None:
-        """Write scores; a disk that takes none is no reason to end.
+        """Write scores; errors of the disk are ignored.
 
         Args:
-            identity: What they depend on.
+            identity: What they depend on, as of `identity`.
             computed: The scores by the metric's name.
         """
-        for name, score in computed.items():
-            if _is_known(name):
-                document = asdict(score)
-                with suppress(OSError):
-                    file = self._file(identity, name)
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    with replacing(file) as partial:
-                        partial.write_text(json.dumps({"score": document, "digest": digest_of(document)}))
+        for name in filter(_is_known, computed):
+            document = asdict(computed[name])
+            with suppress(OSError):
+                file = self._file(identity, name)
+                file.parent.mkdir(parents=True, exist_ok=True)
+                with replacing(file) as partial:
+                    partial.write_text(json.dumps({"score": document, "digest": digest_of(document)}))
 
     def _file(self, identity: Mapping[str, Any], name: str) -> Path:
         digest = digest_of({**identity, "metric": name})
@@ -95,7 +94,7 @@ def _is_known(name: str) -> bool:
 
 
 def _read(file: Path) -> Score:
-    """Read a score; a ValueError, TypeError or KeyError where the file does not have it as it was written."""
+    """Read a score; raise a ValueError, TypeError or KeyError where the file is not as it was written."""
     stored = json.loads(file.read_text())
     document: dict[str, Any] = stored["score"]
     if digest_of(document) != stored["digest"]:
@@ -109,7 +108,7 @@ def _digest(array: NDArray[Any]) -> str:
 
 
 def _digest_code() -> str:
-    """Digest the code that scores follow from."""
+    """Digest the code that scores depend on."""
     files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
     files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()

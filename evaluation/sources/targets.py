@@ -12,7 +12,7 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource, requi
 from headstart.output.errors import prefix_errors
 
 Split = Literal["train", "validation"]
-# What messages and reports call the photos of a split.
+# Names of the splits in messages and reports.
 SPLITS: dict[Split, str] = {"train": "training", "validation": "validation"}
 
 
@@ -21,10 +21,10 @@ class Target:
     """A target data set.
 
     Attributes:
-        name: What the table calls it.
-        dataset: What the source of photos calls it.
-        split: Which of its splits is taken.
-        photos: The photos; those that are there more than once in their class are counted once.
+        name: Its name in tables.
+        dataset: Name of the data set.
+        split: The split whose photos are used.
+        photos: The photos; those that occur more than once in their class count once.
         fingerprint: Digest of the photos: their contents, names, labels and order.
         repeated: Names of the photos of equal content in one class.
         in_several_classes: Names of the photos of equal content in more than one class.
@@ -39,7 +39,7 @@ class Target:
     in_several_classes: Sequence[Sequence[str]] = ()
 
     def remarks(self) -> list[str]:
-        """Name the photos that are there more than once."""
+        """Return remarks on the photos that occur more than once."""
         lines, more = [], sum(len(names) - 1 for names in self.repeated)
         if more:
             lines.append(
@@ -54,21 +54,20 @@ class Target:
         return lines
 
     def describe(self) -> dict[str, Any]:
-        """Say as JSON values what its photos are, and how many."""
-        classes = list(self.photos.classes)
-        described = {"dataset": self.dataset, "photos": len(self.photos), "classes": classes}
-        return {**described, "fingerprint": self.fingerprint}
+        """Return the number of photos, and their classes and digest, as JSON values."""
+        photos = {"photos": len(self.photos), "classes": list(self.photos.classes)}
+        return {"dataset": self.dataset, **photos, "fingerprint": self.fingerprint}
 
 
 def read_target(name: str, source: PhotoSource, split: Split, cache: Path, option: str) -> Target:
-    """List the photos of a target and digest them; those that are there more than once in their class count once.
+    """List the photos of a target and digest them; those that occur more than once in their class count once.
 
     Args:
-        name: What the table calls it.
+        name: Its name in tables.
         source: The source of photos.
-        split: Which of its splits is taken.
-        cache: The cache folder, which holds downloads that were given no folder of their own.
-        option: The option that the source was given by, with which errors begin.
+        split: The split whose photos are used.
+        cache: The cache folder, for downloads without a folder of their own.
+        option: The option for the source, with which errors begin.
 
     Raises:
         UserError: The photos cannot be found or read, or there are fewer than two classes of them.
@@ -78,7 +77,6 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         photos = source.train() if split == "train" else source.validation()
         if photos.maps is None:
             require_classes(photos, SPLITS[split])
-        found = count_once(photos, cache)
-        return Target(
-            name, source.name, split, found.photos, found.photos.fingerprint(), found.repeated, found.in_several_classes
-        )
+        once = count_once(photos, cache)
+        fingerprint = once.photos.fingerprint()
+        return Target(name, source.name, split, once.photos, fingerprint, once.repeated, once.in_several_classes)

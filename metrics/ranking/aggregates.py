@@ -9,39 +9,39 @@ from headstart.metrics.sample_efficiency.scores import t_half_width
 
 Values = NDArray[np.float64]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
-# Numbers that stay in a processor's cache.
+# Numbers that fit into a processor's cache.
 AT_ONCE = 2**16
 
 
 def bootstrap_counts(orderings: int, stratum: int, resamples: int = RESAMPLES) -> Values:
-    """Draw how often each ordering comes in every resample, `[resamples, orderings]`.
+    """Sample how often each ordering occurs in every resample, `[resamples, orderings]`.
 
     Args:
-        orderings: How many there are; as many are drawn, with replacement.
-        stratum: Number of the setting, of which each has draws of its own.
-        resamples: How many.
+        orderings: Number of orderings; as many are sampled, with replacement.
+        stratum: Number of the setting; each setting has samples of its own.
+        resamples: Number of resamples.
     """
     generator = np.random.default_rng((SEED, stratum))
     return generator.multinomial(orderings, np.full(orderings, 1 / orderings), resamples).astype(np.float64)
 
 
 def ranks(values: Values) -> Values:
-    """Rank along the last axis, 1 being the lowest; equals share the mean of their ranks."""
+    """Rank along the last axis, 1 being the lowest; equal values share the mean of their ranks."""
     below = (values[..., None, :] < values[..., None]).sum(-1)
     equal = (values[..., None, :] == values[..., None]).sum(-1)
-    found: Values = below + (equal + 1) / 2
-    return found
+    ranked: Values = below + (equal + 1) / 2
+    return ranked
 
 
 def percentile_interval(resampled: Values, level: float = LEVEL) -> Values:
-    """Give the percentile interval of values `[resamples, ...]`, lower and upper end first, `[2, ...]`."""
+    """Compute the percentile interval of values `[resamples, ...]`, lower and upper end first, `[2, ...]`."""
     tail = round((1 - level) / 2, 12)
-    found: Values = np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf")
-    return found
+    interval: Values = np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf")
+    return interval
 
 
 def jackknife_interval(value: float, without: Values, level: float = LEVEL) -> tuple[float, float]:
-    """Give the t interval of an estimate by the jackknife: lower and upper end.
+    """Compute the t interval of an estimate by the jackknife: lower and upper end.
 
     Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section
     2.
@@ -62,7 +62,7 @@ def jackknife_interval(value: float, without: Values, level: float = LEVEL) -> t
 
 
 def interquartile_means(values: list[Values], counts: list[Values]) -> Values:
-    """Give the mean of the middle half of all runs of all settings, each setting counting the same, of every resample.
+    """Compute the mean of the middle half of all runs of all settings, with equal weight of settings, by resample.
 
     Source: Rishabh Agarwal, Max Schwarzer, Pablo Samuel Castro, Aaron Courville and Marc G. Bellemare, "Deep
     Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS, 2021, sections 4.1 and 4.3: the mean
@@ -84,22 +84,23 @@ def interquartile_means(values: list[Values], counts: list[Values]) -> Values:
     if all(each.shape[1] == most for each in values):
         # Counts are exact in 32 bits.
         weights = weights.astype(np.float32)
+
     total = most * len(values)
     cut = total / 4
-    found = np.empty((len(weights), len(runs)))
+    means = np.empty((len(weights), len(runs)))
     orders = np.argsort(runs, axis=1, kind="stable")
     step = max(1, AT_ONCE // runs.shape[1])
     for start in range(0, len(weights), step):
         part = slice(start, start + step)
-        for method, (its, order) in enumerate(zip(runs, orders, strict=True)):
-            # Weight of the middle half up to each value; what lies above it counts as the next value, step by step.
+        for method, (own, order) in enumerate(zip(runs, orders, strict=True)):
+            # Weight of the middle half up to each value; the weight above it counts as the next value, step by step.
             middle = np.clip(np.cumsum(weights[part, order], axis=1), cut, total - cut)
-            found[part, method] = its[order[-1]] - (middle[:, :-1] - cut) @ np.diff(its[order]) / (total - 2 * cut)
-    return found
+            means[part, method] = own[order[-1]] - (middle[:, :-1] - cut) @ np.diff(own[order]) / (total - 2 * cut)
+    return means
 
 
 def probabilities_of_improvement(values: Values, counts: Values) -> Values:
-    """Give the probability that a run of one method takes fewer samples than one of another, a tie counting one half.
+    """Compute the probability that a run of one method takes fewer samples than one of another, a tie counting half.
 
     Source: Agarwal et al., as `interquartile_means`, section 4.3: the Mann-Whitney statistic of the runs of a setting.
 
@@ -110,16 +111,16 @@ def probabilities_of_improvement(values: Values, counts: Values) -> Values:
     Returns:
         `[resamples, methods, methods]`, of the method of the second axis against that of the third.
     """
-    known, places = np.unique(values, return_inverse=True)
-    # Of which value each ordering is, `[methods, orderings, values]`.
-    has = (places.reshape(values.shape)[..., None] == np.arange(len(known))).astype(np.float32)
-    found = np.empty((len(counts), len(values), len(values)))
-    step = max(1, AT_ONCE // (len(values) * len(known)))
+    distinct, codes = np.unique(values, return_inverse=True)
+    # The value of each ordering, `[methods, orderings, values]`.
+    has = (codes.reshape(values.shape)[..., None] == np.arange(len(distinct))).astype(np.float32)
+    probabilities = np.empty((len(counts), len(values), len(values)))
+    step = max(1, AT_ONCE // (len(values) * len(distinct)))
     for start in range(0, len(counts), step):
         part = counts[start : start + step].astype(np.float32)
         # Runs of each value, and those above it, which are exact in 32 bits.
         here = (part @ has).swapaxes(0, 1)
         above = part.sum(1)[:, None, None] - here.cumsum(-1) + here / 2
-        found[start : start + step] = here @ above.swapaxes(1, 2)
-    found /= counts.sum(1)[:, None, None] ** 2
-    return found
+        probabilities[start : start + step] = here @ above.swapaxes(1, 2)
+    probabilities /= counts.sum(1)[:, None, None] ** 2
+    return probabilities

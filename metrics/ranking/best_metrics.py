@@ -1,4 +1,4 @@
-"""Which metrics are the best on several targets, and which the targets cannot tell from them."""
+"""The best metrics on several targets, and those that are not significantly worse."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ Flags = NDArray[np.bool_]
 
 
 class Best(NamedTuple):
-    """What values of m metrics on t targets say.
+    """The best of m metrics on t targets.
 
     Attributes:
         on_target: Which metrics have the highest value on each target, `[m, t]`; none where fewer than two have one.
         compared: Which metrics have a value on all targets on which any has one, `[m]`; others are not compared.
         best: Which have the highest mean among these, `[m]`; none where there are fewer than two.
-        tied: Which others are not told apart from one of the best, `[m]`; none with fewer than two targets.
+        tied: Which others do not differ significantly from one of the best, `[m]`; none with fewer than two targets.
     """
 
     on_target: Flags
@@ -37,8 +37,8 @@ class Best(NamedTuple):
 def find_best(values: Values) -> Best:
     """Find the best metrics.
 
-    Two metrics are told apart where a two-sided paired t test over targets refuses equal means at 5 %, adjusted by
-    Holm's procedure for testing all pairs, since which metric is the best is known only from the same values.
+    Two metrics differ significantly where a two-sided paired t test over targets rejects equal means at 5 %. It is
+    adjusted by Holm's procedure for all pairs, since the best metric is known only from the same values.
 
     Args:
         values: Values `[m, t]`, higher being better, NaN where undefined.
@@ -50,22 +50,22 @@ def find_best(values: Values) -> Best:
     compared = known.sum(axis=1) == max(there.sum(), 1)
     best, tied = np.zeros_like(compared), np.zeros_like(compared)
     if compared.sum() > 1:
-        found = values[compared][:, there]
-        means = found.mean(axis=1)
+        complete = values[compared][:, there]
+        means = complete.mean(axis=1)
         best[compared] = means >= means.max() - SAME
-        if found.shape[1] > 1:
-            tied[compared] = ~best[compared] & ~_told_apart(found)[:, best[compared]].all(axis=1)
+        if complete.shape[1] > 1:
+            tied[compared] = ~best[compared] & ~_differ(complete)[:, best[compared]].all(axis=1)
     return Best(on_target, compared, best, tied)
 
 
-def _told_apart(values: Values) -> Flags:
-    """Tell which pairs of metrics are told apart on all of these targets, `[m, m]`."""
+def _differ(values: Values) -> Flags:
+    """Test which pairs of metrics differ significantly on all of these targets, `[m, m]`."""
     pairs = list(combinations(range(len(values)), 2))
     adjusted = holm([_p_value(values[one] - values[other]) for one, other in pairs])
-    apart = np.zeros((len(values), len(values)), dtype=np.bool_)
+    differ = np.zeros((len(values), len(values)), dtype=np.bool_)
     for (one, other), p_value in zip(pairs, adjusted, strict=True):
-        apart[one, other] = apart[other, one] = p_value <= LEVEL
-    return apart
+        differ[one, other] = differ[other, one] = p_value <= LEVEL
+    return differ
 
 
 def _p_value(differences: Values) -> float:

@@ -16,7 +16,7 @@ class Ranking:
     Attributes:
         names: Names of the candidates, by their mean rank.
         ranks: Rank of each candidate by every metric that ranks them, 1 being the best; equals share the mean of
-            theirs. A metric that gives all the same score, or one of them none, is not there.
+            theirs. Metrics that score all candidates the same, or one not at all, are left out.
         mean_ranks: Mean of each candidate's ranks; None where no metric ranks them.
     """
 
@@ -26,29 +26,26 @@ class Ranking:
 
 
 def rank(scores: Mapping[str, Mapping[str, float | None]], baselines: Collection[str] = ()) -> Ranking:
-    """Rank candidates; those of the same mean rank stay in the order given.
+    """Rank candidates; those of the same mean rank stay in their order.
 
     Args:
         scores: Scores by candidate and metric, of the same metrics for all; higher is better, None is missing.
-        baselines: Metrics that have no part in the mean.
+        baselines: Metrics that do not count in the mean.
     """
     ranks: dict[str, dict[str, float]] = {}
     for metric in next(iter(scores.values())):
-        known = [value for found in scores.values() if (value := found[metric]) is not None]
-        places = [_place(value, known) for value in known]
-        if len(known) == len(scores) and len(set(places)) > 1:
-            ranks[metric] = dict(zip(scores, places, strict=True))
-    counted = [found for metric, found in ranks.items() if metric not in baselines]
-    means = {name: sum(found[name] for found in counted) / len(counted) if counted else None for name in scores}
+        known = [value for by_metric in scores.values() if (value := by_metric[metric]) is not None]
+        ranked = [_rank(value, known) for value in known]
+        if len(known) == len(scores) and len(set(ranked)) > 1:
+            ranks[metric] = dict(zip(scores, ranked, strict=True))
+
+    counted = [by_name for metric, by_name in ranks.items() if metric not in baselines]
+    means = {name: sum(each[name] for each in counted) / len(counted) if counted else None for name in scores}
     return Ranking(sorted(scores, key=lambda name: means[name] or 0.0), ranks, means)
 
 
-def _place(value: float, values: Sequence[float]) -> float:
-    equal = sum(_same(other, value) for other in values)
-    better = sum(other > value and not _same(other, value) for other in values)
-    return better + (equal + 1) / 2
-
-
-def _same(one: float, other: float) -> bool:
-    """Tell whether scores are equal up to rounding errors."""
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+def _rank(value: float, values: Sequence[float]) -> float:
+    """Return the rank of a value; values that are equal up to rounding errors share the mean of their ranks."""
+    equal = [math.isclose(other, value, rel_tol=SAME, abs_tol=SAME) for other in values]
+    better = sum(other > value and not same for other, same in zip(values, equal, strict=True))
+    return better + (sum(equal) + 1) / 2

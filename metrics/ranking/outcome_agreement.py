@@ -1,4 +1,4 @@
-"""Agreement of the outcomes of experiments: the mean Kendall tau-b over all pairs, without going through the pairs.
+"""Agreement of the outcomes of experiments: the mean Kendall tau-b over all pairs, without a loop over pairs.
 
 The tau-b of two outcomes over m metrics is the product of their agreement vectors: the signs of the differences between
 all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum u|^2 - N) / 2.
@@ -18,7 +18,7 @@ def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, N
     """Turn outcomes into vectors whose inner products are Kendall's tau-b.
 
     Args:
-        outcomes: What each of m metrics reached `[..., m]`, NaN where it is undefined.
+        outcomes: Values that m metrics reached `[..., m]`, NaN where it is undefined.
         tie_tolerance: Differences up to this are ties.
 
     Returns:
@@ -36,7 +36,7 @@ def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, N
 
 
 def group_agreements(vectors: Values, count: NDArray[np.int64]) -> Values:
-    """Give the mean agreement over all pairs within each group of experiments.
+    """Compute the mean agreement over all pairs within each group of experiments.
 
     Args:
         vectors: Sum of the agreement vectors of each group's experiments, `[..., vector]`.
@@ -72,7 +72,7 @@ class MeanAgreement:
             count: Experiments of each group with a defined outcome, `[...]`.
 
         Returns:
-            What `group_agreements` gives of them.
+            The means of `group_agreements`.
         """
         means = group_agreements(vectors, count)
         known = np.isfinite(means)
@@ -105,17 +105,17 @@ class AgreementsByTarget:
         return cls(np.zeros(targets), np.zeros(targets, dtype=np.int64))
 
     def add(self, means: Values) -> None:
-        """Add what `group_agreements` gives of each target's groups, `[t, groups]`."""
+        """Add the means of `group_agreements` of each target's groups, `[t, groups]`."""
         known = np.isfinite(means)
         self.total += np.where(known, means, 0).sum(axis=1)
         self.groups += known.sum(axis=1)
 
     def means(self) -> Values:
-        """Give the mean over each target's groups, `[t]`, NaN where there are none."""
+        """Compute the mean over each target's groups, `[t]`, NaN where there are none."""
         return _quotients(self.total, self.groups)
 
     def means_without(self) -> Values:
-        """Give the mean over the groups of all targets but each, `[t]`, NaN where there are none."""
+        """Compute the mean over the groups of all targets but each, `[t]`, NaN where there are none."""
         return _quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
 
 

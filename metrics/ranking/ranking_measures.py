@@ -1,4 +1,4 @@
-"""Evaluation measures: how well a transferability metric foretells performances, on one pool of sources or many."""
+"""Evaluation measures: how well a transferability metric predicts performances, on one pool of sources or many."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
 
     Args:
         scores: Scores of the k sources `[k]`, finite; k is at least 2.
-        performances: What each source reached after transfer, `[k]`, finite.
+        performances: Performances of the sources after transfer, `[k]`, finite.
 
     Returns:
         Pearson's correlation coefficient, NaN where either is constant.
@@ -36,7 +36,7 @@ def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Correlate the rankings of scores and performances, given as in `pearson`.
+    """Correlate the rankings of scores and performances, with arguments as in `pearson`.
 
     Returns:
         Kendall's tau-b (Kendall, The treatment of ties in ranking problems, Biometrika 1945), NaN where either is
@@ -49,7 +49,7 @@ def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Correlate the rankings of scores and performances, given as in `pearson`, with more weight on the best sources.
+    """Correlate the rankings of scores and performances, arguments as in `pearson`, with more weight on the best.
 
     A pair of sources weighs 1 / (1 + r) + 1 / (1 + s), where r and s are their ranks from 0, and the coefficient is
     the mean of that with ranks by score (ties by performance) and that with ranks by performance (ties by score):
@@ -63,7 +63,7 @@ def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Compare the performance of the source with the highest score with the best performance, given as in `pearson`.
+    """Compare the performance of the source with the highest score with the best one, arguments as in `pearson`.
 
     The relative top-1 accuracy of Li et al., Ranking neural checkpoints, CVPR 2021, section 4. Among equal scores the
     first source is taken. It is NaN where the best performance is 0 or any is negative, as losses and errors turned
@@ -75,11 +75,11 @@ def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
 
 @dataclass(frozen=True)
 class EvaluationMeasure:
-    """An evaluation measure as commands know it.
+    """An evaluation measure.
 
     Attributes:
-        title: What reports call it.
-        compute: Gives its value from scores and performances, `[k]` each.
+        title: Its name in reports.
+        compute: Returns its value from scores and performances, `[k]` each.
     """
 
     title: str
@@ -99,17 +99,17 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
 
     Whether source i is ranked above, beside or below source j does not depend on the pool. With the membership of
     sources in pools as a matrix of zeros and ones, ranks within pools and sums over pairs in pools are therefore
-    products of fixed `[n, n]` matrices with that matrix, and no pool is looked at by itself. Memory is about
+    products of fixed `[n, n]` matrices with that matrix, without a loop over pools. Memory is about
     100 bytes per source and pool; some thousand pools at a time are fastest, because they fit into the cache.
 
     Args:
         scores: Scores by m metrics of all n sources, `[m, n]`, finite.
-        performances: What each source reached after transfer, `[n]`, finite. Where any is negative, these are not
+        performances: Performances of the sources after transfer, `[n]`, finite. Where any is negative, these are not
             counted from 0, and Rel@1 is NaN for all pools, also for those without it.
         pools: Indices of the sources in each pool, `[pools, k]`, without repeats; k is at least 2.
 
     Returns:
-        `[pools, measures, m]` with the measures in the order of `MEASURES`; what the functions for one pool give.
+        `[pools, measures, m]` with the measures in the order of `MEASURES`; equal to the functions of one pool.
 
     Raises:
         ValueError: Shapes or values do not fit.
@@ -117,29 +117,32 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(performances, dtype=np.float64)
     _check(x, y, 2)
     members = _members(pools, len(y))
+
     inside = np.zeros((len(y), members.shape[1]))
     inside[members, np.arange(members.shape[1])] = 1
     if inside.sum() != members.size:
         raise ValueError("pools: a pool holds a source twice; give each source once")
+
     y_signs = np.sign(y[:, None] - y)
     y_untied = _multiply(np.abs(y_signs), inside)
     y_direction = _direction(y.take(members))
     best = y.take(members).max(axis=0)
-    found = np.empty((members.shape[1], len(MEASURES), len(x)))
+
+    measured = np.empty((members.shape[1], len(MEASURES), len(x)))
     for metric, values in enumerate(x):
         x_signs = np.sign(values[:, None] - values)
         # By source: the other members that it is ranked alike with, less those it is not; those it is not tied with.
         counts = _multiply(x_signs * y_signs, inside), _multiply(np.abs(x_signs), inside), y_untied
         by_score, by_performance = _weights(inside, values, y), _weights(inside, y, values)
-        found[:, 0, metric] = (_tau(by_score, *counts) + _tau(by_performance, *counts)) / 2
-        found[:, 1, metric] = _tau(inside, *counts)
-        found[:, 2, metric] = _sum_of_products(_direction(values.take(members)), y_direction).clip(-1, 1)
-        found[:, 3, metric] = _relative_to_best(y.take(_top(values, members)), best, y)
-    return found
+        measured[:, 0, metric] = (_tau(by_score, *counts) + _tau(by_performance, *counts)) / 2
+        measured[:, 1, metric] = _tau(inside, *counts)
+        measured[:, 2, metric] = _sum_of_products(_direction(values.take(members)), y_direction).clip(-1, 1)
+        measured[:, 3, metric] = _relative_to_best(y.take(_top(values, members)), best, y)
+    return measured
 
 
 def _members(pools: ArrayLike, sources: int) -> NDArray[np.intp]:
-    """Give the pools in columns: what is summed over a pool is then summed over rows, which NumPy does fastest."""
+    """Return the pools in columns: sums over a pool are then sums over rows, which NumPy computes fastest."""
     members = np.asarray(pools)
     if members.ndim != 2 or members.shape[1] < 2 or not np.issubdtype(members.dtype, np.integer):
         raise ValueError(
@@ -160,14 +163,14 @@ def _positions(first: Vector, second: Vector) -> NDArray[np.intp]:
 
 
 def _weights(inside: Matrix, first: Vector, second: Vector) -> Matrix:
-    """Give 1 / (1 + rank within the pool) `[n, pools]`, 0 outside the pool."""
+    """Compute 1 / (1 + rank within the pool) `[n, pools]`, 0 outside the pool."""
     positions = _positions(first, second)
     above = (positions > positions[:, None]).astype(np.float64)
     return inside / (1 + _multiply(above, inside))
 
 
 def _multiply(matrix: Matrix, inside: Matrix) -> Matrix:
-    """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes sooner than others have woken up."""
+    """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes before others would start."""
     product = np.empty_like(inside)
     step = max(1, ONE_THREAD // matrix.size)
     for start in range(0, inside.shape[1], step):
@@ -177,7 +180,7 @@ def _multiply(matrix: Matrix, inside: Matrix) -> Matrix:
 
 
 def _tau(weights: Matrix, alike: Matrix, x_untied: Matrix, y_untied: Matrix) -> Vector:
-    """Give tau-b `[pools]` where a pair weighs the sum of its sources' weights, from counts by source `[n, pools]`.
+    """Compute tau-b `[pools]` where a pair weighs the sum of its sources' weights, from counts by source `[n, pools]`.
 
     The sum over pairs (i, j) of (w_i + w_j) s_ij is the sum over i of w_i times the sum over j of s_ij.
     """
@@ -216,7 +219,7 @@ def _sum_of_products(left: Matrix, right: Matrix) -> Vector:
 
 
 def _divide(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Divide, and give NaN, without a warning, where the denominator is 0."""
+    """Divide, and return NaN without a warning where the denominator is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(denominator == 0, np.nan, numerator / denominator)
 
@@ -229,10 +232,10 @@ def _pair(scores: ArrayLike, performances: ArrayLike) -> tuple[Vector, Vector]:
 
 def _check(scores: Vector | Matrix, performances: Vector, axes: int) -> None:
     """Check that there are two or more sources, as many in both, and only finite numbers."""
-    given = f"{list(scores.shape)} and {list(performances.shape)}"
+    shapes = f"{list(scores.shape)} and {list(performances.shape)}"
     if scores.ndim != axes or performances.ndim != 1 or scores.shape[-1] != len(performances) or len(performances) < 2:
         needed = "[m, n] and [n]" if axes == 2 else "[k] and [k]"
-        raise ValueError(f"scores, performances: shapes {given} given; {needed} of two or more sources are needed")
+        raise ValueError(f"scores, performances: shapes {shapes} given; {needed} of two or more sources are needed")
     for name, values in (("scores", scores), ("performances", performances)):
         if not np.isfinite(values).all():
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Orders of sources that know nothing of the target, and what a metric says beyond them."""
+"""Orders of sources that are independent of the target, and the agreement of metrics beyond them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def performance_ranks(performances: Values, known: Known) -> Values:
     """Rank the sources of each target, 1 being the best; equals share the mean of their ranks.
 
     Args:
-        performances: What each source reached, `[n, t]`.
+        performances: Performance of each source, `[n, t]`.
         known: Which of them count, `[n, t]`.
 
     Returns:
@@ -36,7 +36,7 @@ def performance_ranks(performances: Values, known: Known) -> Values:
 
 
 def mean_ranks_elsewhere(ranks: Values) -> Values:
-    """Give each source's mean rank on the targets other than each, which so knows nothing of that target.
+    """Compute each source's mean rank on all other targets, for each target.
 
     Args:
         ranks: Ranks `[n, t]`, NaN where a source has none.
@@ -46,36 +46,36 @@ def mean_ranks_elsewhere(ranks: Values) -> Values:
     """
     count = np.isfinite(ranks).sum(axis=1, keepdims=True) - 1
     others = np.nansum(ranks, axis=1, keepdims=True) - ranks
-    found: Values = np.divide(others, count, out=np.full_like(ranks, np.nan), where=count > 0)
-    return found
+    means: Values = np.divide(others, count, out=np.full_like(ranks, np.nan), where=count > 0)
+    return means
 
 
 def measure_targets(scores: Values, performances: Values, known: Known) -> Values:
-    """Measure how well rankers foretell the performances on each target.
+    """Measure how well rankers predict the performances on each target.
 
     Args:
         scores: Scores by r rankers, `[r, n, t]`, higher being better.
-        performances: What each source reached, `[n, t]`.
+        performances: Performance of each source, `[n, t]`.
         known: Which sources count on which target, `[n, t]`.
 
     Returns:
-        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, and where scores do not
-        `scores_differ`: the source that Rel@1 would take of equals is not the ranker's choice.
+        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, and where scores
+        do not differ: Rel@1 would choose among equal sources, which the ranker does not.
     """
-    found = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
+    measured = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
     for target, here in enumerate(known.T):
         if here.sum() > 1:
-            given = scores[:, here, target]
-            ranked = scores_differ(given)
+            on_target = scores[:, here, target]
+            ranked = scores_differ(on_target)
             if ranked.any():
-                found[ranked, target] = _measure(given[ranked], performances[here, target])
-    return found
+                measured[ranked, target] = _measure(on_target[ranked], performances[here, target])
+    return measured
 
 
 def scores_differ(scores: Values) -> Known:
-    """Tell whether scores `[..., n]` differ by more than rounding errors, `[...]`; never of those that are not finite.
+    """Whether scores `[..., n]` are finite and differ by more than rounding errors, `[...]`.
 
-    The bound is relative to the largest, since scores of others may be of any scale.
+    The bound is relative to the largest, since scores may be of any scale.
     """
     low, high = scores.min(axis=-1), scores.max(axis=-1)
     with np.errstate(invalid="ignore"):
@@ -90,13 +90,13 @@ def _measure(scores: Values, performances: Values) -> Values:
 
 
 def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> float:
-    """Correlate two rankings once what both have in common with a third is taken out of them.
+    """Correlate two rankings without the parts that they share with a third.
 
     M. G. Kendall, "Partial rank correlation", Biometrika, 1942: with tau_12 the correlation of the first two,
     (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13^2) (1 - tau_23^2)). Tau-b is the cosine of the angle between the vectors
-    of the signs of all differences, so that this is the cosine between what is left of the first two vectors once
-    their projections on the third are taken off. It is 0 where two rankings agree no better than their agreement with
-    the third makes them; it has no p value of its own, and 0 does not say that they are independent given the third.
+    of the signs of all differences, so that this is the cosine between the first two vectors without their
+    projections on the third. It is 0 where two rankings agree no better than their agreement with the third implies. It
+    has no p value of its own, and 0 does not mean that they are conditionally independent.
 
     Args:
         first: Values `[k]`, such as scores of a metric.
@@ -121,7 +121,7 @@ def mean_spearman(performances: Values, known: Known) -> float:
     m rankings", Annals of Mathematical Statistics, 1939).
 
     Args:
-        performances: What each source reached, `[n, t]`.
+        performances: Performance of each source, `[n, t]`.
         known: Which of them count, `[n, t]`.
 
     Returns:
@@ -142,7 +142,7 @@ def mean_spearman(performances: Values, known: Known) -> float:
 
 
 def _directions(performances: Values) -> Values:
-    """Give the ranks on each target `[n, t]`, centred and of norm 1, without targets on which all are the same."""
+    """Return the ranks on each target `[n, t]`, centred and of norm 1, without targets on which all are the same."""
     ranks = performance_ranks(performances, np.ones(performances.shape, dtype=np.bool_))
     ranks = ranks - ranks.mean(axis=0)
     norms = np.sqrt((ranks**2).sum(axis=0))

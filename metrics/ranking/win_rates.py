@@ -1,4 +1,4 @@
-"""Win rates of metrics, and how they move over targets."""
+"""Win rates of metrics, and their changes over targets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Wins:
-    """Experiments that each metric wins; t targets, e measures, m metrics.
+    """Counts of experiments that each metric wins; t targets, e measures, m metrics.
 
     Attributes:
         split: Experiments won, a tie counted in equal shares, `[t, e, m]`.
@@ -40,7 +40,7 @@ class Wins:
         """Count more experiments.
 
         Args:
-            outcomes: What the metrics reached `[pools, t, e, m]`, NaN where undefined.
+            outcomes: Values that the metrics reached `[pools, t, e, m]`, NaN where undefined.
             tie_tolerance: A metric that is this close to the best one wins, too.
         """
         reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
@@ -54,10 +54,10 @@ class Wins:
         self.decided[...] += (winners > 0).sum(axis=0)
 
     def percent(self, ties: Ties, without: int | None = None) -> Values:
-        """Give the win rates.
+        """Compute the win rates.
 
         Args:
-            ties: How ties count.
+            ties: Whether a tie is split among its winners, or won by the last of them.
             without: Index of a target to leave out.
 
         Returns:
@@ -72,11 +72,11 @@ class Wins:
         return np.column_stack([rates, average])
 
     def percent_without_each(self, ties: Ties) -> Values:
-        """Give the win rates with each target left out in turn, in per cent `[t, m, e + 1]`; NaN for a single one."""
+        """Compute the win rates with each target left out, in per cent, `[t, m, e + 1]`; NaN for one target."""
         return np.stack([self.percent(ties, target) for target in range(len(self.decided))])
 
     def tied_percent(self) -> Values:
-        """Give the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
+        """Compute the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
         decided = self.decided.sum(axis=0)
         return np.where(decided > 0, 100 * self.tied.sum(axis=0) / np.maximum(decided, 1), np.nan)
 
@@ -84,8 +84,7 @@ class Wins:
 def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
     """Round percentages that add up to 100 so that they still do, as the paper's tables do.
 
-    The method of largest remainders: all are rounded down, and what is missing to 100 goes, one each, to those that
-    lost most.
+    The method of largest remainders: all are rounded down, and those that lost most get one each until the sum is 100.
     """
     exact = np.asarray(percentages, dtype=np.float64)
     # A sum of shares such as 29.999999999999996 is 30.
