@@ -7,16 +7,9 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.contract.documents import (
-    CATALOG_MAX_BYTES,
-    Catalog,
-    Registry,
-    catalog_path,
-    read_catalog,
-    read_registry,
-    registry_path,
-)
+from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
 from headstart.engines.options import EngineOptions
+from headstart.evaluation.alignment.scoring import ScoringSetup
 from headstart.evaluation.embeddings import Extraction
 
 
@@ -35,7 +28,6 @@ class CatalogOptions(EngineOptions):
     Attributes:
         registry_option: The option `registry`.
         catalog_option: The option `catalog`.
-        extraction: How embeddings are computed.
     """
 
     def __init__(
@@ -48,15 +40,11 @@ class CatalogOptions(EngineOptions):
     ) -> None:
         super().__init__(**options)
         self.registry_option, self.catalog_option = registry, catalog
-        self.extraction = extraction
-        self._max_catalog_bytes = int(max_catalog_bytes)
+        self._max_catalog_bytes, self._extraction = int(max_catalog_bytes), extraction
 
     @cached_property
-    def registry(self) -> Registry:
-        """The models; a UserError where the file is no registry."""
-        return read_registry(registry_path(self.registry_option))
-
-    @cached_property
-    def catalog(self) -> Catalog:
-        """The stimuli; a UserError where the file is no catalog, or too large."""
-        return read_catalog(catalog_path(self.catalog_option), self._max_catalog_bytes)
+    def setup(self) -> ScoringSetup:
+        """The documents, and how embeddings are computed; a UserError where a file is invalid or too large."""
+        registry = read_registry(registry_path(self.registry_option))
+        catalog = read_catalog(catalog_path(self.catalog_option), self._max_catalog_bytes)
+        return ScoringSetup(registry, catalog, self._extraction, self)

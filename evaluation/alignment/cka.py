@@ -59,14 +59,14 @@ def cka(
     """Compare representations: score a submission by linear CKA, or compare models or layers by any measure.
 
     Args:
-        team: Team that the submission must be of; by default told by the submission.
+        team: Team that the submission must be of; by default that of the submission.
         submission: JSON file of a Blue Team (`models`) or Red Team (`differentiating_images`); or a data set of one row
             for each, a folder or `hf://` and its name on the Hugging Face Hub.
         models: Instead of a submission, models of the registry to compare on the whole catalog.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
         challenge: Challenge whose rules a submission has to keep beside the contract's: a YAML file, or the name of one
-            in configs/challenge. Deadline and quotas are not for whoever scores, and not looked at.
+            in configs/challenge. Its deadline and quotas do not apply here.
         output: Folder for score.json (cka.json without a submission) and the heatmap, or for files that begin with
             the name of another measure; by default runs/cka, and runs/cka-layers where layers are compared.
         log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
@@ -82,6 +82,7 @@ def cka(
     if (submission is None) == (models is None):
         given = "nothing is" if submission is None else "both are"
         raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
+
     default = "runs/cka" if layers is None else "runs/cka-layers"
     names = result_names(measure, submission is not None, figure_formats, save_embeddings)
     results = CkaResults(default=default, names=names, output=output, **options)
@@ -99,7 +100,7 @@ def cka(
         if save_embeddings and modal_enabled(results.registry_option, results.catalog_option):
             raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
         comparison = _score_submission(str(submission), team, int(max_submission_bytes), rules, results)
-    shared = conditions(results.registry, results.catalog, comparison.models, results.extraction)
+    shared = conditions(comparison.models, results.setup)
     results.check_configuration({**shared, **comparison.made_from})
 
     document, embeddings = comparison.compute()
@@ -123,14 +124,13 @@ def cka(
 
 def _compare_models(models: list[str], layers: list[str] | None, measure: str, results: CkaResults) -> _Comparison:
     """Check a comparison of models, or of layers of the only model."""
-    check_compared(models, layers, results.registry)
+    check_compared(models, layers, results.setup.registry)
     made_from = {
         "measure": None if measure == DEFAULT_MEASURE else measure,
         "model": layers and models[0],
         "pairwise/names": layers or models,
     }
-    documents = results.registry, results.catalog, results.extraction
-    return _Comparison(models, made_from, partial(compare, models, layers, *documents, measure, results))
+    return _Comparison(models, made_from, partial(compare, models, layers, measure, results.setup))
 
 
 def _score_submission(
@@ -142,7 +142,8 @@ def _score_submission(
 ) -> _Comparison:
     """Read and check a submission that is to be scored here or on Modal."""
     remote = modal_enabled(results.registry_option, results.catalog_option)
-    submission: Submission = read_any_submission(path, results.registry, results.catalog, team, max_bytes, rules)
+    registry, catalog = results.setup.registry, results.setup.catalog
+    submission: Submission = read_any_submission(path, registry, catalog, team, max_bytes, rules)
     made_from = {
         "contract_version": submission.contract_version,
         "team": submission.team,
@@ -151,13 +152,11 @@ def _score_submission(
         "digests/challenge": None if rules is None else rules.digest,
     }
 
-    documents = results.registry, results.catalog, results.extraction
-    compute = partial(score, submission, *documents, results)
     if remote:
         engines = {"workers": results.workers, "ray": results.ray}
         _reject(engines, "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE")
-        compute = partial(score_on_modal, submission, *documents)
-    return _Comparison(list(submission.models or results.registry.entries), made_from, compute)
+    compute = partial(score_on_modal if remote else score, submission, results.setup)
+    return _Comparison(list(submission.models or registry.entries), made_from, compute)
 
 
 def _reject(options: Mapping[str, object], reason: str) -> None:

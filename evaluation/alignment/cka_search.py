@@ -58,29 +58,28 @@ def cka_search(
     """
     results = SearchResults(default=output, names=(SEARCH, SUBMISSION), output=output, **options)
     _check_time_budget(time_budget, team, measure)
-    registry, catalog, extraction = results.registry, results.catalog, results.extraction
-    names = list(registry.entries)
-    entries = names if team == "blue" else [each.model_dump() for each in catalog.stimuli]
+    setup, stimuli = results.setup, results.setup.catalog.stimuli
+    names = list(setup.registry.entries)
+    entries = names if team == "blue" else [each.model_dump() for each in stimuli]
     with explain_embedding_errors(names):
         check_size(int(size), len(entries), "models" if team == "blue" else "stimuli")
-    division = hold_out(
-        held_out, team, [each.dataset_name for each in catalog.stimuli] if team == "blue" else names, int(seed)
-    )
+    divided = [each.dataset_name for each in stimuli] if team == "blue" else names
+    division = hold_out(held_out, team, divided, int(seed))
 
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
     header: dict[str, Any] = {**named, "team": team, "size": int(size), "seed": int(seed)}
-    shared = conditions(registry, catalog, names, extraction)
+    shared = conditions(names, setup)
     results.check_configuration({"measure": None, **header, "held_out/asked": held_out or None, **shared})
     if time_budget is not None:
         header["time_budget"] = time_budget
     if division is not None:
         header["held_out"] = {"asked": held_out}
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
-    footer = {"extraction": extraction.score_settings, "digests": digests}
+    footer = {"extraction": shared["extraction"], "digests": digests}
     files = SearchFiles(results.path, team, entries, header, footer)
 
     state = files.read_state() if team == "red" and not results.overwrite else None
-    embeddings = represent(names, catalog.stimuli, registry, extraction, engines=results).embeddings
+    embeddings = represent(names, stimuli, setup).embeddings
     search = SubmissionSearch(team, int(size), measure, int(seed), time_budget)
     seen, unseen = (embeddings, embeddings) if division is None else division.divide(embeddings)
     best, state = search.find(seen, files, state)

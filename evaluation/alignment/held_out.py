@@ -66,7 +66,10 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
     Raises:
         UserError: The share is not between 0 and 1, a name is unknown, or fewer than two would be left on a side.
     """
+    if not option:
+        return None
     items, kind = ("stimuli", "data sets") if team == "blue" else ("models", "models")
+
     if isinstance(option, list):
         if unknown := sorted(set(option) - set(names)):
             choices = ", ".join(sorted(set(names)))
@@ -79,8 +82,6 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
     else:
         order = np.random.default_rng([seed, len(names)]).permutation(len(names))
         unseen = np.sort(order[: round(option * len(names))])
-    if not option:
-        return None
 
     seen = np.setdiff1d(np.arange(len(names)), unseen)
     if min(len(seen), len(unseen)) < LEAST:

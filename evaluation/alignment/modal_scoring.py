@@ -14,9 +14,9 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from headstart.contract.documents import Catalog, Registry, read_catalog, read_registry
+from headstart.contract.documents import read_catalog, read_registry
 from headstart.contract.submissions import Submission, read_submission
-from headstart.evaluation.alignment.scoring import Embeddings, score
+from headstart.evaluation.alignment.scoring import Embeddings, ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction, networks_of
 from headstart.output.errors import UserError
 from headstart.output.import_paths import ROOT
@@ -29,7 +29,7 @@ CACHE_VOLUME, CACHE = "headstart-embeddings", "/cache"
 DATASETS_VOLUME, DATASETS = "headstart-datasets", "/datasets"
 CONTRACT = "/contract"
 REGISTRY, CATALOG = f"{CONTRACT}/model_registry.json", f"{CONTRACT}/stimuli_catalog.jsonl"
-SOURCES = ("contract", "datamodules", "evaluation", "metrics", "modules", "output", "store")
+SOURCES = ("contract", "datamodules", "engines", "evaluation", "metrics", "modules", "output", "store")
 # The folder in which a container on Modal imports from.
 HOME = "/root"
 GPU = "L4"
@@ -58,16 +58,13 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(
-    submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], Embeddings]:
+def score_on_modal(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission that was checked here on Modal.
 
     Args:
         submission: The submission.
-        registry: The models; mounted there, with the local weights of the scored models.
-        catalog: The stimuli; mounted there. Their data sets are in the volume `headstart-datasets`.
-        options: How embeddings are computed; their cache is always the volume `headstart-embeddings`.
+        setup: The documents, which are mounted there with the local weights of the scored models. Data sets are in the
+            volume `headstart-datasets`, the cache of embeddings is the volume `headstart-embeddings`.
 
     Returns:
         The content of `score.json`, and no embeddings, which stay there.
@@ -80,14 +77,15 @@ def score_on_modal(
         import modal
     except ImportError as error:
         raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
-    names = submission.models or tuple(registry.entries)
+    names = submission.models or tuple(setup.registry.entries)
     # Raises an error for a missing file of weights, which could not be mounted.
-    networks_of(names, registry, options)
+    networks_of(names, setup.registry, setup.extraction)
+    options = asdict(replace(setup.extraction, cache_dir=CACHE))
 
     try:
         app = modal.App(APP)
         function = app.function(
-            image=_image(modal, registry, catalog, names, options),
+            image=_image(modal, names, setup),
             gpu=GPU,
             timeout=TIMEOUT_SECONDS,
             volumes={
@@ -95,8 +93,9 @@ def score_on_modal(
                 DATASETS: modal.Volume.from_name(DATASETS_VOLUME, create_if_missing=True),
             },
         )(score_remotely)
+
         with app.run():
-            answer = function.remote(submission.content, submission.team, asdict(replace(options, cache_dir=CACHE)))
+            answer = function.remote(submission.content, submission.team, options)
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
@@ -105,7 +104,7 @@ def score_on_modal(
     if "refused" in answer:
         raise UserError(f"on Modal: {answer['refused']}")
     document: dict[str, Any] = answer["document"]
-    for name, expected in (("registry", registry), ("catalog", catalog), ("submission", submission)):
+    for name, expected in (("registry", setup.registry), ("catalog", setup.catalog), ("submission", submission)):
         if document["digests"][name] != expected.sha256:
             raise UserError(f"on Modal: the {name} that was scored is not the one here; score again")
     return document, {}
@@ -130,7 +129,7 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
             path = Path(folder) / "submission.json"
             path.write_bytes(submission)
             checked = read_submission(path, registry, catalog, team, max_bytes=len(submission))  # type: ignore[arg-type]
-        document, _ = score(checked, registry, catalog, Extraction(**options))
+        document, _ = score(checked, ScoringSetup(registry, catalog, Extraction(**options)))
     except Exception as error:
         if isinstance(error, UserError) or type(error).__name__ == "UserError":
             return {"refused": str(error)}
@@ -138,24 +137,24 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
     return {"document": document}
 
 
-def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
+def _image(modal: ModuleType, names: Sequence[str], setup: ScoringSetup) -> Any:  # noqa: ANN401 - modal.Image
     """Describe the image: the project's dependencies and code, the documents, and the local weights they name."""
     image = (
         modal.Image.debian_slim(python_version="3.11")
         .pip_install(*_requirements())
         .env({"HACKATHON_DATASET_ROOT": DATASETS, "HEADSTART_CACHE": CACHE})
-        .add_local_file(registry.path, REGISTRY)
-        .add_local_file(catalog.path, CATALOG)
+        .add_local_file(setup.registry.path, REGISTRY)
+        .add_local_file(setup.catalog.path, CATALOG)
         .add_local_file(ROOT / "__init__.py", f"{HOME}/headstart/__init__.py")
     )
 
     for source in SOURCES:
         image = image.add_local_dir(ROOT / source, f"{HOME}/headstart/{source}", ignore=["**/__pycache__"])
-    if options.allow_modules:
-        image = image.add_local_python_source(*sorted({name.split(".")[0] for name in options.allow_modules}))
-    for entry in (registry.entries[name] for name in names):
-        file = registry.weights_file(entry.model_name)
-        if file is not None and entry.weights is not None and not options.random_weights:
+    if setup.extraction.allow_modules:
+        image = image.add_local_python_source(*sorted({name.split(".")[0] for name in setup.extraction.allow_modules}))
+    for entry in (setup.registry.entries[name] for name in names):
+        file = setup.registry.weights_file(entry.model_name)
+        if file is not None and entry.weights is not None and not setup.extraction.random_weights:
             image = image.add_local_file(file, _remote_path(entry.weights))
     return image
 

@@ -75,6 +75,7 @@ def make_entry(name: str) -> ModelEntry:
     preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)
     if preprocessing is None:
         raise UserError(f"make: {name!r} takes no square cut from the centre, which is all that an entry can say")
+
     network = None if isinstance(named.library, OpenClip) else _create_on_meta(named, {})
     arguments: dict[str, Any] = {}
     if isinstance(network, VisionTransformer) and network.image_size != preprocessing.crop:

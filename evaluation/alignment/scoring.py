@@ -27,6 +27,23 @@ Embeddings = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
+class ScoringSetup:
+    """The documents that scores depend on, and how embeddings are computed.
+
+    Attributes:
+        registry: The models.
+        catalog: The stimuli.
+        extraction: How embeddings are computed.
+        engines: Where the models run.
+    """
+
+    registry: Registry
+    catalog: Catalog
+    extraction: Extraction
+    engines: Engines = HERE
+
+
+@dataclass(frozen=True)
 class Representations:
     """The embeddings of stimuli by models, or by layers of one model.
 
@@ -46,35 +63,28 @@ class Representations:
 
 
 def represent(
-    names: Sequence[str],
-    stimuli: Sequence[Stimulus],
-    registry: Registry,
-    options: Extraction,
-    layers: Sequence[str] | None = None,
-    engines: Engines = HERE,
+    names: Sequence[str], stimuli: Sequence[Stimulus], setup: ScoringSetup, layers: Sequence[str] | None = None
 ) -> Representations:
     """Embed stimuli by models.
 
     Args:
         names: Models of the registry.
         stimuli: The stimuli.
-        registry: The registry.
-        options: How embeddings are computed.
+        setup: The registry, and how embeddings are computed.
         layers: Layers of the only model, to be compared with each other.
-        engines: Where the models run.
 
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
     start = time.perf_counter()
     pictures = Stimuli([f"{each.dataset_name}/{each.image_identifier}" for each in stimuli], locate_stimuli(stimuli))
-    networks = networks_of(names, registry, options)
+    networks = networks_of(names, setup.registry, setup.extraction)
     jobs = {
-        name: Job(network, choose_taps(registry.entries[name], layers), pictures, options)
+        name: Job(network, choose_taps(setup.registry.entries[name], layers), pictures, setup.extraction)
         for name, network in networks.items()
     }
 
-    stored = embed_all(jobs, engines)
+    stored = embed_all(jobs, setup.engines)
     embeddings = {name: each.rows for name, each in stored.items()}
     if layers is not None:
         (each,) = stored.values()
@@ -100,20 +110,20 @@ def explain_embedding_errors(names: Sequence[str]) -> Iterator[None]:
         ) from error
 
 
-def conditions(registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> dict[str, Any]:
+def conditions(names: Sequence[str], setup: ScoringSetup) -> dict[str, Any]:
     """Return what a result of some models depends on besides what is compared, by key path in the result."""
-    networks = networks_of(names, registry, options)
+    networks = networks_of(names, setup.registry, setup.extraction)
     return {
         "contract_version": CONTRACT_VERSION,
-        "extraction": options.score_settings,
-        "digests/registry": registry.sha256,
-        "digests/catalog": catalog.sha256,
+        "extraction": setup.extraction.score_settings,
+        "digests/registry": setup.registry.sha256,
+        "digests/catalog": setup.catalog.sha256,
         "digests/networks": {name: network.digest for name, network in networks.items()},
     }
 
 
 def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
-    """Check what is to be compared, as `compare` takes it.
+    """Check the models or layers of a comparison, as of `compare`.
 
     Raises:
         UserError: A model is unknown, or there are not two different things to compare.
@@ -126,39 +136,28 @@ def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry
 
 
 def compare(
-    models: Sequence[str],
-    layers: Sequence[str] | None,
-    registry: Registry,
-    catalog: Catalog,
-    options: Extraction,
-    measure: str = DEFAULT_MEASURE,
-    engines: Engines = HERE,
+    models: Sequence[str], layers: Sequence[str] | None, measure: str, setup: ScoringSetup
 ) -> tuple[dict[str, Any], Embeddings]:
     """Compare models, or layers of one model, on the whole catalog, after `check_compared`.
 
     Args:
         models: Models of the registry.
         layers: Layers of the only model, where these are compared.
-        registry: The registry.
-        catalog: The stimuli.
-        options: How embeddings are computed.
         measure: Name of the measure of similarity.
-        engines: Where the models run.
+        setup: The documents, and how embeddings are computed.
 
     Returns:
         The content of `cka.json`, and the embeddings; errors as of `represent`, or that the similarity is undefined.
     """
-    representations = represent(models, catalog.stimuli, registry, options, layers, engines)
-    described = _describe(representations, registry, catalog, options, measure)
+    representations = represent(models, setup.catalog.stimuli, setup, layers)
+    described = _describe(representations, measure, setup)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
     return {"contract_version": CONTRACT_VERSION, **named, **described}, representations.embeddings
 
 
-def score(
-    submission: Submission, registry: Registry, catalog: Catalog, options: Extraction, engines: Engines = HERE
-) -> tuple[dict[str, Any], Embeddings]:
+def score(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -166,10 +165,7 @@ def score(
 
     Args:
         submission: A checked submission.
-        registry: The models.
-        catalog: The stimuli.
-        options: How embeddings are computed.
-        engines: Where the models run.
+        setup: The documents, and how embeddings are computed.
 
     Returns:
         The content of `score.json`, and the embeddings.
@@ -177,13 +173,13 @@ def score(
     Raises:
         UserError: The registry has one model only; or as `represent`.
     """
+    registry = setup.registry
     if len(registry.entries) < 2:
         raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
-    stimuli = catalog.stimuli if blue else submission.stimuli
-    representations = represent(names, stimuli, registry, options, engines=engines)
-    described = _describe(representations, registry, catalog, options, DEFAULT_MEASURE)
+    representations = represent(names, setup.catalog.stimuli if blue else submission.stimuli, setup)
+    described = _describe(representations, DEFAULT_MEASURE, setup)
 
     described["digests"]["submission"] = submission.sha256
     mean, ends = described["mean_cka_biased"], described["ci95"]["mean"]
@@ -194,9 +190,7 @@ def score(
     return {**header, **described}, representations.embeddings
 
 
-def _describe(
-    representations: Representations, registry: Registry, catalog: Catalog, options: Extraction, measure: str
-) -> dict[str, Any]:
+def _describe(representations: Representations, measure: str, setup: ScoringSetup) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
     names, embeddings = list(representations.embeddings), representations.embeddings.values()
@@ -207,24 +201,23 @@ def _describe(
         else:
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
+    lists = {"biased": biased.tolist(), "debiased": None if debiased is None else debiased.tolist()}
+    documents = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256}
+    timings = {
+        "embeddings_seconds": representations.seconds,
+        "cka_seconds": time.perf_counter() - start,
+        "rows_computed": representations.computed,
+    }
     return {
         "n_models": len(representations.weights),
         "n_stimuli": representations.stimuli,
         mean_key(measure, "biased"): mean_over_pairs(biased),
         mean_key(measure, "debiased"): None if debiased is None else mean_over_pairs(debiased),
-        "pairwise": {
-            "names": names,
-            "biased": biased.tolist(),
-            "debiased": None if debiased is None else debiased.tolist(),
-        },
+        "pairwise": {"names": names, **lists},
         **certainty,
-        "extraction": options.score_settings,
-        "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": representations.weights},
-        "timings": {
-            "embeddings_seconds": representations.seconds,
-            "cka_seconds": time.perf_counter() - start,
-            "rows_computed": representations.computed,
-        },
+        "extraction": setup.extraction.score_settings,
+        "digests": {**documents, "weights": representations.weights},
+        "timings": timings,
     }
 
 

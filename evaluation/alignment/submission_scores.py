@@ -8,11 +8,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import Stimulus
 from headstart.contract.submissions import Submission
-from headstart.evaluation.alignment.scoring import Embeddings, explain_embedding_errors, represent
-from headstart.evaluation.embeddings import Engines, Extraction
+from headstart.evaluation.alignment.scoring import Embeddings, ScoringSetup, explain_embedding_errors, represent
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.cka_null import calibrated_cka
 from headstart.output.errors import UserError
@@ -51,22 +49,14 @@ def readings(measures: Collection[str] = tuple(SIMILARITY_MEASURES)) -> dict[str
 
 
 def score_submissions(
-    submissions: Mapping[str, Submission],
-    registry: Registry,
-    catalog: Catalog,
-    options: Extraction,
-    engines: Engines,
-    measures: Sequence[str],
+    submissions: Mapping[str, Submission], measures: Sequence[str], setup: ScoringSetup
 ) -> dict[str, dict[str, Score]]:
-    """Score submissions of one team as the contract does, by every reading in place of linear CKA alone.
+    """Score submissions of one team as the contract does, by every reading instead of linear CKA alone.
 
     Args:
         submissions: Checked submissions of one team, by name.
-        registry: The models.
-        catalog: The stimuli.
-        options: How embeddings are computed.
-        engines: Where the models run.
         measures: Names of the measures, besides linear CKA.
+        setup: The documents, and how embeddings are computed.
 
     Returns:
         The score by the name of the submission and of the reading, or the reason why there is none.
@@ -77,15 +67,14 @@ def score_submissions(
     chosen = list(dict.fromkeys(measure for measure, _ in readings(measures).values()))
     if next(iter(submissions.values())).team == "blue":
         submitted = {model for each in submissions.values() for model in each.models}
-        names = [name for name in registry.entries if name in submitted]
-        embeddings = represent(names, catalog.stimuli, registry, options, engines=engines).embeddings
+        names = [name for name in setup.registry.entries if name in submitted]
+        embeddings = represent(names, setup.catalog.stimuli, setup).embeddings
         return _score_models(submissions, embeddings, chosen)
 
     # Each stimulus once, in the order of the submissions.
     stimuli = {_key(stimulus): stimulus for each in submissions.values() for stimulus in each.stimuli}
     indices = {key: index for index, key in enumerate(stimuli)}
-    names = list(registry.entries)
-    embeddings = represent(names, list(stimuli.values()), registry, options, engines=engines).embeddings
+    embeddings = represent(list(setup.registry.entries), list(stimuli.values()), setup).embeddings
     return _score_stimuli(submissions, embeddings, indices, chosen)
 
 

@@ -62,9 +62,10 @@ def submissions_report(
         What submissions.json holds.
     """
     results = SubmissionsResults(default=output, names=FILES, output=output, **options)
-    registry, catalog = results.registry, results.catalog
+    registry, catalog = results.setup.registry, results.setup.catalog
     rules = None if challenge is None else read_challenge(challenge_path(challenge))
     paths = _find([submissions] if isinstance(submissions, str) else submissions, int(max_submission_bytes))
+
     checked = {}
     for name, path in _name_submissions(paths).items():
         checked[name] = read_submission(path, registry, catalog, team, int(max_submission_bytes), rules)
@@ -77,7 +78,7 @@ def submissions_report(
         models = sorted({model for each in checked.values() for model in each.models})
 
     chosen = list(SIMILARITY_MEASURES) if measures is None else measures
-    shared = conditions(registry, catalog, models, results.extraction)
+    shared = conditions(models, results.setup)
     digests = {name: each.sha256 for name, each in checked.items()}
     made_from = {
         "contract_version": CONTRACT_VERSION,
@@ -89,7 +90,7 @@ def submissions_report(
     }
     results.check_configuration({**shared, **made_from})
 
-    scores = score_submissions(checked, registry, catalog, results.extraction, results, chosen)
+    scores = score_submissions(checked, chosen, results.setup)
     document: dict[str, Any] = {
         "contract_version": CONTRACT_VERSION,
         "team": team,

@@ -135,8 +135,8 @@ def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, v
     strengths = to_host(values)
     rank = int((strengths > rounding).sum())
     if variance < 1:
-        held = (strengths**2).cumsum() / (strengths**2).sum()
-        rank = min(rank, int(np.searchsorted(held, variance)) + 1)
+        shares = (strengths**2).cumsum() / (strengths**2).sum()
+        rank = min(rank, int(np.searchsorted(shares, variance)) + 1)
     if rank > n - 2:
         raise ValueError(
             f"{x.name}: {measure} is undefined where an embedding has as many directions as its {n} stimuli can have, "

@@ -1,6 +1,6 @@
 """The first three moments of the inner product of two centred Gram matrices when the samples of one are permuted.
 
-With K and L centred Gram matrices `[n, n]` and P a permutation matrix drawn uniformly, the statistic is
+With K and L centred Gram matrices `[n, n]` and P a uniformly random permutation matrix, the statistic is
 `t = <K, P L P'>_F`. Its mean is `tr K tr L / (n - 1)`. All higher moments follow from sums of one matrix at a time, so
 that those of all pairs of m matrices cost m^2 operations once these sums are known.
 

@@ -43,6 +43,7 @@ def descend(
         ValueError: The measure is undefined on all stimuli, or on every subset that was tried.
     """
     measure.pairwise(embeddings)  # names a model whose similarity no subset can define
+
     stimuli = len(embeddings[0])
     exact = math.comb(stimuli, len(start)) <= EVALUATIONS
     if exact:
@@ -55,6 +56,7 @@ def descend(
         for evaluation in range(EVALUATIONS):
             leaver, joiner = generator.integers(len(chosen)), generator.integers(len(others))
             chosen[leaver], others[joiner] = others[joiner], chosen[leaver]
+
             changed = _mean(measure, embeddings, chosen)
             if changed < value:
                 value = changed

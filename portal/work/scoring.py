@@ -17,7 +17,7 @@ from headstart.contract.documents import catalog_path, read_catalog, read_regist
 from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.evaluation.alignment.scoring import score
+from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, reason_of
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
@@ -79,7 +79,7 @@ class Scorer:
             registry = registry if job.track == "blue" else self._held_out_registry
 
         try:
-            document, _ = score(submission, registry, catalog, self._options)
+            document, _ = score(submission, ScoringSetup(registry, catalog, self._options))
             return Outcome(
                 "scored",
                 scores=Scores.from_document(document),
