@@ -10,7 +10,7 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from headstart.evaluation.runs import BASELINE, Run, find_folders, read_runs
+from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS
 from headstart.evaluation.transfer_results import (
     TASK,
@@ -89,7 +89,7 @@ def performances(
     else:
         if trained is not None:
             raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
-        comparisons = read_runs([str(folder) for folder in folders])
+        comparisons = [read_run(folder) for folder in folders]
         results, title = _read_comparisons(comparisons, performance, method, samples)
         remarks = _remarks(comparisons, performance, method)
 

@@ -76,7 +76,7 @@ def read_runs(patterns: str | Sequence[str]) -> list[Run]:
     Raises:
         UserError: A pattern matches nothing, or a folder holds no run.
     """
-    return [_read(folder) for folder in find_folders(patterns)]
+    return [read_run(folder) for folder in find_folders(patterns)]
 
 
 def find_folders(patterns: str | Sequence[str]) -> list[Path]:
@@ -98,7 +98,8 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     return list(folders)
 
 
-def _read(folder: Path) -> Run:
+def read_run(folder: Path) -> Run:
+    """Read the run in a folder; a UserError where a file is missing or damaged."""
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         files = " and no ".join(missing)

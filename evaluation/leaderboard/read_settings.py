@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from glob import escape, glob
+from glob import glob
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
 from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
-from headstart.evaluation.runs import BASELINE, FILES, Run, in_common, join, limit_to_known, provenances_of, read_runs
+from headstart.evaluation.runs import BASELINE, FILES, Run, in_common, join, limit_to_known, provenances_of, read_run
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -47,7 +47,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
         if is_ledger(folder):
             continue
         try:
-            [run] = read_runs(escape(str(folder)))
+            run = read_run(folder)
         except UserError as error:
             left_out.append({"setting": str(folder), "reason": str(error)})
         else:
@@ -166,6 +166,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
         named = [find_method(methods, provenances, each, "methods") for each in options.methods]
         methods = [*dict.fromkeys([*([baseline] if baseline else []), *named])]
 
+    # Orderings are sorted, so that results do not depend on the order of the runs.
     curves, order = curves.select(methods), np.argsort(curves.orderings)
     curves = replace(curves, orderings=curves.orderings[order], correct=np.take(curves.correct, order, axis=1))
     curves, remarks = in_common(curves)
@@ -174,6 +175,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
             f"Of the ledger alone, without all orderings of the runs, and left out: {', '.join(lacking)}. --methods "
             "has them nevertheless."
         )
+
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)
     remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
     remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
@@ -203,12 +205,8 @@ def _lacking(curves: Curves, runs: Sequence[Run]) -> list[str]:
     measured = {name for run in runs for name in run.curves.methods}
     numbers = {number for run in runs for number in run.curves.orderings.tolist()}
     of_runs = [number in numbers for number in curves.orderings.tolist()]
-    present = curves.present[:, of_runs]
-    return [
-        name
-        for name, orderings in zip(curves.methods, present, strict=True)
-        if not orderings.all() and name not in measured
-    ]
+    incomplete = np.flatnonzero(~curves.present[:, of_runs].all(axis=1))
+    return [name for index in incomplete if (name := curves.methods[index]) not in measured]
 
 
 def _find(names: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], query: str) -> str | None:

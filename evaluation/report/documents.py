@@ -32,7 +32,7 @@ def _similarity(path: Path, document: Document) -> Part:
         tints = [round(70 * min(max(values[i, j], 0), 1)) for j in order]
         rows.append([Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=tints[k]) for k, j in enumerate(order))])
     items = "layers" if "n_layers" in document else "models"
-    table = Table(measure.estimated, [Column(items), *(Column(names[i]) for i in order)], rows)
+    table = Table(measure.estimated, [*map(Column, (items, *(names[i] for i in order)))], rows)
 
     kinds = ["biased", "debiased", *["calibrated"] * ("mean_cka_calibrated" in document)]
     means = [f"{kind} {number(document[mean_key(name, kind)], '.4f').text}" for kind in kinds]
@@ -61,7 +61,7 @@ def _scores(target: str, document: Document) -> Table:
             Cell(source),
             number(ranks.get(source), ".2f"),
             *(_score(scores[source][metric]) for metric in document["metrics"]),
-            *([number(performances.get(source))] if performances else []),
+            *[number(performances.get(source))] * bool(performances),
         ]
         for source in by_rank
     ]
@@ -91,24 +91,20 @@ def _stability(path: Path, document: Document) -> Part:
 
 
 def _setup_stability(document: Document) -> Table:
-    columns = [Column("varying"), Column("setup stability"), Column("pairs")]
-    pairs = document["setup_stability_pairs"]
-    rows = [
-        [Cell(name), number(value, ".2f"), number(pairs[name], ",.0f")]
-        for name, value in document["setup_stability"].items()
-    ]
-    return Table("Setup stability", columns, rows)
+    stability, pairs = document["setup_stability"], document["setup_stability_pairs"]
+    rows = [[Cell(name), number(stability[name], ".2f"), number(pairs[name], ",.0f")] for name in stability]
+    return Table("Setup stability", [*map(Column, ("varying", "setup stability", "pairs"))], rows)
 
 
 def _win_rates(document: Document) -> Table:
     rates = document["win_rate_percent"]
     measures = list(next(iter(rates.values())))
-    columns = [Column("metric"), *(Column(measure.replace("_", " ")) for measure in measures)]
+    columns = ["metric", *(measure.replace("_", " ") for measure in measures)]
     rows = [
         [Cell(title), *(number(rate[measure], ".1f") for measure in measures)]
         for title, rate in zip(metric_titles(list(rates)), rates.values(), strict=True)
     ]
-    return Table("Win rate, %", columns, rows)
+    return Table("Win rate, %", [*map(Column, columns)], rows)
 
 
 # Kind of the documents, title, paragraph, and the function that lays out a document.

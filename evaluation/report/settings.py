@@ -40,6 +40,8 @@ COLUMNS = (
     Column("group", "methods that share a letter are not told apart", words=True),
     Column("rank", "95 % interval of the rank"),
 )
+# Formats of the scores that have intervals.
+ESTIMATES = {"median": "g", "restricted_mean": ".1f", "relative_improvement": ".1f"}
 PAIRS = (
     Column("better"),
     Column("next", words=True),
@@ -145,9 +147,7 @@ def _scores(setting: Setting, marks: Marks) -> Table:
                 Cell(method["name"] + " *" * bool(method["tuned"]), mark=marks[method["name"]]),
                 Cell(f"{method['reached']}/{method['orderings']}"),
                 # Samples to criterion, and their comparison with the baseline.
-                number(method["median"], "g", method["median_interval"]),
-                number(method["restricted_mean"], ".1f", method["restricted_mean_interval"]),
-                number(method["relative_improvement"], ".1f", method["relative_improvement_interval"]),
+                *(number(method[key], form, method[f"{key}_interval"]) for key, form in ESTIMATES.items()),
                 p_value(method["p_value_holm"]),
                 number(method["onset"], "g"),
                 Cell(method["group"]),

@@ -162,8 +162,7 @@ class Curves:
     @property
     def present(self) -> NDArray[np.bool_]:
         """Whether there is a trace, `[methods, orderings]`."""
-        present: NDArray[np.bool_] = self.correct[..., 0] != NOT_EVALUATED
-        return present
+        return np.asarray(self.correct[..., 0] != NOT_EVALUATED)
 
     def select(self, methods: Sequence[str]) -> Curves:
         """Return the traces of some methods, by name."""
@@ -178,8 +177,7 @@ class Curves:
     @property
     def ends(self) -> NDArray[np.int64]:
         """Samples seen at the last evaluation of each trace, `[methods, orderings]`."""
-        ends: NDArray[np.int64] = self.samples_seen[(self.correct != NOT_EVALUATED).sum(-1) - 1]
-        return ends
+        return np.asarray(self.samples_seen[(self.correct != NOT_EVALUATED).sum(-1) - 1])
 
     @property
     def is_lazy(self) -> bool:
