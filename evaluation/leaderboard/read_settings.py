@@ -53,6 +53,8 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
         else:
             run = replace(run, curves=replace(run.curves, **options.criterion))
             groups.setdefault(digest_of(_identity(run)), []).append(run)
+
+    # Ledgers come after all runs, whose methods keep their names.
     groups = name_variants(groups)
     for folder in folders:
         if is_ledger(folder):
