@@ -15,44 +15,39 @@ from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.markup import escape_cell
 
 Values = NDArray[np.float64]
-UNDEFINED = dict.fromkeys(("target", "measure", "pool"))
-# The columns of the CSV tables, by the tables' names.
-COLUMNS = {
-    "rankers": ["ranker", "measure", "target", "value"],
-    "left_out": ["left_out", "ranker", "measure", "which", "mean"],
-    "ranks": ["source", "target", "rank"],
-}
+UNDEFINED: dict[str, float | None] = dict.fromkeys(("target", "measure", "pool"))
 
 
 def describe(findings: Findings) -> dict[str, Any]:
     """Return the part of `audit.json` that the findings decide, with None for undefined values."""
     names, targets, measured = findings.rankers.names, findings.table.targets, findings.rankers.measured
-    others = names[1:]
-    stability, wins = findings.stability, findings.wins
+    rankers = {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)}
+    others = {
+        name: by_measure(values - measured[0], targets) for name, values in zip(names[1:], measured[1:], strict=True)
+    }
+    beyond = {name: over_targets(values, targets) for name, values in zip(names[1:], findings.beyond, strict=True)}
+
+    # Both studies are left out if there are too many pools, or too few metrics or rankers.
+    stability, wins, win_rates = UNDEFINED, findings.wins, {}
+    if findings.stability:
+        stability = {name: agreement.mean for name, agreement in findings.stability.setup_stability.items()}
+    if wins:
+        rates = zip(names, wins.wins.percent("split"), strict=True)
+        win_rates = {name: dict(zip(RATED, map(number, values), strict=True)) for name, values in rates}
+
     return {
         "metrics": findings.table.metrics,
         "sources": findings.table.sources,
         "targets": targets,
-        "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
-        "minus_mean_rank": {
-            name: by_measure(values - measured[0], targets) for name, values in zip(others, measured[1:], strict=True)
-        },
-        "kendall_given_mean_rank": {
-            name: over_targets(values, targets) for name, values in zip(others, findings.beyond, strict=True)
-        },
+        "rankers": rankers,
+        "minus_mean_rank": others,
+        "kendall_given_mean_rank": beyond,
         "leave_one_model_out": _left_out(names, findings.without_models),
         "leave_one_family_out": _left_out(names, findings.without_families),
         "ranks": _dispersion(findings),
-        "pools": findings.pools if wins or stability else None,
-        "setup_stability": {name: each.mean for name, each in stability.setup_stability.items()}
-        if stability
-        else UNDEFINED,
-        "win_rate_percent": {
-            name: dict(zip(RATED, map(number, rates), strict=True))
-            for name, rates in zip(names, wins.wins.percent("split"), strict=True)
-        }
-        if wins
-        else {},
+        "pools": findings.pools if wins or findings.stability else None,
+        "setup_stability": stability,
+        "win_rate_percent": win_rates,
     }
 
 
@@ -97,23 +92,28 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[l
     ]
     beyond = document["kendall_given_mean_rank"]
     summaries += [(name, "kendall_given_mean_rank", summary) for name, summary in beyond.items()]
-    rows = {
-        "rankers": [
-            [name, measure, target, value]
-            for name, measure, summary in summaries
-            for target, value in summary["per_target"].items()
-        ],
-        "left_out": [
-            [kind, name, measure, left_out, value]
-            for kind in ("model", "family")
-            for name, measures in document[f"leave_one_{kind}_out"].items()
-            for measure, values in measures.items()
-            for left_out, value in values.items()
-        ],
-        "ranks": [
-            [name, target, rank]
-            for name, source in document["ranks"]["sources"].items()
-            for target, rank in source["per_target"].items()
-        ],
+    rankers = [
+        [name, measure, target, value]
+        for name, measure, summary in summaries
+        for target, value in summary["per_target"].items()
+    ]
+
+    left_out = [
+        [kind, name, measure, each, value]
+        for kind in ("model", "family")
+        for name, measures in document[f"leave_one_{kind}_out"].items()
+        for measure, values in measures.items()
+        for each, value in values.items()
+    ]
+    ranks = [
+        [name, target, rank]
+        for name, source in document["ranks"]["sources"].items()
+        for target, rank in source["per_target"].items()
+    ]
+
+    tables = {
+        "rankers": (["ranker", "measure", "target", "value"], rankers),
+        "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
+        "ranks": (["source", "target", "rank"], ranks),
     }
-    return {name: (columns, [list(map(escape_cell, row)) for row in rows[name]]) for name, columns in COLUMNS.items()}
+    return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}

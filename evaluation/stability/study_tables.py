@@ -39,14 +39,21 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         study: A complete study.
         ties: How ties of winners count in `win_rate_percent`.
     """
-    stability, wins = study.setup_stability, study.wins
-    return {
+    stability, wins, table = study.setup_stability, study.wins, study.table
+    rates = {f"win_rate_percent_ties_{kind}": _by_metric(study, wins.percent(kind)) for kind in TIES}
+    ranges = {f"win_rate_percent_ties_{kind}": _by_metric(study, _range_without(study, kind)) for kind in TIES}
+    without = study.setup_stability_without()
+
+    sizes = {
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
-        "metrics": study.table.metrics,
-        "left_out": study.table.left_out,
-        "sources": study.table.sources,
-        "targets": study.table.targets,
+        "metrics": table.metrics,
+        "left_out": table.left_out,
+        "sources": table.sources,
+        "targets": table.targets,
+    }
+    return {
+        **sizes,
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
         "setup_stability_ci95": {
             name: [number(end) for end in setup_stability_interval(study, name)] for name in stability
@@ -54,15 +61,12 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "moves_most": moves_most(study),
         "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
-        "win_rate_percent": _by_metric(study, wins.percent(ties)),
-        **{f"win_rate_percent_ties_{kind}": _by_metric(study, wins.percent(kind)) for kind in TIES},
+        "win_rate_percent": rates[f"win_rate_percent_ties_{ties}"],
+        **rates,
         "tied_winners_percent": dict(zip(MEASURES, map(number, wins.tied_percent()), strict=True)),
         "leave_one_target_out": {
-            "setup_stability": {
-                name: [number(values.min()), number(values.max())]
-                for name, values in study.setup_stability_without().items()
-            },
-            **{f"win_rate_percent_ties_{kind}": _by_metric(study, _range_without(study, kind)) for kind in TIES},
+            "setup_stability": {name: [number(each.min()), number(each.max())] for name, each in without.items()},
+            **ranges,
         },
     }
 

@@ -77,6 +77,7 @@ def read_records(
     header = next(lines, (1, []))[1]
     index = _find_columns(header, columns, with_scores, with_performances)
     filtered = TRAINABLE in header
+
     records, wrong = TableRecords(), list[str]()
     present: dict[str, None] = {}
 
@@ -87,6 +88,7 @@ def read_records(
             if filtered and _truth(row[header.index(TRAINABLE)]) != trainable:
                 continue
             present[metric] = None
+
             if (metrics is None or metric in metrics) and not (exclude_target and source == target):
                 score, performance = (_value(row, header, index, name) for name in ("score", "performance"))
                 records.keys.append((metric, source, target))

@@ -181,6 +181,7 @@ def render(page: Page) -> str:
     environment.filters["filled"] = _without_empty_columns
     # Quotes, of which commands have many, need no escaping between tags.
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
+
     charts = {figure.chart for figure in page.figures}
     content = {
         "methods": page.methods,
@@ -191,6 +192,7 @@ def render(page: Page) -> str:
         },
         "figures": {each.name: {"chart": each.chart, **vars(each.series)} for each in page.figures},
     }
+
     return environment.get_template("page.html").render(
         **vars(page),
         light=[style.colour for style in LINE_STYLES],

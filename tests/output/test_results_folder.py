@@ -1,0 +1,52 @@
+"""Results folders: their options in commands, and the files that they write."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from matplotlib.figure import Figure
+
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.sources_report.sources_report import sources_report
+from headstart.output.errors import UserError
+from headstart.output.parser import OneLineErrorParser
+from headstart.output.results_folder import FigureFormat, ResultsFolder
+
+NAMES = ("result.json", "table.csv")
+
+
+def test_options_of_a_folder_are_options_of_its_command() -> None:
+    parser = OneLineErrorParser()
+    options = parser.add_function_arguments(sources_report)
+    assert {"table", "metrics", "output", "overwrite", "logger", "dashboard"} <= set(options)
+    text = " ".join(parser.format_help().split())
+    assert "--output OUTPUT Folder for the results; by default" in text
+    assert "--overwrite {true,false} Replace results of another configuration" in text
+
+
+def test_command_without_a_dashboard_has_no_logger() -> None:
+    options = OneLineErrorParser().add_function_arguments(leaderboard)
+    assert {"output", "overwrite"} <= set(options)
+    assert "logger" not in options
+
+
+@pytest.mark.parametrize("formats", [["png"], ["png", "pdf", "svg"], []])
+def test_files_are_written_in_the_chosen_formats(tmp_path: Path, formats: list[FigureFormat]) -> None:
+    results = ResultsFolder("runs/unused", NAMES, str(tmp_path / "out"))
+    rows: list[list[Any]] = [["a", 0.1], ["b", None]]
+    results.write({"a": 1}, {"table": (["name", "value"], rows)}, {"report.md": "é\n"}, {"plot": Figure()}, formats)
+    expected = [*(f"plot.{form}" for form in formats), "table.csv", "report.md", "result.json"]
+    assert [path.name for path in results.written] == expected
+    assert set(results.written) == set((tmp_path / "out").iterdir())
+    assert json.loads((tmp_path / "out" / "result.json").read_text()) == {"a": 1}
+    assert (tmp_path / "out" / "table.csv").read_text() == "name,value\na,0.1\nb,\n"
+
+
+def test_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    results = ResultsFolder("runs/unused", NAMES, str(tmp_path))
+    (tmp_path / "result.json").mkdir()
+    with pytest.raises(UserError, match=r"^output: '.*' cannot be written"):
+        results.write({})
