@@ -15,6 +15,9 @@ from headstart.portal.records.scores import SCORE_NAMES, Scores
 Kind = Literal["public", "held_out"]
 State = Literal["queue", "running", "scored", "refused", "failed"]
 
+# The largest key in PostgreSQL.
+MAX_ID = 2**31 - 1
+
 
 class UtcTime(TypeDecorator[datetime]):
     """A time in UTC; SQLite stores no time zone."""

@@ -14,16 +14,15 @@ from headstart.contract.versions import Version, json_schemas
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
 from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.records.tables import MAX_ID, TeamRow
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
 from headstart.portal.work.intake import is_frozen
 
 router = APIRouter()
-# The range of PostgreSQL's keys.
-Number = Annotated[int, Path(ge=1, lt=2**31)]
-Before = Annotated[int | None, Query(ge=1, lt=2**31)]
+Number = Annotated[int, Path(ge=1, le=MAX_ID)]
+Before = Annotated[int | None, Query(ge=1, le=MAX_ID)]
 # Public parts of score.json. Its digests would reveal changes of held-out documents, its timings the work done.
 PUBLIC_KEYS = (
     "contract_version",

@@ -18,12 +18,10 @@ from headstart.output.errors import UserError
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.submissions import latest_scoring
-from headstart.portal.records.tables import FactRow, Kind, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.tables import MAX_ID, FactRow, Kind, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
-# The largest key in PostgreSQL.
-_MAX_NUMBER = 2**31 - 1
 MAX_KEY_LENGTH = 160
 
 
@@ -143,7 +141,7 @@ def score_again(database: Database, numbers: Sequence[int], held_out: Collection
     now, unique = datetime.now(UTC), sorted(set(numbers))
     with database.writing() as session:
         for number in unique:
-            submission = session.get(SubmissionRow, number) if 0 < number <= _MAX_NUMBER else None
+            submission = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
             if submission is None:
                 raise _impossible(number, "there is none")
 
