@@ -22,28 +22,28 @@ class GlobalGenerators:
 
     def __init__(self, seed: int, device: torch.device | str) -> None:
         self.device = torch.device(device)
-        self._python = random.Random(seed).getstate()
-        self._numpy: np.random.BitGenerator = np.random.MT19937(seed)
-        self._torch = torch.Generator().manual_seed(seed).get_state()
-        self._accelerator = None
+        accelerator = None
         if self.device.type == "cuda":
-            self._accelerator = torch.Generator(self.device).manual_seed(seed).get_state()
+            accelerator = torch.Generator(self.device).manual_seed(seed).get_state()
+        cpu = torch.Generator().manual_seed(seed).get_state()
+        self._states: tuple[Any, ...] = random.Random(seed).getstate(), np.random.MT19937(seed), cpu, accelerator
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Continue the global generators from this state within, and leave them as they were before."""
-        others = self._exchange((self._python, self._numpy, self._torch, self._accelerator))
+        others = self._exchange(self._states)
         try:
             yield
         finally:
-            self._python, self._numpy, self._torch, self._accelerator = self._exchange(others)
+            self._states = self._exchange(others)
 
     def fingerprint(self) -> str:
         """Return a digest of the state, which stays the same as long as nothing is sampled."""
-        numpy = self._numpy.state["state"]
-        states = self._python, numpy["key"].tobytes(), numpy["pos"], self._torch.numpy().tobytes()
-        accelerator = b"" if self._accelerator is None else self._accelerator.numpy().tobytes()
-        return hashlib.sha256(repr((*states, accelerator)).encode()).hexdigest()
+        python, numpy, *tensors = self._states
+        words = numpy.state["state"]
+        values = [b"" if tensor is None else tensor.numpy().tobytes() for tensor in tensors]
+        states = python, words["key"].tobytes(), words["pos"], *values
+        return hashlib.sha256(repr(states).encode()).hexdigest()
 
     def _exchange(self, states: tuple[Any, ...]) -> tuple[Any, ...]:
         """Set the states of the generators, and return those that they had."""
