@@ -30,11 +30,12 @@ def main(
         photos: Folder of cats and dogs.
         weights: Weights of MobileNetV2.
         count: Photos in each measurement.
-        busy: Processes beside it that keep a processor busy each.
+        busy: Other processes that keep a processor busy each.
     """
     beside = [multiprocessing.get_context("spawn").Process(target=_keep_busy, daemon=True) for _ in range(busy)]
     for process in beside:
         process.start()
+
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = best_precision(device)
     policy, resources = Policy(precision, folded=True), Resources(Path(), "extraction")
@@ -43,6 +44,7 @@ def main(
     train = CatsAndDogs(photos).train()
     chosen = torch.randperm(2000, generator=torch.Generator().manual_seed(0))[:count].tolist()
     size = pass_size(Preprocessing.crop, device.type)
+
     bare, whole = [], []
     for _ in range(REPEATS):
         pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
@@ -50,6 +52,7 @@ def main(
         rows = ComputedRows(train, chosen, Preprocessing(), policy, resources, frozen)
         seconds, done = timed(lambda: sum(len(chunk) for chunk in rows))  # noqa: B023
         whole.append(done / seconds)
+
     one, other = statistics.median(bare), statistics.median(whole)
     print(
         f"{device.type}, {precision}: network alone {one:.0f}/s, from JPEG files {other:.0f}/s, share {other / one:.0%}"

@@ -125,14 +125,15 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
         f"--model.methods={{probed: {METHOD}}}",
         f"--criterion={{threshold: {THRESHOLD}, consecutive: {CONSECUTIVE}, evaluation: lazy}}",
     ]
+    seconds = {}
     with temporary_folder() as folder:
-        seconds = {}
         for again in ("from an empty cache", "activations there"):
             given = [*options, f"--trainer.default_root_dir={folder / again / 'run'}"]
             own = {"HEADSTART_LEDGER": str(folder / again / "ledger")}
             seconds[again] = run("train.py", *given, cache=folder / "cache", **own).seconds
             document = json.loads((folder / again / "run" / "results.json").read_text())
         print({again: f"{each:.1f} s" for again, each in seconds.items()}, flush=True)
+
     source = CatsAndDogs(str(root))
     train, validation = source.train(), source.validation()
     validation = validation.subset(sample_validation(validation.labels, VALIDATED, SEED))
@@ -148,6 +149,7 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
             f"train.py {scores['samples_to_criterion'][0]} samples, {scores['evaluations'][0]} evaluations",
             flush=True,
         )
+
     for again, each in seconds.items():
         print(f"train.py, {again}: {each:.1f} s, plain loop {whole:.1f} s, ratio {whole / each:.1f}")
 

@@ -47,8 +47,8 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
     Args:
         teams: Participants.
         submissions: Scored submissions, half of each team of the contract.
-        readers: Who look at the leaderboard again and again, every tenth of them logged in.
-        seconds: How long.
+        readers: Readers who load the leaderboard again and again, every tenth of them logged in.
+        seconds: Duration of the load.
         pause: Seconds that a reader waits after each answer.
     """
     with temporary_folder() as folder:
@@ -56,16 +56,19 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
         database = Database(settings.database_url)
         database.create_tables()
         tokens = _fill(database, teams, submissions)
+
         server = subprocess.Popen(
             [sys.executable, "-m", "headstart", "portal", f"--config={folder / 'portal.yaml'}"],
             stdout=subprocess.PIPE,
             text=True,
         )
+        # The worker and the server are processes of their own.
         worker = multiprocessing.get_context("spawn").Process(target=work, args=(settings, take_a_processor))
         try:
             assert server.stdout is not None
             address = server.stdout.readline().split()[4].rstrip(".")
             worker.start()
+
             while _count(database).get("queue", 0):
                 time.sleep(0.1)
             scored = _count(database)["scored"]
@@ -77,11 +80,12 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
             worker.join()
             server.wait()
         database.close()
+
     print(f"{teams} teams, {submissions:,} submissions, {readers} readers, {seconds:.0f} s; {scored} scored meanwhile")
-    for what, times in sorted(taken.items()):
+    for kind, times in sorted(taken.items()):
         cuts = statistics.quantiles(times, n=20)
         figures = f"median {1000 * statistics.median(times):.0f} ms, 95 % within {1000 * cuts[-1]:.0f} ms"
-        print(f"{what}: {len(times)} answers, {figures}, the longest {1000 * max(times):.0f} ms")
+        print(f"{kind}: {len(times)} answers, {figures}, the longest {1000 * max(times):.0f} ms")
 
 
 def take_a_processor(job: Job) -> Outcome:

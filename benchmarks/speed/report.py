@@ -24,6 +24,7 @@ def write_run(folder: Path, generator: np.random.Generator) -> None:
     methods = ["baseline", *(f"method_{number}" for number in range(1, METHODS))]
     rise = generator.uniform(10, 200, (METHODS, 1, 1)) * generator.uniform(0.7, 1.4, (METHODS, ORDERINGS, 1))
     correct = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))
+
     curves = Curves(
         methods=methods,
         orderings=np.arange(ORDERINGS),
@@ -37,10 +38,12 @@ def write_run(folder: Path, generator: np.random.Generator) -> None:
         consecutive=10,
     )
     curves.save(folder / "curves.npz")
-    fed = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "IMAGENET1K_V1", "classes": ["cats", "dogs"]}
-    protocol = {**fed, "batch_size": 1, "max_samples": EVALUATIONS, "orderings": ORDERINGS, "first_ordering": 0}
+
+    stream = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "IMAGENET1K_V1", "classes": ["cats", "dogs"]}
+    protocol = {**stream, "batch_size": 1, "max_samples": EVALUATIONS, "orderings": ORDERINGS, "first_ordering": 0}
     document = {"complete": True, "stopped_because": "the sample limit was reached", "protocol": protocol}
     (folder / "results.json").write_text(json.dumps(document))
+
     options = {"class_path": "torch.optim.Adam", "init_args": {"lr": 0.001, "betas": [0.9, 0.999], "eps": 1e-8}}
     described = {"class_path": "headstart.modules.GradientDescent", "init_args": {"optimizer": options}}
     model = {"baseline": described, "methods": dict.fromkeys(methods[1:], described)}

@@ -44,6 +44,7 @@ def main(tables: str = "../shared/data/stable_transfer", large: bool = True) -> 
                 f"loops {loop / 3600:.0f} h: ratio {loop / measured.seconds:,.0f}"
             )
             loops, commands = loops + loop, commands + measured.seconds
+
         print(f"both: {commands:.1f} s, loops {loops / 3600:.0f} h: ratio {loops / commands:,.0f}")
         if large:
             _write_table(folder / "large.csv", (METRICS, SOURCES, TARGETS))
@@ -63,11 +64,11 @@ def _loop(table: TransferTable, document: dict[str, Any]) -> float:
     generator = np.random.default_rng(0)
     outcomes = []
     start = time.perf_counter()
-    for place in range(SAMPLE):
+    for number in range(SAMPLE):
         target = int(generator.integers(len(table.targets)))
         sources = np.flatnonzero(np.arange(len(table.sources)) != table.own[target])
         pool = generator.choice(sources, document["pool_size"], replace=False)
-        measure = MEASURES[place % len(MEASURES)]
+        measure = MEASURES[number % len(MEASURES)]
         performances = table.performances[pool, target]
         outcomes.append([measure(scores[pool, target], performances) for scores in table.scores])
     experiment = (time.perf_counter() - start) / SAMPLE

@@ -45,6 +45,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     preprocessing, maps = network.preprocessing, target.photos.maps
     assert preprocessing is not None
     assert maps is not None
+
     resources = Resources(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
     policy = Policy(options.precision, device=options.device)
     key = {

@@ -86,6 +86,7 @@ def transferability(
     results = SourceResults(default="runs/transferability", document="transferability.json", **options)
     if resamples == 1:
         raise UserError("resamples: one part of the photos tells of no spread; give 2 or more, or 0 for no intervals")
+
     known = read_registries([registry_path(path) for path in (registry if isinstance(registry, list) else [registry])])
     if metrics is not None:
         find_metrics(metrics)
@@ -111,6 +112,7 @@ def transferability(
         for name, target in datasets.items()
         for source, network in networks.items()
     }
+
     features = _extract(jobs, datasets, results, pixels, seed)
     scores = _score(features, source_facts(networks, chosen), chosen, resamples, seed, cache)
     ranked = [
