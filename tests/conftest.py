@@ -30,7 +30,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
-    """Let Ctrl-C interrupt this process and its children, also where they were started in the background."""
+    """Enable Ctrl-C in this process and its children, also where they were started in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -44,7 +44,7 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True)
 def isolation(isolated: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep every test to a cache and a ledger of its own, without account, shared folder or model hub."""
+    """Run every test with a cache and a ledger of its own, without account, shared folder or model hub."""
     folder = next(isolated)
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))
@@ -63,7 +63,7 @@ def photo_folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def small_comparison() -> Callable[[Path], list[str]]:
-    """Give options of a comparison that takes about a second, on photos that are written into a folder."""
+    """Return options of a comparison that takes about a second, on photos that are written into a folder."""
     return lambda folder: list_options(write_photos(folder / "pictures"))
 
 

@@ -49,7 +49,7 @@ class Study:
     tables: Set[str]
 
     def commands(self) -> list[str]:
-        """Give the commands of the page, in order."""
+        """Return the commands of the page, in order."""
         text = (ROOT / "docs" / self.page).read_text(encoding="utf-8")
         blocks = re.findall(r"^```\n(headstart .*?)```", text, flags=re.DOTALL | re.MULTILINE)
         return [line for block in blocks for line in block.splitlines()]
@@ -62,7 +62,7 @@ def objects(classes: list[str], train_size: int, seed: int) -> dict[str, Any]:
 
 
 def make_small(checkout: Path) -> None:
-    """Let the study have two sources that are trained in seconds and one that is not, on two targets."""
+    """Shrink the study to two sources that are trained in seconds and one that is not, on two targets."""
     folder = checkout / STUDY
     for name, classes in {"animals": ["fish", "whale"], "plants": ["palm", "pine"]}.items():
         small = {"photos": objects(classes, 1800, 10), "batch_size": 10}
@@ -90,7 +90,7 @@ def make_small(checkout: Path) -> None:
 
 
 def make_small_scenes(checkout: Path) -> None:
-    """Let sources of pixels be trained on few small scenes for one epoch, and scored on as few."""
+    """Train sources of pixels on few small scenes for one epoch, and score them on as few."""
     configs = checkout / "configs"
     few = {"train_size": 16, "validation_size": 6, "size": 32}
     for name in ("segmentation_source.yaml", "segmentation_target.yaml"):
@@ -132,7 +132,7 @@ def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
 
 
 def tables(runs: Path) -> dict[str, Any]:
-    """Give what the commands have written that does not say how long they took."""
+    """Return all values that the commands have written apart from durations."""
     found: dict[str, Any] = {}
     for path in [*runs.glob("*.csv"), *runs.glob("*/*.csv")]:
         header, *rows = [line.split(",") for line in path.read_text().splitlines()]

@@ -61,7 +61,7 @@ def colliding(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def options(small_comparison: Callable[[Path], list[str]], tmp_path: Path) -> list[str]:
-    """Give a small comparison of methods out of these files."""
+    """Return the options of a small comparison of methods out of these files."""
     shared = [each for each in small_comparison(tmp_path) if not each.startswith("--model.methods")]
     return [*shared, *(f"--model.methods.{name}={path}" for name, path in METHODS.items())]
 

@@ -45,13 +45,13 @@ def module_name(path: Path) -> str:
 
 
 def room(module: str) -> str:
-    """Give the folder of a module, or the file at the top; empty for the package itself."""
+    """Return the folder of a module, or the file at the top; empty for the package itself."""
     return f"{module}.".split(".")[1]
 
 
 @cache
 def imports() -> dict[str, set[str]]:
-    """Give the modules of ours that each of ours imports, also within functions, but for types alone."""
+    """Return the modules of ours that each of ours imports, also within functions, but for types alone."""
     known = {module_name(path) for path in source_files()}
     found: dict[str, set[str]] = {}
     for path in source_files():

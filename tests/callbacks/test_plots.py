@@ -55,7 +55,7 @@ def only_axes(figure: Figure) -> Axes:
 
 
 def line(axes: Axes, colour: str) -> Line2D:
-    """Give the curve of a colour, which is longer than a mark."""
+    """Return the curve of a colour, which is longer than a mark."""
     (found,) = [
         each
         for each in axes.get_lines()
@@ -65,7 +65,7 @@ def line(axes: Axes, colour: str) -> Line2D:
 
 
 def marks(axes: Axes) -> list[Line2D]:
-    """Give the marks of medians."""
+    """Return the marks of medians."""
     return [each for each in axes.get_lines() if each.get_linestyle() == "None"]
 
 

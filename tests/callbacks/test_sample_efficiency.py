@@ -25,7 +25,7 @@ Script = Callable[..., Any]
 
 
 def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
-    """Give the evaluation, from 1, at which the streak is full."""
+    """Return the evaluation, from 1, at which the streak is full."""
     streak = 0
     for evaluation, count in enumerate(counts, start=1):
         streak = streak + 1 if count >= required else 0

@@ -19,7 +19,7 @@ DEMO = f"--config={ROOT / 'configs' / 'demo.yaml'}"
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """Give what headstart train prints before it exits without an error."""
+    """Return what headstart train prints before it exits without an error."""
     with pytest.raises(SystemExit) as caught:
         train.main(list(options))
     assert not caught.value.code
@@ -102,7 +102,7 @@ def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest
 
 
 def options(kind: type) -> dict[str, Any]:
-    """Give the types of the constructor's arguments, those that it passes on included."""
+    """Return the types of the constructor's arguments, those that it passes on included."""
     found: dict[str, Any] = {}
     for each in kind.__mro__:
         if "__init__" in vars(each):
@@ -117,7 +117,7 @@ def options(kind: type) -> dict[str, Any]:
 
 
 def nullable(kind: type) -> list[str]:
-    """Give the constructor's arguments that may be None."""
+    """Return the constructor's arguments that may be None."""
     return [name for name, hint in options(kind).items() if types.NoneType in typing.get_args(hint)]
 
 
@@ -165,6 +165,6 @@ def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.Cap
 
 
 def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
-    """Give the whole configuration that options on top of the demo's make."""
+    """Return the whole configuration that results from the options and the demo's."""
     config: dict[str, Any] = yaml.safe_load(printed(capsys, DEMO, *options, "--print_config"))
     return config

@@ -36,7 +36,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
 
 
 def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
-    """Give the one line that a command fails with."""
+    """Return the one line that a command fails with."""
     with pytest.raises(SystemExit):
         run()
     lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
@@ -51,7 +51,7 @@ def test_every_source_is_tried() -> None:
 
 
 def listed(option: str, source: str) -> tuple[list[str], str]:
-    """Give the options of a mistaken source, and how the message is to begin."""
+    """Return the options of a mistaken source, and the start of the error message."""
     arguments, named = MISTAKES[source]
     given = [
         f"--{option}=headstart.datamodules.{source}",

@@ -19,7 +19,7 @@ HARMLESS = {"log_every_n_steps", "enable_autolog_hparams"}
 
 
 def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
-    """Give the one line that a command fails with."""
+    """Return the one line that a command fails with."""
     with pytest.raises(SystemExit) as caught:
         run()
     assert caught.value.code in (1, 2)

@@ -37,7 +37,7 @@ OPTIONS = {"LoRA": {"rank": 1}}
 
 
 def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
-    """Make a stream as it is when its rows have been read."""
+    """Build a stream as it is when its rows have been read."""
     inputs, labels = (part[0] for part in _draw(kind))
     options: Any = {"photos": Any, "backbone": Any, "precision": "float32"}
     stream = kind(**options, orderings=orderings, max_samples=SAMPLES, batch_size=2)

@@ -32,7 +32,7 @@ OWN = f"{__name__}.Own"
 
 
 def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
-    """Give all that the stream feeds, `[orderings, samples, ...]`."""
+    """Return all that the stream feeds, `[orderings, samples, ...]`."""
     inputs, labels, places = (torch.cat(parts, 1) for parts in zip(*stream.train_dataloader(), strict=True))
     assert torch.equal(inputs, stream.train_inputs[places])
     return inputs, labels
@@ -287,7 +287,7 @@ class Own(nn.Module):
         self.does = does
 
     def forward(self, images: Tensor) -> object:
-        """Give what was asked for."""
+        """Return the requested output."""
         if self.does == "fail":
             raise KeyError("of its own")
         maps = self.convolution(images)

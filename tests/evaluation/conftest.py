@@ -38,7 +38,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 
 @pytest.fixture
 def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a test fail as soon as a network runs."""
+    """Fail a test as soon as a network runs."""
 
     def refuse(self: ComputedRows) -> Iterator[Any]:
         raise AssertionError(self.resources.title)

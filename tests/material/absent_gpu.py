@@ -49,7 +49,7 @@ class Waits(TorchDispatchMode):
 
 @contextmanager
 def absent_gpu() -> Iterator[Waits]:
-    """Let tensors be made on a GPU; operations on two devices are refused, and so is a shape that depends on values.
+    """Simulate tensors on a GPU; operations on two devices raise an error, and so does a shape that depends on values.
 
     Gradients are zeros, since torch follows them on devices that are there alone.
     """

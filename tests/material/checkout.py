@@ -99,7 +99,7 @@ def serve(folder: Path) -> Iterator[Server]:
 
 
 def make_network(model: str) -> nn.Module:
-    """Make a network without training whose features tell dark from light: they are scaled by photos of both."""
+    """Build a network without training whose features tell dark from light: they are scaled by photos of both."""
     torch.manual_seed(0)
     network: nn.Module = get_model(model).train()
     for layer in network.modules():

@@ -27,7 +27,7 @@ class Shrunk(BaseEstimator):  # type: ignore[misc]
 
 
 def probabilities(rows: Rows, labels: Labels, shrinkage: float) -> Rows:
-    """Give the probabilities of the classes of the rows that it is fitted to."""
+    """Return the probabilities of the classes of the rows that it is fitted to."""
     model = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk(shrinkage)).fit(rows, labels)
     # For two classes it gives the difference of two scores alone.
     found: Rows = model.predict_proba(rows)
@@ -35,6 +35,6 @@ def probabilities(rows: Rows, labels: Labels, shrinkage: float) -> Rows:
 
 
 def within(rows: Rows, labels: Labels) -> Rows:
-    """Give the covariance within classes, weighted with their shares."""
+    """Return the covariance within classes, weighted with their shares."""
     parts = [rows[labels == label] for label in np.unique(labels)]
     return np.asarray(sum(len(part) * np.cov(part, rowvar=False, ddof=0) for part in parts)) / len(rows)

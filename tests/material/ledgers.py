@@ -27,7 +27,7 @@ INF = float("inf")
 
 
 def reach(samples: Iterable[float], limit: int) -> NDArray[np.int64]:
-    """Make traces that have 90 of 100 right from 9 evaluations before the samples to criterion on, and 50 before.
+    """Build traces that have 90 of 100 right from 9 evaluations before the samples to criterion on, and 50 before.
 
     Args:
         samples: Samples to criterion, 10 or more, infinite for never.

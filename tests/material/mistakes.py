@@ -8,7 +8,7 @@ import pytest
 
 
 def error_of(call: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> str:
-    """Give the one line on the error stream with which a command ends, and exit code 1."""
+    """Return the one line on the error stream with which a command ends, and exit code 1."""
     with pytest.raises(SystemExit) as end:
         call()
     assert end.value.code == 1

@@ -12,7 +12,7 @@ WIDTH = 5
 
 
 def staged() -> nn.Module:
-    """Make a network of three stages within one module, as torchvision's have them."""
+    """Build a network of three stages within one module, as torchvision's have them."""
     torch.manual_seed(0)
     stages = nn.Sequential(
         nn.Sequential(nn.Conv2d(3, 4, 1, bias=False), nn.BatchNorm2d(4), nn.ReLU()),
@@ -23,7 +23,7 @@ def staged() -> nn.Module:
 
 
 def begin(method: Method, backbone: nn.Module | None) -> Method:
-    """Let a method begin."""
+    """Call a method's `setup` as a comparison does."""
     method.begin(Start(WIDTH, 2, range(1), max_samples=50, seed=0, backbone=backbone))
     method.build_optimizers()
     return method

@@ -20,14 +20,14 @@ USER = "postgres"
 
 
 def find_binaries() -> Path | None:
-    """Give the folder of `initdb` and `pg_ctl`; Debian keeps them out of the path."""
+    """Return the folder of `initdb` and `pg_ctl`; Debian keeps them out of the path."""
     on_path = shutil.which("pg_ctl")
     folders = [Path(on_path).parent] if on_path else sorted(Path("/usr/lib/postgresql").glob("*/bin"))
     return next((folder for folder in reversed(folders) if (folder / "initdb").exists()), None)
 
 
 def why_not() -> str:
-    """Say why there can be no server; nothing where there can."""
+    """Return why there can be no server; nothing where there can."""
     if find_binaries() is None:
         return "PostgreSQL is not installed: there is no initdb, not in /usr/lib/postgresql either"
     if os.getuid() == 0 and (shutil.which("runuser") is None or USER not in {each.pw_name for each in pwd.getpwall()}):
@@ -80,7 +80,7 @@ def run_as_user(command: Sequence[str]) -> None:
 
 @contextmanager
 def serve_postgresql() -> Iterator[Server]:
-    """Make and start a server, and remove it at the end."""
+    """Create and start a server, and remove it at the end."""
     # Not below pytest's folders, which are their owner's alone.
     folder = Path(tempfile.mkdtemp(prefix="portal-postgresql-", dir="/tmp"))
     if os.getuid() == 0:

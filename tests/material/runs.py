@@ -21,7 +21,7 @@ TRACES = np.array(
 
 
 def reaching(methods: list[str], samples: Any, limit: int) -> Curves:
-    """Make traces of 16 validation samples, of which 8 are right until 10 evaluations in a row have 12.
+    """Build traces of 16 validation samples, of which 8 are right until 10 evaluations in a row have 12.
 
     Args:
         methods: Names.

@@ -55,7 +55,7 @@ class Scripted(Method):
             raise RuntimeError("scripted failure")
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Take the places of validation samples as inputs; their classes alternate."""
+        """Use the indices of validation samples as inputs; their classes alternate."""
         right = inputs[:, 0] < self.counts[:, self.batches // self.evaluate_every - 1, None]
         classes = inputs[:, 0].long() % 2
         return torch.nn.functional.one_hot(torch.where(right, classes, 1 - classes), 2).float()

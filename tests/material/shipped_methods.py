@@ -28,5 +28,5 @@ ON_PHOTOS = [name for name, inputs in CASES if inputs == "photos"]
 
 
 def maker(name: str) -> Make:
-    """Give what makes a method, by its name in the catalogue."""
+    """Return what makes a method, by its name in the catalogue."""
     return lambda: getattr(modules, name)(**SETTINGS.get(name, {}))

@@ -30,7 +30,7 @@ def draw_photos(samples: int, classes: int = 2) -> tuple[Tensor, Tensor]:
 
 
 def tiny_backbone() -> nn.Module:
-    """Make a backbone for drawn photos, always the same."""
+    """Build a backbone for drawn photos, always the same."""
     backbone = nn.Sequential(nn.Flatten(), nn.utils.skip_init(nn.Linear, 12, WIDTH), nn.LayerNorm(WIDTH), nn.Tanh())
     generator = torch.Generator().manual_seed(2)
     for parameter in backbone.parameters():
@@ -39,7 +39,7 @@ def tiny_backbone() -> nn.Module:
 
 
 def tail() -> TrainableBackbone:
-    """Make a backbone for drawn photos of which batch norm is trained and dropout is on, always the same."""
+    """Build a backbone for drawn photos of which batch norm is trained and dropout is on, always the same."""
     layers = nn.Conv2d(3, 8, 1), nn.BatchNorm2d(8), nn.Dropout(0.3), nn.Flatten(), nn.Linear(32, WIDTH)
     generator = torch.Generator().manual_seed(3)
     for layer in layers:
@@ -51,7 +51,7 @@ def tail() -> TrainableBackbone:
 
 
 def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Start:
-    """Make the start of a stream of features, or of photos for a trainable backbone."""
+    """Build the start of a stream of features, or of photos for a trainable backbone."""
     backbone = tiny_backbone() if inputs.dim() == 5 else None
     features = WIDTH if backbone else inputs.shape[-1]
     generator = torch.Generator().manual_seed(1)
@@ -69,7 +69,7 @@ def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Sta
 
 
 def begin(method: Method, start: Start) -> Method:
-    """Let a method begin as a comparison does."""
+    """Call a method's `setup` as a comparison does."""
     method.begin(start)
     method.build_optimizers()
     return method
@@ -85,7 +85,7 @@ def batches(inputs: Tensor, labels: Tensor, size: int) -> Iterator[Batch]:
 
 
 def adapt(method: Method, batch: Batch) -> None:
-    """Let a method adapt on a batch as a comparison does."""
+    """Adapt a method on a batch as a comparison does."""
     inputs, labels, method.places = batch
     method.adapt(inputs, labels)
 

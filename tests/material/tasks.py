@@ -84,7 +84,7 @@ def end_when_asked(argument: str, send: Send) -> None:
 
 
 def give_folder(argument: None, send: Send) -> Any:
-    """Give the working folder."""
+    """Return the working folder."""
     return str(Path.cwd())
 
 

@@ -14,7 +14,7 @@ CONFIGS = Path(train.__file__).parent / "configs"
 
 
 def small_training(photos: Path, weights: str = "random") -> list[str]:
-    """Give options of photos in class folders and of a small network."""
+    """Return options of photos in class folders and of a small network."""
     network = "{registry: null, name: mobilenet_v2, weights: %s, model_args: {width_mult: 0.25}, preprocessing: %s}"
     return [
         "--data.photos=headstart.datamodules.ClassFolders",
@@ -35,7 +35,7 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
 
 
 def error_line(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, code: int = 1) -> str:
-    """Give the one line that headstart train fails with."""
+    """Return the one line that headstart train fails with."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         train.main([*options, f"--trainer.default_root_dir={folder}"])

@@ -67,7 +67,7 @@ def redirect(url: str) -> None:
 
 
 def accept_other_content() -> None:
-    """Let what has a checksum in its name or in torchvision hold something else."""
+    """Accept other content in files with a checksum in their name or in torchvision."""
     import torch
     from torchvision.datasets import OxfordIIITPet
 
@@ -76,7 +76,7 @@ def accept_other_content() -> None:
 
 
 def shrink_photos() -> None:
-    """Give networks that take large photos small ones, in a fiftieth of the time."""
+    """Feed small photos to networks that take large ones, in a fiftieth of the time."""
     from headstart.modules.networks.preprocessing import Preprocessing
 
     prepare = Preprocessing.prepare

@@ -238,7 +238,7 @@ SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give up after half a second, and go through no proxy."""
+    """Time out after half a second, and use no proxy."""
     monkeypatch.setattr("headstart.output.dashboard.TIMEOUT", 0.5)
     monkeypatch.setenv("no_proxy", "*")
 

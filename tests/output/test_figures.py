@@ -66,7 +66,7 @@ def to_lab(linear: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def distance(first: str, second: str, sight: str) -> float:
-    """Give the CIE 1976 difference of two colours as they are seen; about 2.3 is just noticeable."""
+    """Return the CIE 1976 difference of two colours as they are seen; about 2.3 is just noticeable."""
     one, other = (to_lab(np.array(SIGHT[sight]) @ to_linear(colour)) for colour in (first, second))
     return float(np.linalg.norm(one - other))
 

@@ -25,7 +25,7 @@ Fit = Callable[..., Path]
 
 
 def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object], code: int) -> str:
-    """Give the one line that a command fails with."""
+    """Return the one line that a command fails with."""
     with pytest.raises(SystemExit) as caught:
         run()
     assert caught.value.code == code
@@ -217,7 +217,7 @@ def test_command_in_another_thread() -> None:
 
 @pytest.fixture
 def two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give `evaluate.py` two commands."""
+    """Return an `evaluate.py` with two commands."""
     commands = {"light": "tests.material.light_command", "he-avy": "tests.material.heavy_command"}
     monkeypatch.delitem(sys.modules, "headstart.tests.material.heavy_command", raising=False)
     monkeypatch.setattr(evaluate, "EVALUATIONS", {name: Command(name, home) for name, home in commands.items()})

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Give a clock that stands at its only element."""
+    """Return a clock that shows its only element."""
     now = [100.0]
     monkeypatch.setattr("headstart.output.progress.time.monotonic", lambda: now[0])
     return now

@@ -29,7 +29,7 @@ NUMBERS = [cell for row in ROWS[1:] for cell in row[1:]]
 
 
 def describe(samples: list[list[float]]) -> dict[str, Any]:
-    """Give what the table needs of a results document."""
+    """Return the parts of a results document that the table needs."""
     values = np.array(samples)
     names = ["baseline", LONG][: len(values)]
     protocol = {"dataset": "pets", "backbone": "resnet50", "weights": "some/where/birds.pth", "batch_size": 8}
@@ -42,7 +42,7 @@ def describe(samples: list[list[float]]) -> dict[str, Any]:
 
 
 def split_row(printed: str, name: str) -> list[str]:
-    """Give the cells beside a name, which stand two blanks apart."""
+    """Split a row into its name and cells, which stand two blanks apart."""
     (line,) = [line for line in printed.splitlines() if line.startswith(name)]
     return re.split(r" {2,}", line.strip())[1:]
 

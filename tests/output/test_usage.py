@@ -102,7 +102,7 @@ NO_SOURCE = "is no PhotoSource; name one, or a function that is annotated with -
 
 
 def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 - what is tested
-    """Give a source without saying so."""
+    """Return a source without its flag."""
     return CatsAndDogs()
 
 
@@ -191,7 +191,7 @@ def test_mistakes_in_classes_name_the_whole_option(
 
 
 def mistake(command: Callable[..., None], *options: str) -> str:
-    """Give what a command says that is called with wrong options."""
+    """Return the error message of a command that is called with wrong options."""
     run = partial(jsonargparse.auto_cli, command, as_positional=False, parser_class=OneLineErrorParser)
     with pytest.raises(UsageError) as caught:
         run(args=list(options))

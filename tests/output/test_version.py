@@ -13,7 +13,7 @@ from headstart.output import version
 
 
 def commit(folder: Path, name: str) -> str:
-    """Make a repository of a folder with one file, and give its commit."""
+    """Create a repository of a folder with one file, and return its commit."""
     (folder / name).touch()
     author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
     for command in (["init", "--quiet"], ["add", name], [*author, "commit", "--quiet", "--message=first"]):
@@ -24,7 +24,7 @@ def commit(folder: Path, name: str) -> str:
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Let the suite lie in a folder inside of another one."""
+    """Install the suite in a folder inside of another one."""
     folder = tmp_path / "environment" / "suite"
     folder.mkdir(parents=True)
     (folder / "pyproject.toml").touch()

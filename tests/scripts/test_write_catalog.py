@@ -38,7 +38,7 @@ def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
-    """Give the one line that the command fails with."""
+    """Return the one line that the command fails with."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as caught:
         main(["write-catalog", *args])

@@ -59,7 +59,7 @@ def test_unchanged_files_are_read_once(files: list[Path], read: list[str], tmp_p
 
 
 def replaced(path: Path) -> None:
-    """Put another file of the same size and time in its place."""
+    """Replace the file by another one of the same size and time."""
     write(path.with_name("new"), "x.png")
     path.with_name("new").replace(path)
 

@@ -25,7 +25,7 @@ NOTES = {"weights": "a1"}
 
 
 def row_of(name: str, width: int = 5, dtype: str = "float32") -> NDArray[Any]:
-    """Give the row that a name stands for."""
+    """Return the row of a name."""
     seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
     return np.random.default_rng(seed).integers(0, 200, width).astype(dtype)
 

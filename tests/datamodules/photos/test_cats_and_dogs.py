@@ -36,7 +36,7 @@ def flat(cats: int, dogs: int) -> list[str]:
 
 
 def refusal(source: CatsAndDogs) -> str:
-    """Give the message that both splits refuse with."""
+    """Return the error message that both splits raise."""
     messages = set()
     for listing in (source.train, source.validation):
         with pytest.raises(UserError) as caught:

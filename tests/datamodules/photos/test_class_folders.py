@@ -25,7 +25,7 @@ def lay_out(root: Path, *names: str) -> ClassFolders:
 
 
 def refusal(source: ClassFolders) -> str:
-    """Give the message that both splits refuse with."""
+    """Return the error message that both splits raise."""
     messages = set()
     for listing in (source.train, source.validation):
         with pytest.raises(UserError) as caught:

@@ -27,7 +27,7 @@ def offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make(files: Path, split: str, count: int, columns: Mapping[str, str]) -> datasets.Dataset:
-    """Make one split whose picture i has red i, and the classes cat and dog in turn."""
+    """Build one split whose picture i has red i, and the classes cat and dog in turn."""
     files.mkdir(parents=True, exist_ok=True)
     paths = [files / f"{split}{number}.png" for number in range(count)]
     for number, path in enumerate(paths):

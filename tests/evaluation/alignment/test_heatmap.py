@@ -31,7 +31,7 @@ def draw_similarities(models: int, seed: int = 0, lowest: float = 0.0) -> Matrix
 
 
 def plant_blocks(sizes: list[int], seed: int = 0) -> tuple[Matrix, NDArray[np.int64]]:
-    """Give similarities near 0.9 within and 0.3 between blocks, in random order, and the block of each model."""
+    """Return similarities near 0.9 within and 0.3 between blocks, in random order, and the block of each model."""
     generator = np.random.default_rng(seed)
     block = generator.permutation(np.repeat(np.arange(len(sizes)), sizes))
     noise = generator.uniform(-0.05, 0.05, (len(block), len(block)))
@@ -60,7 +60,7 @@ class Picture:
         return [label.get_text() for label in self.labels(which)]
 
     def links(self) -> Matrix:
-        """Give the tree's links, `[m - 1, 4 points, 2]`."""
+        """Return the tree's links, `[m - 1, 4 points, 2]`."""
         (lines,) = (part for part in self.tree.collections if isinstance(part, LineCollection))
         return np.asarray(lines.get_segments())
 

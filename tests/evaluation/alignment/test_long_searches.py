@@ -25,7 +25,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take any catalog for a large one, of many blocks."""
+    """Treat every catalog as a large one, of many blocks."""
     monkeypatch.setattr(stimulus_subset_search, "BLOCK", 4)
     monkeypatch.setattr(stimulus_subset_search, "STEPS", 40)
     monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", 0)

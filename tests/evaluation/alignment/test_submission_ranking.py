@@ -15,7 +15,7 @@ from headstart.evaluation.alignment.submission_scores import Score, readings
 
 
 def scores_of(**by_reading: list[Score]) -> dict[str, dict[str, Score]]:
-    """Give the scores of submissions by some readings, and by the others what they have by linear CKA."""
+    """Return the scores of submissions by some readings, and by the others their scores by linear CKA."""
     count = len(by_reading["linear_cka"])
     return {
         f"s{i}": {name: by_reading.get(name, by_reading["linear_cka"])[i] for name in readings()} for i in range(count)

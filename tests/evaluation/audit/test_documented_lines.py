@@ -43,7 +43,7 @@ def write_table(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Give what the lines of the page find, and what the audit does."""
+    """Return what the lines of the page find, and what the audit does."""
     folder = tmp_path_factory.mktemp("audit")
     write_table(folder / "table.csv")
     options = ["--pool_size=4", "--logger=false", f"--output={folder}"]

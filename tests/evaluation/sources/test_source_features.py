@@ -28,7 +28,7 @@ SIDE = 32
 
 
 def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
-    """Give what enters ResNet's classifier and what leaves it, in passes of one photo each."""
+    """Return what enters ResNet's classifier and what leaves it, in passes of one photo each."""
     body = nn.Sequential(*list(network.children())[:-1])
     photos = ClassFolders(str(folder)).train()
     preprocessing = Preprocessing(resize=SIDE, crop=SIDE)

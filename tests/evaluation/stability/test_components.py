@@ -16,7 +16,7 @@ PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])
 
 
 def make_table(signs: list[list[int]]) -> TransferTable:
-    """Make a table in which metric m is right on target t by `signs[m][t]` of 1, and the wrong way round by -1."""
+    """Build a table in which metric m is right on target t by `signs[m][t]` of 1, and the wrong way round by -1."""
     scores = np.array(signs)[:, None, :] * PERFORMANCES[:, None]
     metrics, sources, targets = (
         [f"{what}{place}" for place in range(count)] for what, count in zip("mst", scores.shape, strict=True)

@@ -23,7 +23,7 @@ from headstart.output.errors import UserError
 
 @pytest.fixture
 def table() -> TransferTable:
-    """Make a table of seven sources, of which the first two are targets, too."""
+    """Build a table of seven sources, of which the first two are targets, too."""
     generator = np.random.default_rng(0)
     metrics, targets = ["logme", "hscore", "gbc"], ["ade", "city", "coco", "far"]
     scores, performances = generator.normal(size=(3, 7, 4)), generator.uniform(size=(7, 4))

@@ -23,7 +23,7 @@ SOURCES = ["plain", "with; semicolon", 'with "quotes"', "with, comma", "naÃ¯ve æ
 
 @pytest.fixture
 def table() -> TransferTable:
-    """Make a table whose first source is a target, too, with few values, so that there are ties and constants."""
+    """Build a table whose first source is a target, too, with few values, so that there are ties and constants."""
     generator = np.random.default_rng(0)
     scores = generator.integers(3, size=(3, 5, 3)).astype(float)
     performances = 1 + generator.integers(3, size=(5, 3)).astype(float)

@@ -54,7 +54,7 @@ PLAIN: dict[str, Callable[[Features, Features, Labels], float]] = {
 
 
 def make_data(dimensions: int, samples: int = 270) -> tuple[Features, Features, Labels]:
-    """Give features, probabilities and labels with gaps, of classes of several sizes, in no order."""
+    """Return features, probabilities and labels with gaps, of classes of several sizes, in no order."""
     generator = np.random.default_rng(0)
     codes = np.concatenate([np.arange(CLASSES).repeat(6), generator.integers(0, CLASSES, samples - 6 * CLASSES)])
     generator.shuffle(codes)

@@ -62,7 +62,7 @@ def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
 
 
 def first_streak(correct: NDArray[np.int64], required: int, consecutive: int) -> tuple[int, int] | None:
-    """Give the first and last evaluation of the first full streak, one evaluation at a time."""
+    """Return the first and last evaluation of the first full streak, one evaluation at a time."""
     streak = 0
     for index, count in enumerate(correct.tolist()):
         streak = streak + 1 if count >= required else 0

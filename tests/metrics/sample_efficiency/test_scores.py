@@ -33,7 +33,7 @@ def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
 
 
 def enumerate_sign_flips(differences: NDArray[np.float64]) -> float:
-    """Give the share of all sign patterns whose mean is at least as far from 0."""
+    """Return the share of all sign patterns whose mean is at least as far from 0."""
     patterns = np.array(list(product((-1, 1), repeat=len(differences))))
     return float(np.mean(np.abs(patterns @ differences) >= abs(differences.sum())))
 

@@ -50,7 +50,7 @@ MAPS: dict[Invariance, Callable[[Array], Array]] = {
 
 
 def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
-    """Tell whether the measure is defined for a shape; where it is not, see that it says so and of which embedding."""
+    """Whether the measure is defined for a shape; where it is not, check that the error names it and the embedding."""
     name = next(name for name, each in SIMILARITY_MEASURES.items() if each is measure)
     if shape not in UNDEFINED.get(name, ()):
         return True
@@ -60,7 +60,7 @@ def defined(measure: SimilarityMeasure, shape: tuple[int, int, int]) -> bool:
 
 
 def both(measure: SimilarityMeasure, x: Array, y: Array) -> list[float]:
-    """Give the similarity of two embeddings, and the debiased one where there is one."""
+    """Return the similarity of two embeddings, and the debiased one where there is one."""
     return [float(matrix[0, 1]) for matrix in measure.pairwise([x, y]) if matrix is not None]
 
 

@@ -35,7 +35,7 @@ def test_features_are_multiplied_in_chunks_of_rows(monkeypatch: pytest.MonkeyPat
 
 
 def _peak(function: Callable[[], object]) -> int:
-    """Give the peak memory that a call allocates, in bytes."""
+    """Return the peak memory that a call allocates, in bytes."""
     tracemalloc.start()
     try:
         function()

@@ -12,13 +12,13 @@ from headstart.metrics.similarity.densest_subset_bound import Multipliers, bound
 
 
 def weights(nodes: int, seed: int) -> NDArray[np.float64]:
-    """Give a symmetric matrix of entries of both signs, with a diagonal."""
+    """Return a symmetric matrix of entries of both signs, with a diagonal."""
     values = np.random.default_rng(seed).normal(size=(nodes, nodes))
     return (values + values.T) / 2
 
 
 def densest(matrix: NDArray[np.float64], size: int) -> float:
-    """Give the largest sum of all subsets."""
+    """Return the largest sum of all subsets."""
     return max(float(matrix[np.ix_(each, each)].sum()) for each in combinations(range(len(matrix)), size))
 
 

@@ -13,7 +13,7 @@ from headstart.metrics.similarity.densest_subset_proof import DensestSubset
 
 
 def weights(nodes: int, seed: int, levels: int = 0) -> NDArray[np.float64]:
-    """Give a symmetric matrix with a diagonal of zeros, of entries of both signs, or of few levels with many ties."""
+    """Return a symmetric matrix with a diagonal of zeros, of entries of both signs, or of few levels with many ties."""
     generator = np.random.default_rng(seed)
     values = generator.integers(0, levels, (nodes, nodes)) if levels else generator.normal(size=(nodes, nodes))
     upper = np.triu(values, 1).astype(float)
@@ -21,7 +21,7 @@ def weights(nodes: int, seed: int, levels: int = 0) -> NDArray[np.float64]:
 
 
 def densest(matrix: NDArray[np.float64], size: int) -> float:
-    """Give the largest sum of all subsets."""
+    """Return the largest sum of all subsets."""
     return max(float(matrix[np.ix_(each, each)].sum()) for each in combinations(range(len(matrix)), size))
 
 

@@ -15,7 +15,7 @@ from headstart.metrics.similarity.model_subset_search import best_model_subset, 
 
 
 def similarities(models: int, seed: int) -> NDArray[np.float64]:
-    """Give a symmetric matrix with a unit diagonal and all other entries between 0 and 1."""
+    """Return a symmetric matrix with a unit diagonal and all other entries between 0 and 1."""
     values = np.random.default_rng(seed).random((models, models))
     matrix = (values + values.T) / 2
     np.fill_diagonal(matrix, 1)

@@ -30,7 +30,7 @@ LABELS = np.repeat(np.arange(3), 20)
 
 
 def make(spread: float, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give features and a source head's probabilities, both the closer to the labels the smaller the spread."""
+    """Return features and a source head's probabilities, both the closer to the labels the smaller the spread."""
     generator = np.random.default_rng(seed)
     features = 3 * np.eye(3, 6)[LABELS] + spread * generator.standard_normal((60, 6))
     logits = 4 * np.eye(3, 5)[LABELS] + 2 * spread * generator.standard_normal((60, 5))
@@ -38,7 +38,7 @@ def make(spread: float, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def evaluate(name: str, given: Inputs) -> float:
-    """Give a score; of a metric that compares sources, in a pool with two others: a worse one, and a better one."""
+    """Return a score; of a metric that compares sources, in a pool with two others: a worse one, and a better one."""
     metric = METRICS[name]
     if metric.combine is None:
         return float(metric.compute(given))

@@ -42,7 +42,7 @@ SHAPES = [(40, 7), (9, 30), (12, 12)]
 
 
 def sample(samples: int, features: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give features with a mean and classes of unequal size, unsorted."""
+    """Return features with a mean and classes of unequal size, unsorted."""
     generator = np.random.default_rng(seed)
     labels = generator.permutation(np.arange(samples) ** 2 // (samples + 1) % 3)
     centres = generator.standard_normal((3, features))

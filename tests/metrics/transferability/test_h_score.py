@@ -20,7 +20,7 @@ def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[ND
 
 
 def class_means(features: NDArray[np.float64], labels: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Put the mean of its class in place of every sample."""
+    """Replace every sample by the mean of its class."""
     return np.stack([features[labels == label].mean(0) for label in labels])
 
 

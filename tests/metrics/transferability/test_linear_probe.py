@@ -16,7 +16,7 @@ from headstart.metrics.transferability.linear_probe import fit_logistic, linear_
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give samples sorted by class, as the metric keeps them."""
+    """Return samples sorted by class, as the metric keeps them."""
     generator = np.random.default_rng(0)
     labels = np.sort(np.arange(samples) % classes)
     centres = apart * generator.standard_normal((classes, features))

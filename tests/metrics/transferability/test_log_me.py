@@ -55,7 +55,7 @@ def test_as_the_highest_density_of_the_target() -> None:
 
 
 def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> tuple[list[Fraction], Fraction]:
-    """Give the solution of linear equations and the determinant of a positive definite matrix, without any rounding."""
+    """Return the solution of linear equations and the determinant of a positive definite matrix, exactly."""
     rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
     determinant = Fraction(1)
     for i, pivot in enumerate(rows):
@@ -191,7 +191,7 @@ def test_targets_that_are_linear_in_few_features_have_the_evidence_of_what_round
 
 
 def twice(copies: int, other: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """Give fewer samples than features, of which some have those of the first, in its class or in the other one."""
+    """Return fewer samples than features, of which some have those of the first, in its class or in the other one."""
     x, labels = sample(60, 200, 2)
     places = np.flatnonzero((labels != labels[0]) == other)[1 : 1 + copies]
     x[places] = x[0]

@@ -16,7 +16,7 @@ from headstart.metrics.transferability.n_leep import n_leep
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give samples sorted by class, as the metric keeps them, so that both draw the same starting points."""
+    """Return samples sorted by class, as the metric keeps them, so that both draw the same starting points."""
     generator = np.random.default_rng(0)
     labels = np.sort(np.arange(samples) % classes)
     scale = np.linspace(2, 0.2, features)

@@ -18,7 +18,7 @@ Maps = NDArray[np.int64]
 
 
 def make_maps(images: int, side: int, shares: list[float], seed: int = 0) -> Maps:
-    """Give maps of which each has exactly these shares of pixels of each class, in random places."""
+    """Return maps with exactly these shares of pixels of each class, in random positions."""
     counts = [round(share * side * side) for share in shares]
     values = np.repeat(np.arange(len(shares)), counts)
     generator = np.random.default_rng(seed)
@@ -26,7 +26,7 @@ def make_maps(images: int, side: int, shares: list[float], seed: int = 0) -> Map
 
 
 def numbered(maps: Maps) -> NDArray[np.float64]:
-    """Give features `[images, 3, h, w]` that say the pixel's image, row and column."""
+    """Return features `[images, 3, h, w]` that hold the pixel's image, row and column."""
     places = np.indices(maps.shape)
     return places.transpose(1, 0, 2, 3).astype(np.float64)
 

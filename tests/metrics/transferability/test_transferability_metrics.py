@@ -19,7 +19,7 @@ from headstart.metrics.transferability.transferability_metrics import GBC, LEEP,
 
 
 def sample(samples: int = 120, features: int = 9) -> tuple[Tensor, Tensor]:
-    """Give samples of the classes 0, 1, 2 and 4."""
+    """Return samples of the classes 0, 1, 2 and 4."""
     generator = torch.Generator().manual_seed(0)
     labels = torch.tensor([0, 1, 2, 4])[torch.randint(0, 4, (samples,), generator=generator)]
     centres = torch.randn(5, features, generator=generator)

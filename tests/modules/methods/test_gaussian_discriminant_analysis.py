@@ -15,7 +15,7 @@ from headstart.tests.material.streams import adapt, batches, begin, draw_samples
 
 
 def published_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: int) -> tuple[Tensor, Tensor]:
-    """Give the scores of equations 3 and 4, and the factor of their precision that all scores share."""
+    """Return the scores of equations 3 and 4, and the factor of their precision that all scores share."""
     features, points = (functional.normalize(x.double(), dim=-1) for x in (inputs, validation))
     means = torch.stack([features[labels == c].mean(0) for c in range(classes)])
     covariance = (features - means[labels]).T.cov()

@@ -49,7 +49,7 @@ def draw(inputs: str) -> tuple[Tensor, Tensor]:
 
 
 def trace(make: Make, inputs: Tensor, labels: Tensor, device: str = "cpu", evaluations: int = 1) -> Tensor:
-    """Give the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
+    """Return the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
     method = make()
     inputs, labels = inputs.to(device), labels.to(device)
     method.begin(replace(make_start(inputs, CLASSES), device=device))

@@ -32,7 +32,7 @@ def chances(scores: Tensor, scale: float, seen: int) -> NDArray[np.float64]:
 
 
 def predict(seen: tuple[Tensor, Tensor, Tensor], new: Tensor, new_placed: Tensor) -> list[NDArray[np.float64]]:
-    """Let every expert learn from the features, places and labels seen, and give its probabilities of new samples."""
+    """Adapt every expert on the features, indices and labels seen, and return its probabilities for new samples."""
     features, placed, labels = seen
     semantic, plain = semantic_scores(placed, labels, new_placed), torch.zeros(len(new), CLASSES)
     if len(labels):

@@ -56,7 +56,7 @@ NETWORKS = {
 
 
 def begun(make: Callable[[], nn.Module], rank: int = RANK, seed: int = 0) -> tuple[LoRA, nn.Module]:
-    """Give a method on a network, and a copy of the network as it was."""
+    """Return a method on a network, and a copy of the network as it was."""
     torch.manual_seed(0)
     network = make().eval()
     with torch.no_grad():

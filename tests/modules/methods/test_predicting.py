@@ -27,7 +27,7 @@ BATCH = 4
 
 
 def contents(state: MethodState) -> list[Any]:
-    """Give all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
+    """Return all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
     method = state.method
     held = [{**vars(module), **module._parameters, **module._buffers} for module in method.modules()]
     # To pickle a traced network, torch writes its code anew.

@@ -42,7 +42,7 @@ class Counting(nn.Module):
 
 
 def likelihoods(features: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
-    """Give the log-likelihoods of the classes, up to a term that all share, by SciPy."""
+    """Return the log-likelihoods of the classes, up to a term that all share, by SciPy."""
     features, samples = (functional.normalize(each, dim=-1).double() for each in (features, samples))
     means = torch.stack([features[labels == label].mean(0) for label in range(CLASSES)])
     scatter = (features - means[labels]).mT @ (features - means[labels])

@@ -107,7 +107,7 @@ def test_digest_is_that_of_the_content() -> None:
 
 
 def draw_statistics(backbone: Backbone) -> None:
-    """Give every batch norm statistics and weights of its own; fresh ones would change nothing."""
+    """Sample statistics and weights for every batch norm; fresh ones would change nothing."""
     generator = torch.Generator().manual_seed(0)
     for module in backbone.modules():
         if isinstance(module, nn.BatchNorm2d):

@@ -44,7 +44,7 @@ class Give(nn.Module):
 
 
 def chain(**layers: Callable[..., Any]) -> nn.Sequential:
-    """Make a network of named layers, each fed what the one before gives."""
+    """Build a network of named layers, each fed the output of the one before."""
     network = nn.Sequential()
     for name, layer in layers.items():
         network.add_module(name, layer if isinstance(layer, nn.Module) else Give(layer))

@@ -37,7 +37,7 @@ class TwoTowers(nn.Module):
 
 
 def stand_in() -> ModuleType:
-    """Make a module with the part of open_clip's interface that is used."""
+    """Build a module with the part of open_clip's interface that is used."""
 
     def create_model(
         model_name: str, pretrained: str | None, pretrained_image: bool, pretrained_text: bool, **parameters: Any

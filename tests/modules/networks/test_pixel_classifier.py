@@ -30,7 +30,7 @@ def images() -> Tensor:
 
 
 def stages(network: nn.Module, images: Tensor) -> list[Tensor]:
-    """Give what ResNet's four stages give."""
+    """Return the outputs of ResNet's four stages."""
     at = network.maxpool(network.relu(network.bn1(network.conv1(images))))  # type: ignore[operator]
     found = []
     for stage in (network.layer1, network.layer2, network.layer3, network.layer4):
