@@ -68,7 +68,7 @@ def decode_batches(
 
     Args:
         prepared: The pictures.
-        workers: Processes, fewer where shared memory is short.
+        workers: Processes, of which fewer are used where shared memory is short.
         device: Where the pixels are moved to.
         chunk: Pictures that the caller holds at once.
 

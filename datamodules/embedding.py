@@ -1,4 +1,4 @@
-"""Features of pictures as an array, the same as comparisons feed, through the row store."""
+"""Features of pictures as an array: those that comparisons feed, from the same store."""
 
 from __future__ import annotations
 
@@ -71,6 +71,7 @@ def embed(
         target = torch.device(device_kind(device) if device == "auto" else device)
     except RuntimeError as error:
         raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
+
     chosen = _read_spec(backbone)
     with prefix_errors("backbone"):
         spec, network = build_chosen(chosen, seed, target)
@@ -78,6 +79,7 @@ def embed(
     arithmetic = best_precision(target) if precision == "auto" else precision
     policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(target), thumbnails=True)
     stored = rows(spec, [], pictures, policy, Resources(cache_folder(cache_dir), "features", num_workers))
+
     if stored.remarks:
         first, *others = stored.remarks
         raise UserError(
@@ -117,7 +119,7 @@ def _read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | 
 
 
 class _Arrays(Pictures):
-    """Pictures that are in memory.
+    """Pictures in memory.
 
     Args:
         arrays: `[height, width, 3]` in uint8 each.

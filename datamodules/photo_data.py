@@ -24,7 +24,7 @@ from headstart.store.segments import StoreError
 
 
 class PhotoData(LightningDataModule):
-    """Reads a data set for a network, with one line for each mistake in it.
+    """Reads a data set for a network, and names its mistakes.
 
     Args:
         photos: The data set.

@@ -257,6 +257,7 @@ class SampleStream(PhotoData):
             "weights": self.chosen.weights if self.chosen.registry is None else str(self.spec.weights or RANDOM),
             "weights_sha256": self.spec.loaded,
             "random_weights": self.spec.weights is None,
+            # What is fed, and in what order.
             "batch_size": self.batch_size,
             "max_samples": self.max_samples,
             "orderings": len(self.orderings),
@@ -268,6 +269,7 @@ class SampleStream(PhotoData):
             "duplicate_photos": self.duplicates,
             "near_duplicate_photos": self.near_duplicates,
             **self.fingerprints,
+            # What rounding depends on.
             "device": self.device.type,
             "trainer_precision": self.trainer.precision,
             "tensor_float_32": TENSOR_FLOAT_32,

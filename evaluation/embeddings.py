@@ -121,6 +121,7 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
             # A task that failed fails here again with its reason; one that ended a process might end this one.
             if outcome.kind != "failed":
                 outcome.require_result(name)
+
     return {name: stored[name] if name in stored else embed(job) for name, job in jobs.items()}
 
 
@@ -138,8 +139,8 @@ def embed_task(argument: tuple[Job, int, bool], send: Send) -> StoredRows | None
     """Compute embeddings as a task.
 
     Args:
-        argument: The job, the processors that it may use, and whether the rows are to be given, because the command
-            does not share this machine's cache.
+        argument: The job, the number of processors that it may use, and whether the rows are returned, because the
+            command does not share this machine's cache.
         send: Not used.
     """
     job, processors_each, return_rows = argument

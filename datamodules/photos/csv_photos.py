@@ -60,6 +60,7 @@ class CsvPhotos(SplitSource):
         records: list[dict[str, str]] = []
         problems: list[str] = []
         lines: dict[str, int] = {}
+
         try:
             header = [name.strip() for name in next(reader, [])]
             if sorted(header) not in (sorted(NEEDED), sorted([*NEEDED, "split"])):

@@ -1,4 +1,4 @@
-"""Fetching data sets: complete or not at all, and once however many processes ask."""
+"""How data sets are fetched: complete or not at all, and once for all processes."""
 
 from __future__ import annotations
 
