@@ -21,6 +21,7 @@ from headstart.modules.method import Start
 from headstart.modules.method_state import is_current
 from headstart.modules.state_pickling import pickling, storage_problem
 from headstart.output.errors import reason_of
+from headstart.output.files import remove_partial, replacing
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import TraceKey
 
@@ -198,14 +199,11 @@ class Checkpoints:
         self._due = time.monotonic() + max(SECONDS_BETWEEN, (time.monotonic() - began) / SHARE)
 
     def _write(self, checkpoint: dict[str, Any]) -> None:
-        # Only one process measures these traces, so the next one overwrites the partial file of a killed one.
-        partial = self._file.with_suffix(".partial")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            torch.save(checkpoint, partial, pickle_module=pickling(self.start))
-            partial.replace(self._file)
+            with replacing(self._file) as partial:
+                torch.save(checkpoint, partial, pickle_module=pickling(self.start))
         except (OSError, RuntimeError) as error:
-            _remove(partial)
             self.remarks.add(f"The checkpoint {self._file} cannot be written ({reason_of(error)}).")
 
     def finish(self, comparison: Comparison, unmet: NDArray[np.bool_], aligned: bool) -> None:
@@ -222,6 +220,7 @@ class Checkpoints:
         for file in (self._file, self._continued):
             if file is not None and not (keep and file == self._file):
                 _remove(file)
+                remove_partial(file)
         for file in self._files():
             if file != self._file and self._is_obsolete(self._read(file, mmap=True)):
                 _remove(file)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from pathlib import Path
 
 from lightning.pytorch import LightningModule, Trainer
@@ -14,6 +13,7 @@ from torch.utils.data import DataLoader
 from headstart.callbacks.interruption import signals_of
 from headstart.callbacks.run_folder import raise_unwritable
 from headstart.modules.photo_training import PhotoTraining
+from headstart.output.files import replacing
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
@@ -47,14 +47,10 @@ class EpochCheckpoint(Checkpoint):
         self.trained = trainer.current_epoch + 1
         if self.trained == trainer.max_epochs or time.monotonic() - self._saved < SECONDS_BETWEEN:
             return
-        # Only one process writes to the folder, so the next one overwrites the partial file of a killed one.
-        partial = self.file.with_suffix(".partial")
         try:
-            trainer.save_checkpoint(partial)
-            partial.replace(self.file)
+            with replacing(self.file) as partial:
+                trainer.save_checkpoint(partial)
         except (OSError, RuntimeError) as error:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
             raise_unwritable(self.file.parent, error)
         self._saved = time.monotonic()
 

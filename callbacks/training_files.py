@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.callbacks.run_folder import RunFolder, environment, print_written
 from headstart.modules.arithmetic import TENSOR_FLOAT_32
+from headstart.output.files import remove_partial
 from headstart.store.json_digest import digest_of
 
 SCHEMA = 1
@@ -82,9 +83,9 @@ class TrainingFiles(RunFolder):
 
 
 def remove_checkpoint(file: Path) -> None:
-    """Remove the checkpoint of a training, and its partial file, which a killed process leaves."""
-    for path in (file, file.with_suffix(".partial")):
-        path.unlink(missing_ok=True)
+    """Remove the checkpoint of a training, and the partial files that killed processes leave."""
+    file.unlink(missing_ok=True)
+    remove_partial(file)
 
 
 def versions() -> dict[str, Any]:

@@ -81,6 +81,7 @@ def sweep(
     if gpus > 1 and gpus % 1:
         raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
     content = read_sweep(find_file(file), seed)
+
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
     environment = {}
