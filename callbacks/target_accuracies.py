@@ -73,7 +73,7 @@ class Accuracies:
             Whether none is missing any more.
         """
         for ordering in claim_missing(lambda: bool(self.missing), self._claim):
-            # Another process may have measured it before it gave it up.
+            # Another process may have measured it before it released it.
             if ordering in self.missing:
                 count = train(ordering)
                 if count is None:

@@ -155,14 +155,14 @@ class Traces:
         """
         missing = self.missing
         held = self.ledger.claim({self.keys[m][k] for m, k in np.argwhere(missing).tolist()})
-        # Another process may have finished some before it gave them up.
+        # Another process may have finished some before it released them.
         self.reload()
         free = np.array([[key not in held for key in row] for row in self.keys])
         claimed = missing & self.missing & free
         return claimed if claimed.any() else None, next(iter(held.values()), None)
 
     def release(self, claimed: NDArray[np.bool_]) -> None:
-        """Leave claimed traces for later, or for another process.
+        """Release claimed traces, for later or for another process.
 
         Args:
             claimed: The traces, `[methods, orderings]`.

@@ -118,7 +118,7 @@ class RunLedger(Protocol):
         """Claim traces, and return those that others hold."""
 
     def release(self, keys: Iterable[TraceKey]) -> None:
-        """Let others claim traces."""
+        """Release claimed traces."""
 
 
 class LedgerFile:
@@ -234,7 +234,7 @@ class Ledger(LedgerFile):
         return str(self.folder)
 
     def close(self) -> None:
-        """Give up all claims and close the file."""
+        """Release all claims and close the file."""
         # Where the disk takes no more, the claims become void with the lock.
         with suppress(LedgerError), self._transaction():
             self._base.execute("DELETE FROM claims WHERE holder = ?", [self._holder])
@@ -293,7 +293,7 @@ class Ledger(LedgerFile):
             self._base.executemany("INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
-        """Claim traces for this process, until it gives them up, closes the ledger or dies.
+        """Claim traces for this process, until it releases them, closes the ledger or dies.
 
         Args:
             keys: The traces.
@@ -319,7 +319,7 @@ class Ledger(LedgerFile):
         return held
 
     def release(self, keys: Iterable[TraceKey]) -> None:
-        """Let other processes claim traces.
+        """Release traces, so that other processes can claim them.
 
         Args:
             keys: Traces that this process holds.

@@ -28,7 +28,7 @@ class LedgerProxy:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give up all claims."""
+        """Release all claims."""
         self._call("close")
 
     @property
@@ -61,7 +61,7 @@ class LedgerProxy:
         return held
 
     def release(self, keys: Iterable[TraceKey]) -> None:
-        """Let others claim traces; see `Ledger.release`."""
+        """Release claimed traces; see `Ledger.release`."""
         self._call("release", set(keys))
 
 

@@ -97,7 +97,7 @@ class SweepServer:
         self.table.write()
 
     def close(self) -> None:
-        """Give up the claims of runs whose end was not received."""
+        """Release the claims of runs whose end was not received."""
         for ledger in self._ledgers.values():
             ledger.close()
 
