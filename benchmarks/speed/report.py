@@ -39,8 +39,8 @@ def write_run(folder: Path, generator: np.random.Generator) -> None:
     )
     curves.save(folder / "curves.npz")
 
-    stream = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "IMAGENET1K_V1", "classes": ["cats", "dogs"]}
-    protocol = {**stream, "batch_size": 1, "max_samples": EVALUATIONS, "orderings": ORDERINGS, "first_ordering": 0}
+    feed = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "IMAGENET1K_V1", "classes": ["cats", "dogs"]}
+    protocol = {**feed, "batch_size": 1, "max_samples": EVALUATIONS, "orderings": ORDERINGS, "first_ordering": 0}
     document = {"complete": True, "stopped_because": "the sample limit was reached", "protocol": protocol}
     (folder / "results.json").write_text(json.dumps(document))
 

@@ -33,6 +33,7 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.arena import ENTRIES, Arena
 
 ALL = (
@@ -221,18 +222,18 @@ def test_origin_of_the_scores_is_told(run: Callable[..., Any]) -> None:
 
 def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("headstart.output.results_folder.publish", lambda *given: published.append(given))
+    monkeypatch.setattr(DashboardResults, "publish", lambda *arguments: published.append(arguments))
     scored = run("--metrics=[h_score, leep]", "--logger=true", "--dashboard.project=mine")
-    ((dashboard, result, place),) = published
-    assert (dashboard.project, result.job_type, place) == ("mine", "transferability", scored.folder)
-    assert result.title == "transferability, 2 sources, 1 targets, 2 metrics"
-    assert result.document == scored.document
-    assert result.config["metrics"] == ["h_score", "leep"]
-    columns, logged = result.tables["scores"]
+    [(results, job_type, title, config, document, tables)] = published
+    assert (results.dashboard.project, job_type, results.path) == ("mine", "transferability", scored.folder)
+    assert title == "transferability, 2 sources, 1 targets, 2 metrics"
+    assert document == scored.document
+    assert config["metrics"] == ["h_score", "leep"]
+    columns, logged = tables["scores"]
     assert list(columns) == list(scored.rows[0])
     assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
-    assert sorted(path.name for path in result.files) == ["report.md", "scores.csv", "transferability.json"]
-    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in result.files)
+    assert sorted(path.name for path in results.written) == ["report.md", "scores.csv", "transferability.json"]
+    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in results.written)
 
 
 def test_results_of_another_configuration_are_not_replaced_unasked(
