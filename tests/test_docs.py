@@ -30,10 +30,10 @@ def anchors(page: Path) -> set[str]:
 
 def broken_links(page: Path) -> list[str]:
     broken = []
-    for place, anchor in LINK.findall(prose(page)):
-        target = page.parent / place if place else page
+    for path, anchor in LINK.findall(prose(page)):
+        target = page.parent / path if path else page
         if not target.exists() or (anchor and anchor not in anchors(target)):
-            broken.append(f"{place}#{anchor}")
+            broken.append(f"{path}#{anchor}")
     return broken
 
 
@@ -51,5 +51,5 @@ def test_broken_links_are_found(tmp_path: Path) -> None:
 
 def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "README.md"
-    linked = {(index.parent / place).resolve() for place, _ in LINK.findall(index.read_text())}
+    linked = {(index.parent / path).resolve() for path, _ in LINK.findall(index.read_text())}
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {index} <= linked

@@ -185,8 +185,8 @@ def require_same_as_trace(
             continue
         classifier = HeadstartClassifier(name, random_state=seed)
         correct = []
-        for place in order[: len(curves.samples_seen)]:
-            classifier.partial_fit(fed[[place]], train.labels[[place]], classes=[0, 1])
+        for position in order[: len(curves.samples_seen)]:
+            classifier.partial_fit(fed[[position]], train.labels[[position]], classes=[0, 1])
             correct.append((classifier.predict(held) == validation.labels).sum())
         assert correct == curves.correct[index, 0].tolist(), name
 

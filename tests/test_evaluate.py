@@ -99,11 +99,11 @@ def test_what_is_not_there_is_told_before_other_results_and_the_dashboard(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given, old = ABSENT[name]
+    options, old = ABSENT[name]
     (tmp_path / old).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / old).write_text("{}")
     with pytest.raises(SystemExit) as caught:
-        evaluate.main([name, *given, "--logger=false"])
+        evaluate.main([name, *options, "--logger=false"])
     assert caught.value.code == 1
     [line] = capsys.readouterr().err.splitlines()
     assert "nowhere" in line

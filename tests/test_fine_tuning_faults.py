@@ -91,10 +91,10 @@ def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
         with pytest.raises(SystemExit) as caught:
             main([*OPTIONS, f"--trainer.default_root_dir={tmp_path / 'run'}", *options])
         assert caught.value.code not in (0, None, INCOMPLETE)
-        said = capsys.readouterr()
-        assert "Traceback" not in said.err + said.out
+        output = capsys.readouterr()
+        assert "Traceback" not in output.err + output.out
         results = tmp_path / "run" / "results.json"
-        return said.err.strip().splitlines()[-1], json.loads(results.read_text()) if results.exists() else {}
+        return output.err.strip().splitlines()[-1], json.loads(results.read_text()) if results.exists() else {}
 
     return run
 
@@ -108,9 +108,9 @@ def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
     ],
 )
 def test_what_was_measured_is_kept(fail: Any, kind: type, line: str, evaluation: str) -> None:
-    found, results = fail(f"--model.baseline={__name__}.{kind.__name__}", f"--criterion.evaluation={evaluation}")
-    assert found.startswith(line)
-    assert "ordering 1; lower its learning rate" in found or "lower data.batch_size" in found
+    result, results = fail(f"--model.baseline={__name__}.{kind.__name__}", f"--criterion.evaluation={evaluation}")
+    assert result.startswith(line)
+    assert "ordering 1; lower its learning rate" in result or "lower data.batch_size" in result
     assert not results["complete"]
     # Of the second ordering, what lies before.
     assert len(results["methods"]["baseline"]["evaluations"]) == 2

@@ -70,8 +70,8 @@ def make_small(checkout: Path) -> None:
         document = {"data": small, "trainer": trainer, "results": {"name": name}}
         (folder / f"{name}.yaml").write_text(yaml.safe_dump(document))
     sources = yaml.safe_load((folder / "sources.yaml").read_text())
-    kept = [f"{STUDY}/{name}.yaml" for name in NAMES[:2]]
-    sources["parameters"]["config"]["values"] = kept
+    configs = [f"{STUDY}/{name}.yaml" for name in NAMES[:2]]
+    sources["parameters"]["config"]["values"] = configs
     (folder / "sources.yaml").write_text(yaml.safe_dump(sources))
     (folder / "whole.yaml").write_text(yaml.safe_dump({"trainer": {"max_epochs": 2, "accelerator": "cpu"}}))
     registry = json.loads((folder / "pretrained.json").read_text())
@@ -133,15 +133,15 @@ def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
 
 def tables(runs: Path) -> dict[str, Any]:
     """Return all values that the commands have written apart from durations."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for path in [*runs.glob("*.csv"), *runs.glob("*/*.csv")]:
         header, *rows = [line.split(",") for line in path.read_text().splitlines()]
-        kept = [place for place, column in enumerate(header) if column not in TIMES]
-        found[str(path.relative_to(runs))] = [[row[place] for place in kept] for row in [header, *rows]]
+        columns = [index for index, column in enumerate(header) if column not in TIMES]
+        values[str(path.relative_to(runs))] = [[row[index] for index in columns] for row in [header, *rows]]
     for path in runs.glob("*/*.json"):
         if path.name in ("transferability.json", "audit.json", "stability.json", "sources_report.json"):
-            found[str(path.relative_to(runs))] = without_times(json.loads(path.read_text()))
-    return found
+            values[str(path.relative_to(runs))] = without_times(json.loads(path.read_text()))
+    return values
 
 
 def without_times(value: Any) -> Any:

@@ -73,22 +73,22 @@ def environment(*folders: Path) -> dict[str, str]:
 def require_own(results: Path) -> None:
     """Check that a run has compared the user's classes."""
     document = json.loads(results.read_text())["methods"]
-    found = {name: its["provenance"]["class"] for name, its in document.items() if name != "baseline"}
-    assert found == METHODS
+    classes = {name: its["provenance"]["class"] for name, its in document.items() if name != "baseline"}
+    assert classes == METHODS
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 def test_in_the_working_folder(command: str, colliding: Path, options: list[str], tmp_path: Path) -> None:
-    asked = [*COMMANDS[command], *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
-    subprocess.run(asked, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+    arguments = [*COMMANDS[command], *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    subprocess.run(arguments, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
     require_own(tmp_path / "run" / "results.json")
 
 
 @pytest.mark.slow
 def test_on_the_path_of_a_command_in_the_suites_folder(colliding: Path, options: list[str], tmp_path: Path) -> None:
-    asked = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
-    subprocess.run(asked, cwd=ROOT, env=environment(colliding, tmp_path / "installed"), check=True)
+    command = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    subprocess.run(command, cwd=ROOT, env=environment(colliding, tmp_path / "installed"), check=True)
     require_own(tmp_path / "run" / "results.json")
 
 
@@ -126,11 +126,11 @@ def test_in_the_processes_of_a_sweep(
     # What is installed here is so on every machine.
     (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
     more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []
-    asked = [*sweep, str(write_sweep(tmp_path, options)), f"--output={tmp_path / 'out'}", where, *more]
-    subprocess.run(asked, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
-    found = sorted((tmp_path / "out").glob("*/results.json"))
-    assert len(found) == 2
-    for results in found:
+    command = [*sweep, str(write_sweep(tmp_path, options)), f"--output={tmp_path / 'out'}", where, *more]
+    subprocess.run(command, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+    paths = sorted((tmp_path / "out").glob("*/results.json"))
+    assert len(paths) == 2
+    for results in paths:
         require_own(results)
 
 
@@ -170,9 +170,9 @@ def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
         "spec.loader.exec_module(sys.modules['headstart'])\n"
         "import my_method, evaluate"
     )
-    found = run_python(code, tmp_path, tmp_path)
-    assert found.startswith("found\n")
-    assert found.splitlines()[-1] == "ModuleNotFoundError: No module named 'evaluate'"
+    output = run_python(code, tmp_path, tmp_path)
+    assert output.startswith("found\n")
+    assert output.splitlines()[-1] == "ModuleNotFoundError: No module named 'evaluate'"
 
 
 def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
@@ -203,8 +203,10 @@ def test_paths_of_the_version_before_are_understood(tmp_path: Path, capsys: pyte
 
 @pytest.mark.parametrize("name", ["LoRA", "lora", "headstart.modules.LoRA", "modules.LoRA"])
 def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    found = configuration(capsys, "--config=demo.yaml", f"--model.methods={{x: {name}}}", f"--model.methods.y={name}")
-    assert {its["class_path"] for its in found["model"]["methods"].values()} == {"headstart.modules.LoRA"}
+    document = configuration(
+        capsys, "--config=demo.yaml", f"--model.methods={{x: {name}}}", f"--model.methods.y={name}"
+    )
+    assert {its["class_path"] for its in document["model"]["methods"].values()} == {"headstart.modules.LoRA"}
 
 
 @pytest.mark.parametrize(

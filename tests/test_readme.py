@@ -68,7 +68,7 @@ def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # torchvision looks where its archives are before it fetches them.
     once = [name for name in server.fetched if not name.endswith(".tar.gz")]
     assert len(once) == len(set(once))
-    assert "seed_everything" in next(asked for asked in server.asked if "upsertSweep" in asked)
+    assert "seed_everything" in next(request for request in server.asked if "upsertSweep" in request)
 
 
 def check_what_is_named(checkout: Path, shell: Shell) -> None:

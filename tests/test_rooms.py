@@ -53,7 +53,7 @@ def room(module: str) -> str:
 def imports() -> dict[str, set[str]]:
     """Return the modules of ours that each of ours imports, also within functions, but for types alone."""
     known = {module_name(path) for path in source_files()}
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for path in source_files():
         tree = ast.parse(path.read_text())
         typing = {node for test in ast.walk(tree) if _is_for_types(test) for node in ast.walk(test)}
@@ -66,8 +66,8 @@ def imports() -> dict[str, set[str]]:
             elif isinstance(node, ast.ImportFrom) and node.module:
                 whole = {f"{node.module}.{alias.name}" for alias in node.names}
                 names |= (whole & known) or {node.module}
-        found[module_name(path)] = (names & known) - {module_name(path)}
-    return found
+        result[module_name(path)] = (names & known) - {module_name(path)}
+    return result
 
 
 def _is_for_types(node: ast.AST) -> bool:

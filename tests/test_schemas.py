@@ -62,8 +62,8 @@ def test_what_version_1_1_adds() -> None:
     assert set(plain["properties"]) == set(entry["properties"])
     for field in ("input_size", "output_dim"):
         described = {key: value for key, value in entry["properties"][field].items() if key != "default"}
-        kept = {key: value for key, value in plain["properties"][field].items() if key != "description"}
-        assert kept.items() <= described.items(), "null is no value"
+        unchanged = {key: value for key, value in plain["properties"][field].items() if key != "description"}
+        assert unchanged.items() <= described.items(), "null is no value"
     plain, model = (read("blue_submission", version)["$defs"]["SubmittedModel"] for version in VERSIONS)
     assert set(model["properties"]) - set(plain["properties"]) == {"layer_name"}
 

@@ -62,15 +62,15 @@ def brute_force_mean_iou(network: torch.nn.Module, normalize: torch.nn.Module, c
     assert photos.maps is not None
     both = np.zeros(classes)
     either = np.zeros(classes)
-    for place in range(len(photos)):
-        picture = torch.from_numpy(np.array(photos.read(place))).permute(2, 0, 1)[None]
+    for index in range(len(photos)):
+        picture = torch.from_numpy(np.array(photos.read(index))).permute(2, 0, 1)[None]
         with torch.inference_mode():
             logits = network(normalize(picture)).permute(0, 3, 1, 2)
-            found = torch.nn.functional.interpolate(logits, (32, 32), mode="bilinear").argmax(1)[0].numpy()
-        labels = np.asarray(photos.maps.read(place))[..., 0]
+            predicted = torch.nn.functional.interpolate(logits, (32, 32), mode="bilinear").argmax(1)[0].numpy()
+        labels = np.asarray(photos.maps.read(index))[..., 0]
         for label in range(classes):
-            both[label] += ((found == label) & (labels == label)).sum()
-            either[label] += ((found == label) | (labels == label)).sum()
+            both[label] += ((predicted == label) & (labels == label)).sum()
+            either[label] += ((predicted == label) | (labels == label)).sum()
     return float((both[either > 0] / either[either > 0]).mean())
 
 
@@ -99,8 +99,8 @@ def test_a_mean_iou_that_is_known_is_not_measured_again(
     assert tune(tmp_path / "runs" / "second")["accuracy"] == first["accuracy"]
     (tmp_path / "runs" / "first" / "results.json").unlink()
     # As a table, from the runs and from the ledger.
-    for given, name in ((tmp_path / "runs" / "second", "runs.csv"), (tmp_path / "runs" / "ledger", "ledger.csv")):
-        evaluate.main(["performances", str(given), f"--output={tmp_path / name}"])
+    for folder, name in ((tmp_path / "runs" / "second", "runs.csv"), (tmp_path / "runs" / "ledger", "ledger.csv")):
+        evaluate.main(["performances", str(folder), f"--output={tmp_path / name}"])
         with (tmp_path / name).open() as file:
             [row] = csv.DictReader(file)
         assert (row["source"], row["target"], float(row["performance"])) == ("source", "small", first["accuracy"])
@@ -130,10 +130,10 @@ def test_fine_tuning_that_is_cut_off_goes_on(
 
 
 def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> None:
-    found = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32", "--trainer.max_epochs=30")
-    assert found["trained"] == "head"
+    document = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32", "--trainer.max_epochs=30")
+    assert document["trained"] == "head"
     # As much as the background alone gives, at least.
-    assert 0.25 < found["accuracy"] < 1
+    assert 0.25 < document["accuracy"] < 1
 
 
 def test_what_is_of_photos_and_what_is_of_pixels(

@@ -62,16 +62,16 @@ def test_the_model_of_the_registry_has_the_accuracy_that_is_told(
     network, preprocessing = build(spec)
     assert preprocessing is not None
     photos = ClassFolders(str(photo_folder)).validation()
-    pixels = torch.stack([preprocessing.prepare(photos.read(place)) for place in range(len(photos))])
+    pixels = torch.stack([preprocessing.prepare(photos.read(index)) for index in range(len(photos))])
     with torch.inference_mode():
         predicted = network(Normalization(preprocessing)(pixels)).argmax(1).numpy()
     assert abs((predicted == photos.labels).mean() - results["accuracy"]) <= 1 / len(photos)
     with safe_open(tmp_path / "source" / "weights.safetensors", framework="pt") as file:
-        told = file.metadata()
+        metadata = file.metadata()
         assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
-    assert told["architecture"] == "torchvision mobilenet_v2, width_mult 0.25"
-    assert (told["classes"], told["size"], told["seed"]) == ("2", "32", "0")
-    assert told["held_out_accuracy"] == f"{results['accuracy']:.4f}"
+    assert metadata["architecture"] == "torchvision mobilenet_v2, width_mult 0.25"
+    assert (metadata["classes"], metadata["size"], metadata["seed"]) == ("2", "32", "0")
+    assert metadata["held_out_accuracy"] == f"{results['accuracy']:.4f}"
     assert known.entries["source"].output_dim == 1280
     # Batch norm was trained, too.
     assert network.state_dict()["features.0.1.running_mean"].abs().min() > 0
@@ -178,9 +178,9 @@ def test_faults_are_one_line(
     options: list[str], photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     def line(*more: str, folder: Path = tmp_path / "run", code: int = 1) -> str:
-        found = error_line(capsys, folder, *options, *more, code=code)
+        message = error_line(capsys, folder, *options, *more, code=code)
         assert not (folder / "results.json").exists()
-        return found.removeprefix("error: ")
+        return message.removeprefix("error: ")
 
     steep = "--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}"
     assert line(steep).startswith("model.optimizer: the loss is ")

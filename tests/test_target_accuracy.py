@@ -48,11 +48,11 @@ def refuse(*_: object) -> Tensor:
 
 def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:
     source = ClassFolders(str(root))
-    found = {}
+    results = {}
     for split, photos in (("train", source.train()), ("validation", source.validation())):
-        pixels = [backbone.preprocessing.prepare(photos.read(place)) for place in range(len(photos))]
-        found[split] = torch.stack(pixels), torch.from_numpy(photos.labels)
-    return found
+        pixels = [backbone.preprocessing.prepare(photos.read(index)) for index in range(len(photos))]
+        results[split] = torch.stack(pixels), torch.from_numpy(photos.labels)
+    return results
 
 
 def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
@@ -77,9 +77,9 @@ def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
     for epoch in range(EPOCHS):
         batches.set_epoch(epoch)
         torch.manual_seed(epoch_seed(drawn, epoch))
-        for places in batches:
+        for indices in batches:
             optimizer.zero_grad()
-            functional.cross_entropy(network(inputs[places].clone()), labels[places]).backward()
+            functional.cross_entropy(network(inputs[indices].clone()), labels[indices]).backward()
             optimizer.step()
             schedule.step()
     with torch.inference_mode():

@@ -457,10 +457,10 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
         time.sleep(0.05)
     process.send_signal(number)
     # The stream is at its end when no process is left that decodes.
-    _, told = process.communicate(timeout=60)
+    _, output = process.communicate(timeout=60)
     assert process.returncode == code
-    assert "Traceback" not in told
-    assert [said for said in told.splitlines() if "error" in said.lower()] == [line]
+    assert "Traceback" not in output
+    assert [text for text in output.splitlines() if "error" in text.lower()] == [line]
     (table,) = tables.iterdir()
     (journal,) = table.glob("*.journal")
     assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}

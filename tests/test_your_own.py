@@ -57,8 +57,10 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("my_sources", "my_networks", "my_metrics", "my_modules"):
         monkeypatch.delitem(sys.modules, name)
 
-    found = {path.parent.name: json.loads(path.read_text())["protocol"] for path in Path("runs").glob("*/results.json")}
-    assert {name: protocol["dataset"] for name, protocol in found.items()} == {
+    protocols = {
+        path.parent.name: json.loads(path.read_text())["protocol"] for path in Path("runs").glob("*/results.json")
+    }
+    assert {name: protocol["dataset"] for name, protocol in protocols.items()} == {
         "folders": "my_photos",
         "list": "photos",
         "hub": "my_photos",
@@ -68,9 +70,9 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "module": "drawn_pets",
         "photos": "drawn_pets",
     }
-    sizes = {name: protocol["validation_size"] for name, protocol in found.items()}
+    sizes = {name: protocol["validation_size"] for name, protocol in protocols.items()}
     expected = {"folders": 36, "list": 24, "hub": 24, "mine": 40, "tiny": 20, "entry": 20, "module": 500, "photos": 20}
     assert sizes == expected
-    assert all(protocol["classes"] == ["cats", "dogs"] for protocol in found.values())
+    assert all(protocol["classes"] == ["cats", "dogs"] for protocol in protocols.values())
     assert "my_metrics.spread" in Path("runs/my_metric/scores.csv").read_text()
     assert "mine" in Path("runs/my_target/scores.csv").read_text()

@@ -30,8 +30,8 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     text = printed(capsys, "--help")
-    places = [text.index(f"--{name}") for name in ("data.batch_size", "model.baseline", "criterion.threshold")]
-    assert places == sorted(places)
+    positions = [text.index(f"--{name}") for name in ("data.batch_size", "model.baseline", "criterion.threshold")]
+    assert positions == sorted(positions)
     assert "--trainer.accelerator" not in text
     assert "optimizer" not in text
     assert "lr_scheduler" not in text
@@ -103,17 +103,17 @@ def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest
 
 def options(kind: type) -> dict[str, Any]:
     """Return the types of the constructor's arguments, those that it passes on included."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for each in kind.__mro__:
         if "__init__" in vars(each):
             hints = typing.get_type_hints(each.__init__)  # type: ignore[misc]
             parameters = inspect.signature(each.__init__).parameters.values()  # type: ignore[misc]
-            found |= {
+            results |= {
                 one.name: hints[one.name] for one in parameters if one.name in hints and one.kind != one.VAR_KEYWORD
             }
             if not any(one.kind == one.VAR_KEYWORD for one in parameters):
                 break
-    return found
+    return results
 
 
 def nullable(kind: type) -> list[str]:
@@ -137,8 +137,8 @@ OF_STREAMS = [name for name in nullable(datamodules.SampleStream) if name != "se
 def test_null_for_an_option_of_a_data_set(
     source: str, name: str, null: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [f"--data.photos=headstart.datamodules.{source}", f"--data.photos.{name}={null}"]
-    assert configuration(capsys, *given)["data"]["init_args"]["photos"].get("init_args", {}).get(name) is None
+    arguments = [f"--data.photos=headstart.datamodules.{source}", f"--data.photos.{name}={null}"]
+    assert configuration(capsys, *arguments)["data"]["init_args"]["photos"].get("init_args", {}).get(name) is None
 
 
 @pytest.mark.parametrize("name", OF_STREAMS)
@@ -149,8 +149,8 @@ def test_null_for_an_option_of_the_stream(name: str, place: str, capsys: pytest.
 
 @pytest.mark.parametrize("name", nullable(options(datamodules.SampleStream)["backbone"]))
 def test_null_for_an_option_of_the_backbone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    given = f"--data.backbone.{name}=null"
-    assert configuration(capsys, given)["data"]["init_args"]["backbone"][name] is None
+    arguments = f"--data.backbone.{name}=null"
+    assert configuration(capsys, arguments)["data"]["init_args"]["backbone"][name] is None
 
 
 def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -20,8 +20,8 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
     with pytest.raises(SystemExit):
         train.main([*options, "--print_config"])
     data = yaml.safe_load(capsys.readouterr().out)["data"]
-    found: dict[str, Any] = data.get("init_args", data)["backbone"]
-    return found
+    result: dict[str, Any] = data.get("init_args", data)["backbone"]
+    return result
 
 
 @pytest.mark.parametrize(

@@ -53,19 +53,19 @@ def test_every_source_is_tried() -> None:
 def listed(option: str, source: str) -> tuple[list[str], str]:
     """Return the options of a mistaken source, and the start of the error message."""
     arguments, named = MISTAKES[source]
-    given = [
+    options = [
         f"--{option}=headstart.datamodules.{source}",
         *(f"--{option}.{name}={value}" for name, value in arguments.items()),
     ]
     if source == "ClassSubset":
-        given.append(f"--{option}.classes=[a, b]")
-    return given, f"error: {option}{named and '.'}{named}: "
+        options.append(f"--{option}.classes=[a, b]")
+    return options, f"error: {option}{named and '.'}{named}: "
 
 
 @pytest.mark.parametrize("source", MISTAKES)
 def test_in_train(source: str, fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
-    given, beginning = listed("data.photos", source)
-    line = error_line(capsys, lambda: fit(*given))
+    options, beginning = listed("data.photos", source)
+    line = error_line(capsys, lambda: fit(*options))
     assert line.startswith(beginning), line
     assert line.count("data.photos") == 1, line
 
@@ -75,8 +75,8 @@ def test_in_evaluate(
     source: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    given, beginning = listed("targets.pets", source)
-    line = error_line(capsys, lambda: evaluate.main(["transferability", *given, "--logger=false"]))
+    options, beginning = listed("targets.pets", source)
+    line = error_line(capsys, lambda: evaluate.main(["transferability", *options, "--logger=false"]))
     assert line.startswith(beginning), line
     assert line.count("targets.pets") == 1, line
     assert "data.photos" not in line

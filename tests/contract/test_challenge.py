@@ -39,12 +39,12 @@ def refuse(folder: Path, content: Any) -> list[Problem]:
 
 def test_shipped_challenges() -> None:
     assert shipped_challenges() == ["contract", "realign_2026"]
-    found = {name: read_challenge(challenge_path(name)) for name in shipped_challenges()}
-    assert [challenge.name for challenge in found.values()] == list(found)
-    counts = [(team.count.exactly, team.count.least) for team in rules(found["contract"])]
+    challenges = {name: read_challenge(challenge_path(name)) for name in shipped_challenges()}
+    assert [challenge.name for challenge in challenges.values()] == list(challenges)
+    counts = [(team.count.exactly, team.count.least) for team in rules(challenges["contract"])]
     assert counts == [(None, 2), (None, 2)]
-    assert [team.count.exactly for team in rules(found["realign_2026"])] == [20, 1000]
-    assert [challenge.contract_versions for challenge in found.values()] == [("1.0",), ("1.0", "1.1")]
+    assert [team.count.exactly for team in rules(challenges["realign_2026"])] == [20, 1000]
+    assert [challenge.contract_versions for challenge in challenges.values()] == [("1.0",), ("1.0", "1.1")]
 
 
 def test_versions_are_in_the_order_of_their_age(tmp_path: Path) -> None:
@@ -184,8 +184,8 @@ def test_files_that_are_no_challenge(tmp_path: Path, text: str, words: str) -> N
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
-    found = refuse(tmp_path, {"name": "", "teams": {"red": {"count": 3, "best_of": 2}}})
-    assert {problem.pointer for problem in found} == {"/name", "/title", "/teams/red/count", "/teams/red/best_of"}
+    problems = refuse(tmp_path, {"name": "", "teams": {"red": {"count": 3, "best_of": 2}}})
+    assert {problem.pointer for problem in problems} == {"/name", "/title", "/teams/red/count", "/teams/red/best_of"}
 
 
 def test_digest_is_of_what_is_said(tmp_path: Path) -> None:

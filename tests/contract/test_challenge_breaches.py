@@ -68,26 +68,26 @@ def red(*indices: int) -> dict[str, Any]:
 )
 def test_counts(tmp_path: Path, count: dict[str, int], allowed: set[int], words: str) -> None:
     challenge = make_challenge(blue={"count": count}, red={"count": count})
-    for given in range(2, 7):
+    for size in range(2, 7):
         for document, key, things in [
-            (blue(*MODELS[:given]), "models", "models"),
-            (red(*range(given)), "differentiating_images", "stimuli"),
+            (blue(*MODELS[:size]), "models", "models"),
+            (red(*range(size)), "differentiating_images", "stimuli"),
         ]:
-            if given in allowed:
+            if size in allowed:
                 read(tmp_path, document, challenge)
             else:
                 (problem,) = breaches(tmp_path, document, challenge)
                 assert problem.pointer == f"/{key}"
                 assert words in problem.rule
-                assert problem.rule.endswith(f"{things} in this challenge, not {given}")
+                assert problem.rule.endswith(f"{things} in this challenge, not {size}")
 
 
 def test_data_sets(tmp_path: Path) -> None:
     challenge = make_challenge(red={"datasets": ["set0", "set2"]})
     assert len(read(tmp_path, red(0, 1, 11), challenge).stimuli) == 3
-    found = breaches(tmp_path, red(0, 5, 11, 7), challenge)
+    messages = breaches(tmp_path, red(0, 5, 11, 7), challenge)
     rule = "is not a dataset of this challenge; it takes set0, set2"
-    assert found == [Problem(f"/differentiating_images/{i}/dataset_name", '"set1"', rule) for i in (1, 3)]
+    assert messages == [Problem(f"/differentiating_images/{i}/dataset_name", '"set1"', rule) for i in (1, 3)]
 
 
 def test_models_of_one_family(tmp_path: Path) -> None:
@@ -100,17 +100,17 @@ def test_models_of_one_family(tmp_path: Path) -> None:
 
 def test_a_model_may_be_of_several_families(tmp_path: Path) -> None:
     challenge = make_challenge(blue={"families": FAMILIES, "most_per_family": 1})
-    found = breaches(tmp_path, blue("resnet18", "resnet50"), challenge)
-    assert [problem.rule.split("'")[1] for problem in found] == ["resnet", "all of them"]
+    messages = breaches(tmp_path, blue("resnet18", "resnet50"), challenge)
+    assert [problem.rule.split("'")[1] for problem in messages] == ["resnet", "all of them"]
 
 
 def test_families_that_may_not_be_mixed(tmp_path: Path) -> None:
     challenge = make_challenge(blue={"families": FAMILIES, "unmixed_families": [["resnet", "vit"]]})
     read(tmp_path, blue("resnet18", "resnet50", "mixer"), challenge)
     read(tmp_path, blue("vit_tiny", "deit_base", "mixer"), challenge)
-    found = breaches(tmp_path, blue("mixer", "vit_tiny", "resnet18", "resnet50"), challenge)
+    messages = breaches(tmp_path, blue("mixer", "vit_tiny", "resnet18", "resnet50"), challenge)
     rule = "is of the family 'resnet', which may not be mixed with 'vit' of /models/1"
-    assert found == [Problem("/models/2", '"resnet18"', rule), Problem("/models/3", '"resnet50"', rule)]
+    assert messages == [Problem("/models/2", '"resnet18"', rule), Problem("/models/3", '"resnet50"', rule)]
 
 
 def test_a_team_that_the_challenge_does_not_have(tmp_path: Path) -> None:
@@ -120,8 +120,12 @@ def test_a_team_that_the_challenge_does_not_have(tmp_path: Path) -> None:
 
 def test_breaches_stand_beside_those_of_the_contract(tmp_path: Path) -> None:
     challenge = make_challenge(blue={"count": {"exactly": 2}, "families": FAMILIES, "most_per_family": 1})
-    found = breaches(tmp_path, {**blue("resnet18", "resnet18", 5, "resnet", None), "us": 1}, challenge)
-    assert [problem.pointer for problem in found] == ["/us", "/models", *[f"/models/{i}" for i in (1, 2, 3, 3, 3, 4)]]
+    messages = breaches(tmp_path, {**blue("resnet18", "resnet18", 5, "resnet", None), "us": 1}, challenge)
+    assert [problem.pointer for problem in messages] == [
+        "/us",
+        "/models",
+        *[f"/models/{i}" for i in (1, 2, 3, 3, 3, 4)],
+    ]
 
 
 def test_a_challenge_never_loosens_the_contract(tmp_path: Path) -> None:

@@ -71,10 +71,14 @@ def save(folder: Path, rows: list[dict[str, Any]], form: str) -> Path:
 def test_local_copies(tmp_path: Path, read: Read, form: str, key: str, rows: list[dict[str, Any]]) -> None:
     file = tmp_path / "entry.json"
     file.write_text(json.dumps({key: rows}))
-    expected, found = read(file), read(save(tmp_path / "copy", rows, form))
-    assert (found.team, found.models, found.stimuli) == (expected.team, expected.models, expected.stimuli)
-    assert found.contract_version == expected.contract_version
-    assert json.loads(found.content) == json.loads(expected.content)
+    expected, submission = read(file), read(save(tmp_path / "copy", rows, form))
+    assert (submission.team, submission.models, submission.stimuli) == (
+        expected.team,
+        expected.models,
+        expected.stimuli,
+    )
+    assert submission.contract_version == expected.contract_version
+    assert json.loads(submission.content) == json.loads(expected.content)
 
 
 @pytest.mark.parametrize("name", ["csv", "parquet", "json"])

@@ -90,11 +90,11 @@ def test_several_registries_with_one_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize("prefix", ["", "/models"])
 def test_repeated_names(tmp_path: Path, prefix: str) -> None:
     entries = [entry("caf\u00e9"), entry("b"), entry("CAFE\u0301"), entry("b")]
-    found = registry_problems(tmp_path, {"models": entries} if prefix else entries)
-    assert [problem.pointer for problem in found] == [f"{prefix}/2/model_name", f"{prefix}/3/model_name"]
-    assert [problem.value for problem in found] == ['"CAFE\\u0301"', '"b"']
-    assert f'the same name as {prefix}/0/model_name, "caf\\u00e9"' in found[0].rule
-    assert f"the same name as {prefix}/1/model_name" in found[1].rule
+    problems = registry_problems(tmp_path, {"models": entries} if prefix else entries)
+    assert [problem.pointer for problem in problems] == [f"{prefix}/2/model_name", f"{prefix}/3/model_name"]
+    assert [problem.value for problem in problems] == ['"CAFE\\u0301"', '"b"']
+    assert f'the same name as {prefix}/0/model_name, "caf\\u00e9"' in problems[0].rule
+    assert f"the same name as {prefix}/1/model_name" in problems[1].rule
 
 
 def test_all_problems_of_a_registry_at_once(tmp_path: Path) -> None:
@@ -147,13 +147,13 @@ def test_catalog(tmp_path: Path) -> None:
 
 
 def test_lines_of_a_catalog_end_with_a_line_feed_alone(tmp_path: Path) -> None:
-    found = catalog_problems(tmp_path, stimulus("a\u2028.png"), stimulus("b.png"), stimulus("c\u2029.png"))
-    assert [problem.rule.partition(":")[0] for problem in found] == ["line 1", "line 3"]
-    assert all("no backslashes, control or invisible characters" in problem.rule for problem in found)
+    problems = catalog_problems(tmp_path, stimulus("a\u2028.png"), stimulus("b.png"), stimulus("c\u2029.png"))
+    assert [problem.rule.partition(":")[0] for problem in problems] == ["line 1", "line 3"]
+    assert all("no backslashes, control or invisible characters" in problem.rule for problem in problems)
 
 
 def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
-    found = catalog_problems(
+    problems = catalog_problems(
         tmp_path,
         stimulus("a.png"),
         "",
@@ -166,7 +166,7 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
         '{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}',
         stimulus("a.png"),
     )
-    lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in found]
+    lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in problems]
     assert lines == [
         (3, "/image_identifier"),
         (4, "/dataset_name"),
@@ -201,10 +201,10 @@ def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path, one: str, 
         stimulus("4.png", "c"),
         stimulus("5.png", other),
     ]
-    found = catalog_problems(tmp_path, *lines)
+    problems = catalog_problems(tmp_path, *lines)
     variable = f"HACKATHON_DATASET_ROOT_{re.sub('[^A-Z0-9]', '_', one.upper())}"
     rule = f'line 3: shares the variable {variable} with data set "{one}"; rename one of them'
-    assert found == [Problem("/dataset_name", f'"{other}"', rule)]
+    assert problems == [Problem("/dataset_name", f'"{other}"', rule)]
 
 
 def test_limit_of_a_catalog(tmp_path: Path) -> None:
@@ -216,12 +216,12 @@ def test_limit_of_a_catalog(tmp_path: Path) -> None:
 
 
 def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> None:
-    found = catalog_problems(tmp_path, *["x"] * 5000)
-    assert len(found) == 1001
-    assert found[-1].rule == "what follows line 1000 is not read"
-    found = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
-    assert len(found) == 1000
-    assert found[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
+    problems = catalog_problems(tmp_path, *["x"] * 5000)
+    assert len(problems) == 1001
+    assert problems[-1].rule == "what follows line 1000 is not read"
+    problems = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
+    assert len(problems) == 1000
+    assert problems[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
 
 
 def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
@@ -285,8 +285,8 @@ def test_registry_of_version_1_0_leaves_nothing_out(tmp_path: Path) -> None:
     short = {name: value for name, value in entry("a").items() if name not in ("input_size", "output_dim")}
     for document in ([short], {"models": [short]}, {"contract_version": "1.1", "models": [short]}):
         assert read_registry(write(tmp_path, document)).entries["a"].output_dim is None
-    found = registry_problems(tmp_path, {"contract_version": "1.0", "models": [short]})
-    assert [(problem.pointer, problem.rule) for problem in found] == [
+    problems = registry_problems(tmp_path, {"contract_version": "1.0", "models": [short]})
+    assert [(problem.pointer, problem.rule) for problem in problems] == [
         ("/models/0/input_size", "is required"),
         ("/models/0/output_dim", "is required"),
     ]

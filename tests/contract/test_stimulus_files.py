@@ -43,8 +43,8 @@ def problems_of(chosen: list[Stimulus]) -> list[Problem]:
 
 
 def test_files_in_the_order_of_the_stimuli(root: Path) -> None:
-    found = locate_stimuli(stimuli("deep/er/b.png", "a.png", "deep/er/b.png"))
-    assert found == [root / "deep/er/b.png", root / "a.png", root / "deep/er/b.png"]
+    paths = locate_stimuli(stimuli("deep/er/b.png", "a.png", "deep/er/b.png"))
+    assert paths == [root / "deep/er/b.png", root / "a.png", root / "deep/er/b.png"]
     assert locate_stimuli([]) == []
 
 
@@ -73,18 +73,18 @@ def test_root_that_is_not_set(root: Path, value: str | None, monkeypatch: pytest
     if value is not None:
         monkeypatch.setenv(COMMON, value)
         monkeypatch.setenv(f"{COMMON}_PHOTOS", value)
-    found = problems_of([*stimuli("a.png", "b.png"), *stimuli("c.png", dataset="other")])
-    assert [problem.value for problem in found] == ['"other"', '"photos"']
+    problems = problems_of([*stimuli("a.png", "b.png"), *stimuli("c.png", dataset="other")])
+    assert [problem.value for problem in problems] == ['"other"', '"photos"']
     rule = (
         "set HACKATHON_DATASET_ROOT_{} to the dataset's folder, or HACKATHON_DATASET_ROOT to the folder of all datasets"
     )
-    assert found[0].rule == f"{rule.format('OTHER')} (1 stimulus of data set other)"
-    assert found[1].rule == f"{rule.format('PHOTOS')} (2 stimuli of data set photos)"
+    assert problems[0].rule == f"{rule.format('OTHER')} (1 stimulus of data set other)"
+    assert problems[1].rule == f"{rule.format('PHOTOS')} (2 stimuli of data set photos)"
 
 
 def test_missing_root_hides_no_other_problem(root: Path) -> None:
-    found = problems_of([*stimuli("a.png", "b.png", dataset="drawings"), *stimuli("absent.png", "a.png")])
-    assert [problem.value for problem in found] == ['"drawings"', '"photos/absent.png"']
+    problems = problems_of([*stimuli("a.png", "b.png", dataset="drawings"), *stimuli("absent.png", "a.png")])
+    assert [problem.value for problem in problems] == ['"drawings"', '"photos/absent.png"']
 
 
 def test_root_that_is_no_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,24 +105,24 @@ def test_datasets_that_share_a_variable(root: Path, monkeypatch: pytest.MonkeyPa
     both = [*stimuli("a.png"), *stimuli("a.png", dataset="Photos")]
     assert locate_stimuli(both) == [root / "a.png", root.parent / "Photos" / "a.png"]
     monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root))
-    found = problems_of(both)
-    assert [problem.value for problem in found] == ['"Photos"', '"photos"']
-    assert '"Photos" and "photos" share the variable HACKATHON_DATASET_ROOT_PHOTOS' in found[0].rule
+    problems = problems_of(both)
+    assert [problem.value for problem in problems] == ['"Photos"', '"photos"']
+    assert '"Photos" and "photos" share the variable HACKATHON_DATASET_ROOT_PHOTOS' in problems[0].rule
     assert locate_stimuli(both[:1]) == [root / "a.png"]
 
 
 def test_every_missing_file_is_named(root: Path) -> None:
-    found = problems_of(stimuli("absent.png", "a.png", "no/folder/b.png", "a.png/c", "x" * 300))
-    assert [problem.value[1:20] for problem in found] == [
+    problems = problems_of(stimuli("absent.png", "a.png", "no/folder/b.png", "a.png/c", "x" * 300))
+    assert [problem.value[1:20] for problem in problems] == [
         'photos/absent.png"',
         "photos/no/folder/b.",
         'photos/a.png/c"',
         "photos/" + "x" * 12,
     ]
-    assert found[0].rule == f"there is no file {root / 'absent.png'}"
-    assert found[1].rule == f"there is no file {root / 'no/folder/b.png'}"
-    assert "Not a directory" in found[2].rule
-    assert "File name too long" in found[3].rule
+    assert problems[0].rule == f"there is no file {root / 'absent.png'}"
+    assert problems[1].rule == f"there is no file {root / 'no/folder/b.png'}"
+    assert "Not a directory" in problems[2].rule
+    assert "File name too long" in problems[3].rule
 
 
 def test_what_is_no_regular_file(root: Path) -> None:
@@ -138,9 +138,9 @@ def test_links_that_stay_within_the_root(root: Path) -> None:
     (root / "absolute.png").symlink_to(root / "a.png")
     (root / "folder").symlink_to("deep", target_is_directory=True)
     (root / "deep" / "up.png").symlink_to("../a.png")
-    found = locate_stimuli(stimuli("link.png", "absolute.png", "folder/er/b.png", "deep/up.png", "folder/up.png"))
-    assert [path.read_text() for path in found] == ["deep/er/b.png", "a.png", "deep/er/b.png", "a.png", "a.png"]
-    assert all(path == path.resolve() for path in found)
+    paths = locate_stimuli(stimuli("link.png", "absolute.png", "folder/er/b.png", "deep/up.png", "folder/up.png"))
+    assert [path.read_text() for path in paths] == ["deep/er/b.png", "a.png", "deep/er/b.png", "a.png", "a.png"]
+    assert all(path == path.resolve() for path in paths)
 
 
 def test_root_may_be_a_link(root: Path) -> None:
@@ -160,9 +160,9 @@ def test_links_that_leave_the_root(root: Path, tmp_path: Path) -> None:
     (root / "deep" / "folder").symlink_to("../folder", target_is_directory=True)
     (root / "sibling").symlink_to(sibling / "a.png")
     names = ["absolute", "relative", "chain", "folder/secret", "deep/folder/secret", "sibling"]
-    found = problems_of(stimuli("a.png", *names))
-    assert [problem.value for problem in found] == [f'"photos/{name}"' for name in names]
-    assert {problem.rule for problem in found} == {f"a symbolic link leads out of the dataset's root {root}"}
+    problems = problems_of(stimuli("a.png", *names))
+    assert [problem.value for problem in problems] == [f'"photos/{name}"' for name in names]
+    assert {problem.rule for problem in problems} == {f"a symbolic link leads out of the dataset's root {root}"}
 
 
 def test_links_that_lead_nowhere(root: Path) -> None:
@@ -170,5 +170,5 @@ def test_links_that_lead_nowhere(root: Path) -> None:
     (root / "loop").symlink_to("loop")
     (root / "here").symlink_to("there", target_is_directory=True)
     (root / "there").symlink_to("here", target_is_directory=True)
-    found = problems_of(stimuli("dangling", "loop", "here/a.png"))
-    assert [problem.value for problem in found] == ['"photos/dangling"', '"photos/loop"', '"photos/here/a.png"']
+    problems = problems_of(stimuli("dangling", "loop", "here/a.png"))
+    assert [problem.value for problem in problems] == ['"photos/dangling"', '"photos/loop"', '"photos/here/a.png"']

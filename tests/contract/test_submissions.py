@@ -191,13 +191,13 @@ def test_unknown_model_with_the_closest(refuse: Refuse, name: str, closest: str 
     "spelling", ["caf\u00e9", "cafe\u0301", "CAF\u00c9", "\uff43af\u00e9", {"model_name": "cafe\u0301"}]
 )
 def test_models_that_come_twice(refuse: Refuse, spelling: Any) -> None:
-    found = refuse({"models": ["caf\u00e9", "resnet50", spelling]})
+    problems = refuse({"models": ["caf\u00e9", "resnet50", spelling]})
     pointer = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
-    twice = [problem for problem in found if "unique" in problem.rule]
+    twice = [problem for problem in problems if "unique" in problem.rule]
     assert [(problem.pointer, problem.rule) for problem in twice] == [
         (pointer, "the same model as /models/0; models must be unique")
     ]
-    assert {problem.pointer for problem in found} == {pointer}
+    assert {problem.pointer for problem in problems} == {pointer}
 
 
 def test_layers_are_named_since_version_1_1(read: Read, refuse: Refuse) -> None:
@@ -266,8 +266,8 @@ def test_everything_at_once_in_the_order_of_entries(refuse: Refuse) -> None:
         "RESNET50",
         "caf\u00e9",
     ]
-    found = refuse({"contract_version": "3", "models": models, "team": "us"}, team="red")
-    assert [problem.pointer for problem in found] == [
+    problems = refuse({"contract_version": "3", "models": models, "team": "us"}, team="red")
+    assert [problem.pointer for problem in problems] == [
         "/models",
         "/contract_version",
         "/team",

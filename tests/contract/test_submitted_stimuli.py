@@ -43,19 +43,19 @@ def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("spelling", ["a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png"])
 def test_stimuli_that_come_twice(refuse: Refuse, spelling: str) -> None:
-    found = refuse(red(STIMULI[1], STIMULI[0], ("photos", spelling)))
+    problems = refuse(red(STIMULI[1], STIMULI[0], ("photos", spelling)))
     twice = Problem(
         "/differentiating_images/2",
         json.dumps(spelling),
         "the same stimulus as /differentiating_images/1; stimuli must be unique",
     )
-    assert twice in found
-    assert all(problem.pointer.startswith("/differentiating_images/2") for problem in found)
+    assert twice in problems
+    assert all(problem.pointer.startswith("/differentiating_images/2") for problem in problems)
 
 
 def test_stimuli_that_differ_in_normalisation(refuse: Refuse) -> None:
-    found = refuse(red(STIMULI[2], ("photos", "e\u0301.png"), ("PHOTOS", "\u00e9.png")))
-    twice = [problem.pointer for problem in found if "same stimulus as /differentiating_images/0" in problem.rule]
+    problems = refuse(red(STIMULI[2], ("photos", "e\u0301.png"), ("PHOTOS", "\u00e9.png")))
+    twice = [problem.pointer for problem in problems if "same stimulus as /differentiating_images/0" in problem.rule]
     assert twice == ["/differentiating_images/1", "/differentiating_images/2"]
 
 
@@ -93,8 +93,8 @@ def test_fields_of_stimuli(refuse: Refuse) -> None:
     document = red(*STIMULI)
     del document["differentiating_images"][0]["dataset_name"]
     document["differentiating_images"][1]["label"] = 1
-    found = [(problem.pointer, problem.rule) for problem in refuse(document)]
-    assert found == [
+    problems = [(problem.pointer, problem.rule) for problem in refuse(document)]
+    assert problems == [
         ("/differentiating_images/0/dataset_name", "is required"),
         ("/differentiating_images/1/label", "is not a field of the contract"),
     ]

@@ -81,9 +81,9 @@ def test_not_text(content: bytes, rule: str) -> None:
     ],
 )
 def test_duplicate_keys_at_every_level(text: str, pointers: list[str]) -> None:
-    found = problems_of(text)
-    assert [problem.pointer for problem in found] == pointers
-    assert {problem.rule for problem in found} == {"the key comes more than once in one object"}
+    problems = problems_of(text)
+    assert [problem.pointer for problem in problems] == pointers
+    assert {problem.rule for problem in problems} == {"the key comes more than once in one object"}
 
 
 @pytest.mark.parametrize(
@@ -109,10 +109,10 @@ def test_numbers_out_of_bounds(number: str, rule: str) -> None:
 
 
 def test_lone_surrogates_in_values_and_keys() -> None:
-    found = problems_of('{"a": ["\\ud800", "\\ud83d\\ude00", "x\\udc00y"], "\\udfff": 1}')
-    assert [problem.pointer for problem in found] == ["/a/0", "/a/2", "/\\udfff"]
-    assert [problem.value for problem in found] == ['"\\ud800"', '"x\\udc00y"', ""]
-    assert all("surrogate" in problem.rule and str(problem).isascii() for problem in found)
+    problems = problems_of('{"a": ["\\ud800", "\\ud83d\\ude00", "x\\udc00y"], "\\udfff": 1}')
+    assert [problem.pointer for problem in problems] == ["/a/0", "/a/2", "/\\udfff"]
+    assert [problem.value for problem in problems] == ['"\\ud800"', '"x\\udc00y"', ""]
+    assert all("surrogate" in problem.rule and str(problem).isascii() for problem in problems)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("[", "]"), ('{"a":', "}")])

@@ -55,11 +55,11 @@ class Arena:
     def blue(self, *models: str) -> Path:
         return self.write("blue.json", {"models": list(models)})
 
-    def red(self, places: Sequence[int]) -> Path:
-        return self.write("red.json", {"differentiating_images": [self.stimuli[i] for i in places]})
+    def red(self, indices: Sequence[int]) -> Path:
+        return self.write("red.json", {"differentiating_images": [self.stimuli[i] for i in indices]})
 
-    def photo(self, place: int) -> Path:
-        stimulus = self.stimuli[place]
+    def photo(self, index: int) -> Path:
+        stimulus = self.stimuli[index]
         return self.folder / "datasets" / stimulus["dataset_name"] / stimulus["image_identifier"]
 
     def evaluate(self, command: str, *options: str, output: str = "out") -> Path:

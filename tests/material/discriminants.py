@@ -30,8 +30,8 @@ def probabilities(rows: Rows, labels: Labels, shrinkage: float) -> Rows:
     """Return the probabilities of the classes of the rows that it is fitted to."""
     model = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk(shrinkage)).fit(rows, labels)
     # For two classes it gives the difference of two scores alone.
-    found: Rows = model.predict_proba(rows)
-    return found
+    result: Rows = model.predict_proba(rows)
+    return result
 
 
 def within(rows: Rows, labels: Labels) -> Rows:

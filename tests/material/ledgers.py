@@ -41,7 +41,7 @@ def store(
     traces: Mapping[str, NDArray[np.int64]],
     orderings: Mapping[str, Sequence[int]] | None = None,
     kinds: Mapping[str, dict[str, Any]] | None = None,
-    told: Mapping[str, Any] | None = None,
+    description: Mapping[str, Any] | None = None,
     **fed: Any,
 ) -> Path:
     """Store traces of one stream.
@@ -51,11 +51,11 @@ def store(
         traces: Counts of each method, `[orderings, evaluations]`.
         orderings: Numbers of the orderings of methods whose do not begin at 0.
         kinds: What methods are, where that is not a class of their own.
-        told: Names of data set, backbone and weights where they differ.
+        description: Names of data set, backbone and weights where they differ.
         fed: What else the stream is.
     """
     with Ledger(folder) as ledger:
-        stream = ledger.record({**FED, **fed}, description={**NAMES, **(told or {})})
+        stream = ledger.record({**FED, **fed}, description={**NAMES, **(description or {})})
         for name, counts in traces.items():
             kind = (kinds or {}).get(name, {"class": f"headstart.modules.{name.title()}", "hyperparameters": {}})
             method = ledger.record(kind, description={"name": name})

@@ -39,6 +39,6 @@ def moved(method: Method, samples: int) -> set[str]:
     """Feed a method samples one by one; name the weights of the backbone that have changed."""
     before = weights(method)
     photos, labels = draw_photos(samples)
-    for place in range(samples):
-        method.adapt(photos[:, place : place + 1], labels[:, place : place + 1])
+    for index in range(samples):
+        method.adapt(photos[:, index : index + 1], labels[:, index : index + 1])
     return {name for name, value in weights(method).items() if not torch.equal(value, before[name])}

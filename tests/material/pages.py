@@ -40,8 +40,8 @@ class Page(HTMLParser):
     @property
     def content(self) -> dict[str, Any]:
         """What the page's script reads."""
-        found: dict[str, Any] = json.loads(self.scripts[0])
-        return found
+        document: dict[str, Any] = json.loads(self.scripts[0])
+        return document
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)

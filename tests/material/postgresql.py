@@ -72,10 +72,10 @@ def run_as_user(command: Sequence[str]) -> None:
     """Run a command that refuses to be run by root."""
     as_user = ["runuser", "-u", USER, "--"] if os.getuid() == 0 else []
     # The server inherits what it is given, and would keep a pipe open.
-    with tempfile.TemporaryFile() as said:
-        done = subprocess.run([*as_user, *command], stdout=said, stderr=said, cwd="/", check=False)
-        said.seek(0)
-        assert done.returncode == 0, said.read().decode()
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run([*as_user, *command], stdout=output, stderr=output, cwd="/", check=False)
+        output.seek(0)
+        assert done.returncode == 0, output.read().decode()
 
 
 @contextmanager

@@ -95,8 +95,8 @@ class PlacesStream(LightningDataModule):
         return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
     def val_dataloader(self) -> DataLoader[Any]:
-        places = torch.arange(len(self.validation_labels)).float()[:, None]
-        whole: Any = [ValidationSet(places, self.validation_labels, CHUNK)]
+        indices = torch.arange(len(self.validation_labels)).float()[:, None]
+        whole: Any = [ValidationSet(indices, self.validation_labels, CHUNK)]
         return DataLoader(whole, batch_size=None)
 
     def protocol(self) -> dict[str, Any]:

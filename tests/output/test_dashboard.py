@@ -248,9 +248,9 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_is_there_whatever_it_says(server: str) -> None:
     answer, problem = SERVERS[server]
     with listening(answer) as url:
-        found = find_problem(url)
-    assert (found is None) is (problem is None)
-    assert problem is None or re.search(problem, str(found))
+        result = find_problem(url)
+    assert (result is None) is (problem is None)
+    assert problem is None or re.search(problem, str(result))
 
 
 @pytest.mark.usefixtures("impatient")
@@ -270,14 +270,14 @@ def test_a_name_that_is_looked_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Collect what runs are begun with, which then fail."""
-    found: list[dict[str, Any]] = []
+    runs: list[dict[str, Any]] = []
 
     def begin(**options: Any) -> None:
-        found.append(options)
+        runs.append(options)
         raise wandb.Error("that is far enough")
 
     monkeypatch.setattr(wandb, "init", begin)
-    return found
+    return runs
 
 
 @pytest.mark.parametrize(

@@ -121,11 +121,11 @@ def test_a_mistake_that_a_method_finds_is_told_once(fit: Fit, capsys: pytest.Cap
     with pytest.raises(SystemExit) as caught:
         fit("--model.methods.lora=LoRA")
     assert caught.value.code == 1
-    told = capsys.readouterr()
+    output = capsys.readouterr()
     reason = "LoRA runs a backbone of its own; feed it photos, with data=PhotoStream"
-    assert told.err.splitlines()[-1] == f"error: model.methods.lora: {reason}"
-    assert (told.out + told.err).count(reason) == 1
-    assert "INCOMPLETE: a mistake ended it, before every method was measured. Nothing is written." in told.out
+    assert output.err.splitlines()[-1] == f"error: model.methods.lora: {reason}"
+    assert (output.out + output.err).count(reason) == 1
+    assert "INCOMPLETE: a mistake ended it, before every method was measured. Nothing is written." in output.out
 
 
 def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

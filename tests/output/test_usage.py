@@ -186,8 +186,8 @@ def test_mistakes_in_classes_name_the_whole_option(
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
-    given = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
-    assert mistake(command, *given) == message
+    arguments = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
+    assert mistake(command, *arguments) == message
 
 
 def mistake(command: Callable[..., None], *options: str) -> str:

@@ -28,10 +28,10 @@ def admin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Admin:
 
     def run(*words: str, **settings: object) -> str:
         chosen = {name: str(tmp_path / name) for name in ("challenge.yaml", "registry.json", "catalog.jsonl")}
-        given = {name.partition(".")[0]: path for name, path in chosen.items()}
+        paths = {name.partition(".")[0]: path for name, path in chosen.items()}
         without = {"held_out_registry": None, "held_out_catalog": None, "datasets": None, "demonstration": False}
         config = tmp_path / "portal.yaml"
-        config.write_text(yaml.safe_dump({**given, **without, "data": str(tmp_path), **settings}))
+        config.write_text(yaml.safe_dump({**paths, **without, "data": str(tmp_path), **settings}))
         with suppress(SystemExit):
             main([f"--config={config}", *words])
             return capsys.readouterr().out
@@ -146,8 +146,8 @@ def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin
     admin("rescore", "1")
     assert site.read("/api/submissions/1")["state"] == "queue"
     site.work()
-    found = site.read("/api/submissions/1")
-    assert (found["state"], found["problems"]) == ("scored", [])
+    document = site.read("/api/submissions/1")
+    assert (document["state"], document["problems"]) == ("scored", [])
     assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [1]
 
 

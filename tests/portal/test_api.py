@@ -27,10 +27,10 @@ def test_a_submission_is_followed_from_the_queue_to_the_leaderboard(open_site: O
     assert [each.json()["place_in_queue"] for each in (first, second)] == [1, 2]
     assert site.read("/api/leaderboard?team=blue") == []
     assert [job.submission_id for job in site.work()] == [1, 2]
-    found = site.read("/api/submissions")
-    assert [each["id"] for each in found] == [2, 1]
-    assert {each["state"] for each in found} == {"scored"}
-    assert found[1]["score"] == 1 / len(blue("owl", "lark"))
+    document = site.read("/api/submissions")
+    assert [each["id"] for each in document] == [2, 1]
+    assert {each["state"] for each in document} == {"scored"}
+    assert document[1]["score"] == 1 / len(blue("owl", "lark"))
     board = site.read("/api/leaderboard?team=blue")
     assert [(line["rank"], line["participant"], line["submission"]) for line in board] == [(1, "Owls", 1)]
     assert board[0]["debiased_score"] == board[0]["score"] / 2
@@ -42,13 +42,13 @@ def test_a_submission_is_followed_from_the_queue_to_the_leaderboard(open_site: O
 def test_all_problems_of_a_refused_submission_are_named_and_kept(site: Site) -> None:
     answer = site.submit(blue("owl", "Owl", "crow"))
     assert answer.status_code == 422
-    found = answer.json()
-    assert found["state"] == "refused"
-    assert [problem["pointer"] for problem in found["problems"]] == ["/models/1", "/models/1", "/models/2"]
+    document = answer.json()
+    assert document["state"] == "refused"
+    assert [problem["pointer"] for problem in document["problems"]] == ["/models/1", "/models/1", "/models/2"]
     assert site.work() == []
-    assert site.read("/api/submissions/1")["problems"] == found["problems"]
+    assert site.read("/api/submissions/1")["problems"] == document["problems"]
     checked = site.client.post("/api/validate?team=blue", content=blue("owl", "Owl", "crow")).json()
-    assert checked == {"valid": False, "problems": found["problems"]}
+    assert checked == {"valid": False, "problems": document["problems"]}
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[" * 100_000, b'{"models": ["owl", "lark"]}' + b" " * 100])

@@ -65,9 +65,9 @@ def test_all_modules_are_copied(image: Path) -> None:
 
 
 def test_what_the_container_starts() -> None:
-    found = dict(line.split(" ", 1) for line in LINES if line.startswith(("ENTRYPOINT ", "CMD ")))
-    assert json.loads(found["ENTRYPOINT"]) == ["headstart"]
-    command, *options = json.loads(found["CMD"])
+    instructions = dict(line.split(" ", 1) for line in LINES if line.startswith(("ENTRYPOINT ", "CMD ")))
+    assert json.loads(instructions["ENTRYPOINT"]) == ["headstart"]
+    command, *options = json.loads(instructions["CMD"])
     assert command == "portal"
     settings = parse_settings("", [option for option in options if not option.startswith("--config=")])
     # It listens at all addresses of the container, at the port that is exposed and checked for health.

@@ -129,11 +129,11 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
     for index, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
         path = tmp_path / f"{index}.json"
         path.write_bytes(content)
-        found = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
+        problems = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
         page.get_by_label("A file").set_input_files(path)
-        page.wait_for_selector(f"#verdict td >> text={found[-1]['rule']}")
+        page.wait_for_selector(f"#verdict td >> text={problems[-1]['rule']}")
         shown = page.locator("#verdict tbody tr td:last-child").all_inner_texts()
-        assert shown == [problem["rule"] for problem in found]
+        assert shown == [problem["rule"] for problem in problems]
     page.get_by_role("button", name="Hand in").click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     assert page.locator("[aria-current='step']").inner_text() == "refused"
@@ -258,9 +258,9 @@ def unnamed(page: Page) -> list[str]:
     nodes: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()
     used = {"link", "button", "textbox", "region", "navigation", "img"}
-    found = [node for node in nodes if not node["ignored"] and node["role"]["value"] in used]
-    assert found
-    return [node["role"]["value"] for node in found if not node.get("name", {}).get("value", "").strip()]
+    results = [node for node in nodes if not node["ignored"] and node["role"]["value"] in used]
+    assert results
+    return [node["role"]["value"] for node in results if not node.get("name", {}).get("value", "").strip()]
 
 
 # Colours of all texts and of their backgrounds.

@@ -88,14 +88,14 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
             jobs += 1
         assert jobs == 4
         expected = [hosted.score(path, arena.registry, hosted.shown) for path in (blue, red)]
-        found = [site.read(f"/api/submissions/{number}") for number in (1, 2)]
-        for one, document in zip(found, expected, strict=True):
+        submissions = [site.read(f"/api/submissions/{number}") for number in (1, 2)]
+        for one, document in zip(submissions, expected, strict=True):
             assert one["score"] == document["score"]
             assert one["result"]["pairwise"] == document["pairwise"]
-        assert found[0]["debiased_score"] == expected[0]["mean_cka_debiased"]
-        assert found[1]["debiased_score"] == 1 - expected[1]["mean_cka_debiased"]
-        assert found[1]["calibrated_score"] == 1 - expected[1]["mean_cka_calibrated"]
-        low, high = found[1]["ci95"]
+        assert submissions[0]["debiased_score"] == expected[0]["mean_cka_debiased"]
+        assert submissions[1]["debiased_score"] == 1 - expected[1]["mean_cka_debiased"]
+        assert submissions[1]["calibrated_score"] == 1 - expected[1]["mean_cka_calibrated"]
+        low, high = submissions[1]["ci95"]
         assert [1 - high, 1 - low] == pytest.approx(expected[1]["ci95"]["mean"])
         held_out = [
             hosted.score(blue, arena.registry, hosted.hidden)["score"],

@@ -135,17 +135,17 @@ def test_nothing_that_is_held_back_is_told(scene: Scene, visitor: str | None) ->
     assert len(crawl.answers) > 60
     statuses = {text[:3] for text in crawl.answers.values()}
     assert {"200", "404", "401" if visitor is None else "403"} <= statuses
-    found = [
+    leaks = [
         (what, path) for what, secret in scene.secrets.items() for path, text in crawl.answers.items() if secret in text
     ]
-    assert found == []
+    assert leaks == []
     # A public score is found, so an empty crawl does not pass.
     assert any(f"{1 / len(blue('owl', 'lark')):.6f}" in text for text in crawl.answers.values())
 
 
 def test_documents_are_for_their_participant(scene: Scene) -> None:
-    found = scene.site.read("/api/submissions", scene.tokens["Owls"])
-    mine = [each["id"] for each in found if each["state"] != "scored"]
+    document = scene.site.read("/api/submissions", scene.tokens["Owls"])
+    mine = [each["id"] for each in document if each["state"] != "scored"]
     assert mine
     others, own = (Crawl(scene.site, scene.tokens[name]).run().answers for name in ("Larks", "Owls"))
     for number in mine:
@@ -160,11 +160,11 @@ def test_held_back_names_are_answered_as_any_other(scene: Scene) -> None:
     def ask(name: str, dataset: str) -> list[Any]:
         stimulus = {"dataset_name": dataset, "image_identifier": "reed.png"}
         documents = (blue(name, "owl"), json.dumps({"differentiating_images": [stimulus, STIMULI[0]]}).encode())
-        found = [
+        answers = [
             scene.site.client.post(f"/api/validate?team={track}", content=content).json()
             for track, content in zip(("blue", "red"), documents, strict=True)
         ]
-        return [json.loads(json.dumps(each).replace(name, "X").replace(dataset, "Y")) for each in found]
+        return [json.loads(json.dumps(each).replace(name, "X").replace(dataset, "Y")) for each in answers]
 
     assert ask("heron-7", "marsh") == ask("gull-33", "beach")
 

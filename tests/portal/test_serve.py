@@ -45,19 +45,19 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
     """Return the ids of the processes that score."""
-    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    lines = [line.split(maxsplit=2) for line in found.splitlines()[1:]]
+    processes = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=2) for line in processes.splitlines()[1:]]
     return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal worker" in args]
 
 
 def wait_until_scored(address: str, headers: dict[str, str], number: int) -> dict[str, Any]:
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
-        found: dict[str, Any] = httpx.get(f"{address}/api/submissions/{number}", headers=headers, timeout=30).json()
-        if found["state"] == "scored":
-            return found
+        document: dict[str, Any] = httpx.get(f"{address}/api/submissions/{number}", headers=headers, timeout=30).json()
+        if document["state"] == "scored":
+            return document
         time.sleep(0.2)
-    raise AssertionError(found)
+    raise AssertionError(document)
 
 
 @pytest.mark.slow

@@ -34,8 +34,8 @@ def test_a_validator_answers_and_starts_again(
     async def use() -> None:
         here = ValidatorHere(*documents, read_rules())
         for content, track in ((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue")):
-            found = await validator.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
-            assert found == await here.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
+            problems = await validator.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
+            assert problems == await here.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
         (process,) = validator._pool._processes.values()
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Pa
 
     async def use() -> None:
         documents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"hand in", True)]
-        await asyncio.gather(*(validator.find_problems(content, "blue", given) for content, given in documents))
+        await asyncio.gather(*(validator.find_problems(content, "blue", handed_in) for content, handed_in in documents))
 
     asyncio.run(use())
     validator.close()
@@ -91,6 +91,6 @@ def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Pa
 
 def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None:
     names = [f"crow{number}" for number in range(1500)]
-    found = asyncio.run(validator.find_problems(blue(*names), "blue", handed_in=True))
-    assert [problem["pointer"] for problem in found[:1000]] == [f"/models/{index}" for index in range(1000)]
-    assert [problem["rule"] for problem in found[1000:]] == ["and 500 more problems"]
+    problems = asyncio.run(validator.find_problems(blue(*names), "blue", handed_in=True))
+    assert [problem["pointer"] for problem in problems[:1000]] == [f"/models/{index}" for index in range(1000)]
+    assert [problem["rule"] for problem in problems[1000:]] == ["and 500 more problems"]

@@ -90,5 +90,5 @@ def test_only_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(folder)
     for root in (folder, tmp_path / "link"):
         write_catalog(str(root), str(tmp_path / "all.jsonl"), dataset_name="birds")
-        found = [s.image_identifier for s in read_catalog(tmp_path / "all.jsonl").stimuli]
-        assert found == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]
+        names = [s.image_identifier for s in read_catalog(tmp_path / "all.jsonl").stimuli]
+        assert names == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]

@@ -35,9 +35,9 @@ def folder(tmp_path: Path) -> Path:
         name: reach(np.sort(GENERATOR.integers(10 + 3 * index, 20 + 3 * index, 12)), 60)
         for index, name in enumerate(NAMES)
     }
-    told = {"dataset": "pets|dogs_&", "backbone": "=net", "weights": "w#1"}
+    description = {"dataset": "pets|dogs_&", "backbone": "=net", "weights": "w#1"}
     for batch_size in (1, 2):
-        store(tmp_path / "stored", traces, told=told, batch_size=batch_size)
+        store(tmp_path / "stored", traces, description=description, batch_size=batch_size)
     leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
     return tmp_path / "out"
 

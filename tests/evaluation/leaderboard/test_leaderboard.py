@@ -79,7 +79,7 @@ def test_methods_between_two_others_have_the_letters_of_both(tmp_path: Path) -> 
 def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
     for dataset in ("pets", "flowers"):
         traces = {"baseline": reach([30], 60), "fast": reach([15], 60)}
-        store(tmp_path / "stored", traces, told={"dataset": dataset}, train_photos_sha256=dataset)
+        store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset)
     document = rank(tmp_path / "stored")
     for setting in document["settings"]:
         fast, baseline = setting["methods"]
@@ -218,7 +218,10 @@ def test_chosen_methods_and_marks(three: Path) -> None:
         "baseline": None,
     }
     store(
-        three, {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}, told={"dataset": "ants"}, train_photos_sha256="a"
+        three,
+        {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)},
+        description={"dataset": "ants"},
+        train_photos_sha256="a",
     )
     document = rank(three, tuned={"fast": "pets"})
     marks = {setting["dataset"]: [each["tuned"] for each in setting["methods"]] for setting in document["settings"]}

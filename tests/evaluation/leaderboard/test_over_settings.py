@@ -32,13 +32,13 @@ def draw(seed: int) -> Values:
 
 @pytest.fixture
 def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
-    found = {}
+    samples = {}
     for seed, (dataset, weights) in enumerate([(d, w) for d in DATA_SETS for w in BACKBONES]):
-        found[dataset, weights] = draw(seed)
-        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, found[dataset, weights], strict=True)}
-        told = {"dataset": dataset, "weights": weights[:3]}
-        store(tmp_path / "stored", traces, told=told, train_photos_sha256=dataset, weights_sha256=weights)
-    return found
+        samples[dataset, weights] = draw(seed)
+        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, samples[dataset, weights], strict=True)}
+        description = {"dataset": dataset, "weights": weights[:3]}
+        store(tmp_path / "stored", traces, description=description, train_photos_sha256=dataset, weights_sha256=weights)
+    return samples
 
 
 @pytest.fixture
@@ -80,8 +80,14 @@ def test_methods_of_some_settings_only_are_named_and_left_out(
     samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     extra = reach(samples["pets", BACKBONES[0]][0], LIMIT)
-    told = {"dataset": "pets", "weights": BACKBONES[0][:3]}
-    store(tmp_path / "stored", {"extra": extra}, told=told, train_photos_sha256="pets", weights_sha256=BACKBONES[0])
+    description = {"dataset": "pets", "weights": BACKBONES[0][:3]}
+    store(
+        tmp_path / "stored",
+        {"extra": extra},
+        description=description,
+        train_photos_sha256="pets",
+        weights_sha256=BACKBONES[0],
+    )
     over = rank()["over_settings"]
     assert {row["name"] for row in over["methods"]} == set(METHODS)
     assert "Not in all settings, and left out: extra." in over["remarks"]
@@ -92,7 +98,7 @@ def test_methods_that_changed_between_settings_are_not_pooled(
 ) -> None:
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
     kinds = {"two": {"class": "headstart.modules.Two", "hyperparameters": {"rate": 2}}}
-    store(tmp_path / "stored", traces, kinds=kinds, told={"dataset": "birds"}, train_photos_sha256="birds")
+    store(tmp_path / "stored", traces, kinds=kinds, description={"dataset": "birds"}, train_photos_sha256="birds")
     over = rank()["over_settings"]
     assert "Not the same method in all settings, and left out: two." in over["remarks"]
     assert len(over["settings"]) == 7
@@ -101,7 +107,7 @@ def test_methods_that_changed_between_settings_are_not_pooled(
 def test_criteria_and_other_choices_of_data_sets_are_named(tmp_path: Path) -> None:
     for seed, (dataset, device) in enumerate([("pets", "cpu"), ("ants", "cuda")]):
         traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
-        store(tmp_path / "stored", traces, told={"dataset": dataset}, train_photos_sha256=dataset, device=device)
+        store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset, device=device)
     document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
     assert document["over_settings"]["remarks"] == ["The settings differ also in device (cpu, cuda)."]
     # They differ in more than the data set.
@@ -118,10 +124,10 @@ def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
 ) -> None:
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
     fed: dict[str, Any] = {"train_photos_sha256": "pets", "weights_sha256": BACKBONES[0], "batch_size": 8}
-    store(tmp_path / "stored", traces, told={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
+    store(tmp_path / "stored", traces, description={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
     # A data set of its own counts whatever its batch size.
     own: dict[str, Any] = {"train_photos_sha256": "birds", "batch_size": 4}
-    store(tmp_path / "stored", traces, told={"dataset": "birds", "weights": "111"}, **own)
+    store(tmp_path / "stored", traces, description={"dataset": "birds", "weights": "111"}, **own)
     over = rank()["over_settings"]
     assert len(over["settings"]) == 7
     assert "The settings differ also in batch_size (1, 4)." in over["remarks"]
@@ -146,7 +152,7 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(
 ) -> None:
     document = rank()
     assert set(document["setup_stability"]["methods"]) == set(METHODS)
-    found = {part["part"]: part for part in document["setup_stability"]["parts"]}
+    parts = {part["part"]: part for part in document["setup_stability"]["parts"]}
     means = {key: each.mean(1) for key, each in samples.items()}
     grids = [
         {
@@ -173,18 +179,18 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(
     }
     for part, groups in expected.items():
         mean, pairs = stability(groups)
-        assert (found[part]["stability"], found[part]["compared"]) == (pytest.approx(mean), pairs), part
+        assert (parts[part]["stability"], parts[part]["compared"]) == (pytest.approx(mean), pairs), part
     without = [
         stability([[means[other, weights] for other in DATA_SETS if other != dataset] for weights in BACKBONES])[0]
         for dataset in DATA_SETS
     ]
     half = stats.t.ppf(0.975, 2) * np.std(without) * 2**0.5
-    low, high = found["data set"]["interval"]
-    assert low == pytest.approx(max(-1, found["data set"]["stability"] - half))
-    assert high == pytest.approx(min(1, found["data set"]["stability"] + half))
-    assert found["backbone"]["interval"] is None
-    assert found["batch size"] == {"part": "batch size", "stability": None, "interval": None, "compared": 0}
-    assert found["ordering"]["stability"] < found["half of the orderings"]["stability"] <= 1
+    low, high = parts["data set"]["interval"]
+    assert low == pytest.approx(max(-1, parts["data set"]["stability"] - half))
+    assert high == pytest.approx(min(1, parts["data set"]["stability"] + half))
+    assert parts["backbone"]["interval"] is None
+    assert parts["batch size"] == {"part": "batch size", "stability": None, "interval": None, "compared": 0}
+    assert parts["ordering"]["stability"] < parts["half of the orderings"]["stability"] <= 1
 
 
 def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> None:
@@ -197,10 +203,10 @@ def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> N
     cells = document["sensitivity"]["settings"][0]["grid"]
     assert any(cell["undecided"] and cell["order"] for cell in cells)
     decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
-    found = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
+    compared = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
     for part, index in (("threshold", 0), ("evaluations", 1)):
         pairs = [one for one, other in combinations(decided, 2) if one[1 - index] == other[1 - index]]
-        assert found[part] == len(pairs) > 0
+        assert compared[part] == len(pairs) > 0
 
 
 def test_family_is_chosen_on_the_other_data_sets(

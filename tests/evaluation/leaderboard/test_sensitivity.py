@@ -29,8 +29,8 @@ def grid(folder: Path) -> list[dict[str, Any]]:
     document = leaderboard(str(folder), output=str(folder.parent / "out"))
     [setting] = document["sensitivity"]["settings"]
     assert len(setting["grid"]) == 24
-    found: list[dict[str, Any]] = setting["grid"]
-    return found
+    cells: list[dict[str, Any]] = setting["grid"]
+    return cells
 
 
 def test_cells_are_scoring_again(noisy: Path) -> None:

@@ -212,7 +212,7 @@ def test_a_folder_whose_name_is_a_pattern_is_that_folder(tmp_path: Path) -> None
 
 def test_folders_that_the_shell_gives_are_passed_over(three: Path) -> None:
     (three.parent / "logs").mkdir()
-    given = [f"{path}/" for path in (three.parent / "logs", three)]
-    assert len(leaderboard(given, output=str(three.parent / "out"))["settings"]) == 1
+    folders = [f"{path}/" for path in (three.parent / "logs", three)]
+    assert len(leaderboard(folders, output=str(three.parent / "out"))["settings"]) == 1
     with pytest.raises(UserError, match="runs: there is no '"):
-        leaderboard([*given, str(three.parent / "mistyped")], output=str(three.parent / "out"), overwrite=True)
+        leaderboard([*folders, str(three.parent / "mistyped")], output=str(three.parent / "out"), overwrite=True)

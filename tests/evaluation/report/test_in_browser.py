@@ -44,16 +44,16 @@ def browser() -> Iterator[Browser]:
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """Open the page, and check at the end that it said and fetched nothing."""
     page = browser.new_page(viewport={"width": 1280, "height": 900})
-    said: list[str] = []
+    messages: list[str] = []
     fetched: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("console", lambda message: messages.append(message.text))
+    page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: fetched.append(request.url))
     page.goto(address)
     page.wait_for_selector("body[data-drawn]")
     yield page
     page.close()
-    assert said == []
+    assert messages == []
     assert {url for url in fetched if not url.startswith("data:")} == {address}
 
 
@@ -65,8 +65,8 @@ def lines(page: Page, figure: str) -> int:
 def bands(page: Page, figure: str) -> list[str]:
     """Return the opacity of the bands of a chart."""
     paths = page.locator(f"[data-figure='{figure}'] .mark-area path")
-    found: list[str] = paths.evaluate_all("(paths) => paths.map((each) => getComputedStyle(each).opacity)")
-    return found
+    colours: list[str] = paths.evaluate_all("(paths) => paths.map((each) => getComputedStyle(each).opacity)")
+    return colours
 
 
 def column(page: Page, number: int) -> list[str]:

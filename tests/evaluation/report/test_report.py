@@ -56,9 +56,9 @@ def test_mistakes_in_what_is_given_come_before_another_leaderboard_beside_the_pa
         ([str(runs)], {"where": {"dataset": "birds"}}, "^where: no setting has these values"),
         ([str(runs)], {"choose": {"mine": "t*"}}, "^choose: "),
     ]
-    for given, options, message in mistakes:
+    for folders, options, message in mistakes:
         with pytest.raises(UserError, match=message):
-            report(given, output=str(runs.parent / "page.html"), **options)
+            report(folders, output=str(runs.parent / "page.html"), **options)
 
 
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
@@ -89,11 +89,11 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
 
 
 def test_several_folders_that_hold_nothing_are_all_named(tmp_path: Path) -> None:
-    given = [str(tmp_path / name) for name in "ab"]
-    for folder in given:
+    folders = [str(tmp_path / name) for name in "ab"]
+    for folder in folders:
         Path(folder).mkdir()
     with pytest.raises(UserError, match=r"^folder: '.*a', '.*b' hold no run of headstart train"):
-        report(given, output=str(tmp_path / "out" / "page.html"))
+        report(folders, output=str(tmp_path / "out" / "page.html"))
     assert not (tmp_path / "out").exists()
 
 

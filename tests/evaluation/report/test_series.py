@@ -21,18 +21,18 @@ def rows(series: Series) -> list[dict[str, float]]:
 
 def test_means_and_percentiles_of_every_evaluation(tmp_path: Path) -> None:
     curves = Curves.load(write_run(tmp_path / "run") / "curves.npz")
-    found = rows(learning_curves(curves, {"baseline": 1, "mine": 0}))
-    assert [row["samples"] for row in found] == [*range(1, 9)] * 2
-    assert [row["method"] for row in found] == [1] * 8 + [0] * 8
-    assert [row["mean"] for row in found[:8]] == [50, 70, 80, 80, 82.5, 82.5, 85, 87.5]
+    result = rows(learning_curves(curves, {"baseline": 1, "mine": 0}))
+    assert [row["samples"] for row in result] == [*range(1, 9)] * 2
+    assert [row["method"] for row in result] == [1] * 8 + [0] * 8
+    assert [row["mean"] for row in result[:8]] == [50, 70, 80, 80, 82.5, 82.5, 85, 87.5]
     # Of two values a and b the tenth percentile is a + (b - a) / 10.
-    assert (found[1]["low"], found[1]["high"]) == (62, 78)
+    assert (result[1]["low"], result[1]["high"]) == (62, 78)
 
 
 def test_axes_hold_all_lines_and_the_threshold(tmp_path: Path) -> None:
     curves = Curves.load(write_run(tmp_path / "run", threshold=0.95) / "curves.npz")
-    found = learning_curves(curves, {"baseline": 0, "mine": 1}).values
-    assert found == {"first": 1, "last": 8, "lowest": 50, "highest": 95, "threshold": 95}
+    result = learning_curves(curves, {"baseline": 0, "mine": 1}).values
+    assert result == {"first": 1, "last": 8, "lowest": 50, "highest": 95, "threshold": 95}
 
 
 def test_one_evaluation_has_an_axis(tmp_path: Path) -> None:
@@ -47,8 +47,8 @@ def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
         {"name": "b", "x": None, "x_interval": None},
         {"name": "c", "x": 3.0, "x_interval": [None, None]},
     ]
-    found = intervals(methods, "x", {"a": 0, "b": 1, "c": 2})
-    assert found.data == "method,estimate,low,high\n0,1.5,1,2\n2,3,3,3"
+    result = intervals(methods, "x", {"a": 0, "b": 1, "c": 2})
+    assert result.data == "method,estimate,low,high\n0,1.5,1,2\n2,3,3,3"
 
 
 def test_the_part_that_moves_the_ranking_most_comes_first() -> None:
@@ -57,9 +57,9 @@ def test_the_part_that_moves_the_ranking_most_comes_first() -> None:
         {"part": "batch size", "stability": None, "interval": None},
         {"part": "data set", "stability": 0.4, "interval": None},
     ]
-    found = stabilities(parts)
-    assert found.values == {"labels": ["data set", "threshold"]}
-    assert found.data == "part,estimate,low,high\n0,0.4,0.4,0.4\n1,0.7,0.5,0.9"
+    result = stabilities(parts)
+    assert result.values == {"labels": ["data set", "threshold"]}
+    assert result.data == "part,estimate,low,high\n0,0.4,0.4,0.4\n1,0.7,0.5,0.9"
 
 
 def test_a_curve_ends_with_its_shortest_ordering() -> None:
@@ -67,8 +67,8 @@ def test_a_curve_ends_with_its_shortest_ordering() -> None:
     traces[1, 0, 5:] = NOT_EVALUATED
     curves = reaching(["baseline", "mine"], [[3, 3], [3, 3]], 8)
     shorter = Curves(**{**vars(curves), "correct": traces, "samples_seen": np.arange(1, 9), "all_correct": 100})
-    found = rows(learning_curves(shorter, {"baseline": 0, "mine": 1}))
-    assert [sum(row["method"] == method for row in found) for method in (0, 1)] == [8, 5]
+    result = rows(learning_curves(shorter, {"baseline": 0, "mine": 1}))
+    assert [sum(row["method"] == method for row in result) for method in (0, 1)] == [8, 5]
 
 
 @pytest.mark.parametrize("count", [1, 2, POINTS, POINTS + 1, 500, 100_000])
@@ -83,9 +83,9 @@ def test_thinned_places_hold_both_ends(count: int) -> None:
 def test_shares_are_those_of_a_count_at_every_number_of_samples() -> None:
     samples = [[12, 14, 14, np.inf], [20, 25, 30, 31]]
     curves = reaching(["baseline", "mine"], samples, 40)
-    found = rows(reached(curves, {"baseline": 0, "mine": 1}))
+    result = rows(reached(curves, {"baseline": 0, "mine": 1}))
     for method, ends in enumerate(samples):
-        steps = [(row["samples"], row["share"]) for row in found if row["method"] == method]
+        steps = [(row["samples"], row["share"]) for row in result if row["method"] == method]
         for seen in range(1, 41):
             share = max(at for at in steps if at[0] <= seen)[1]
             assert share == 100 * np.mean(np.array(ends) <= seen)
@@ -94,5 +94,5 @@ def test_shares_are_those_of_a_count_at_every_number_of_samples() -> None:
 
 def test_no_share_is_counted_behind_the_limit() -> None:
     curves = reaching(["baseline"], [[12, 50]], 60)
-    found = rows(reached(Curves(**{**vars(curves), "limit": 40}), {"baseline": 0}))
-    assert (found[-1]["samples"], found[-1]["share"]) == (40, 50)
+    result = rows(reached(Curves(**{**vars(curves), "limit": 40}), {"baseline": 0}))
+    assert (result[-1]["samples"], result[-1]["share"]) == (40, 50)

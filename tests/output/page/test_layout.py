@@ -67,25 +67,25 @@ def test_colours_are_the_palettes() -> None:
 
 def test_a_page_without_methods_has_no_legend(tmp_path: Path) -> None:
     table = Table("T", [Column("a"), Column("b")], [[Cell("x"), Cell("1")]])
-    found = write(tmp_path, Page("title", [], [], [], [Section("one", "One", parts=[Part(tables=[table])])]))
-    assert "input" not in found.tags
-    assert found.tables == {"T": [["a", "b"], ["x", "1"]]}
+    result = write(tmp_path, Page("title", [], [], [], [Section("one", "One", parts=[Part(tables=[table])])]))
+    assert "input" not in result.tags
+    assert result.tables == {"T": [["a", "b"], ["x", "1"]]}
 
 
 def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
     rows = [[Cell("–"), Cell("–"), Cell(""), Cell("–")], [Cell("–"), Cell("–"), Cell(""), Cell("1")]]
     table = Table("T", [Column(title) for title in "abcd"], rows)
     none = Table("none", [Column("a"), Column("b")], [])
-    found = write(tmp_path, page(Part(tables=[table, none]))).tables
-    assert found == {"T": [["a", "c", "d"], ["–", "", "–"], ["–", "", "1"]], "none": [["a", "b"]]}
+    result = write(tmp_path, page(Part(tables=[table, none]))).tables
+    assert result == {"T": [["a", "c", "d"], ["–", "", "–"], ["–", "", "1"]], "none": [["a", "b"]]}
 
 
 def test_texts_are_as_they_are(tmp_path: Path) -> None:
     evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
     table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, mark=0), Cell(evil, link="one")]], evil)
-    found = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
-    assert found.tables == {evil: [[evil, "b"], [evil, evil]]}
-    assert found.texts.count(evil) == 7
-    assert found.tags.count("script") == 3
-    assert not {"b", "i", "u"} & set(found.tags)
-    assert found.content["methods"] == ["a", "</script>"]
+    result = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
+    assert result.tables == {evil: [[evil, "b"], [evil, evil]]}
+    assert result.texts.count(evil) == 7
+    assert result.tags.count("script") == 3
+    assert not {"b", "i", "u"} & set(result.tags)
+    assert result.content["methods"] == ["a", "</script>"]
