@@ -149,7 +149,7 @@ class ComparisonCLI(TaskCLI):
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
-    """Name the weights of a backbone, which the entry of a registry says in place of the options."""
+    """Return the name of the weights of a backbone: those of its registry entry, if it has one."""
     if backbone.registry is None:
         return str(backbone.weights)
     with prefix_errors("data.backbone"):

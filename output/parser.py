@@ -103,7 +103,7 @@ def mistakes_of_users() -> Iterator[None]:
     """Raise a user's mistake that is wrapped in other errors, or is one of Lightning's, as one of ours.
 
     Raises:
-        UserError: In place of it.
+        UserError: It replaces the other error.
     """
     try:
         yield

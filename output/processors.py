@@ -41,4 +41,4 @@ def list_gpus() -> list[str]:
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
     if visible is not None:
         return [name for name in visible.split(",") if name.strip()]
-    return [str(place) for place, _ in enumerate(GPUS.glob("*"))]
+    return [str(index) for index, _ in enumerate(GPUS.glob("*"))]
