@@ -158,7 +158,7 @@ def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
 
 
 def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
-    for name in ("__init__.py", "output/__init__.py", "output/import_paths.py"):
+    for name in ("__init__.py", "output/__init__.py", "output/import_paths.py", "output/lazy_exports.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
     (tmp_path / "my_method.py").write_text("print('found')")
@@ -214,12 +214,16 @@ def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -
     [
         (
             "modules.LoRAA",
-            "modules.LoRAA cannot be imported: no module 'modules' is installed or in this folder "
-            "(closest: headstart.modules.LoRA)",
+            "modules.LoRAA cannot be imported: No module named 'modules' (closest: headstart.modules.LoRA)",
         ),
         ("broken.Mine", "broken.Mine cannot be imported: invalid syntax (broken.py, line 2)"),
-        ("headstart.modules.LoRAA", "there is no headstart.modules.LoRAA (closest: headstart.modules.LoRA)"),
-        ("modules.method", "modules.method cannot be imported: no module 'modules' is installed or in this folder"),
+        ("failing.Mine", "failing.Mine cannot be imported: no data today"),
+        (
+            "headstart.modules.LoRAA",
+            "headstart.modules.LoRAA cannot be imported: module 'headstart.modules' has no attribute 'LoRAA' "
+            "(closest: headstart.modules.LoRA)",
+        ),
+        ("modules.method", "modules.method cannot be imported: No module named 'modules'"),
     ],
 )
 def test_names_that_lead_nowhere(
@@ -227,6 +231,7 @@ def test_names_that_lead_nowhere(
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "broken.py").write_text("class Mine:\n    def (self):\n        pass\n")
+    (tmp_path / "failing.py").write_text("raise RuntimeError('no data today')\n")
     with pytest.raises(SystemExit) as caught:
         train.main(["--config=demo.yaml", f"--model.methods.x={name}"])
     assert caught.value.code == 2
