@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -122,25 +123,25 @@ def read_table(
     """
     with_scores, with_performances = least > 0, performances is None
     records = read_records(path, trainable, exclude_target, chosen, columns or {}, with_scores, with_performances)
-    metrics, sources, targets = (list(dict.fromkeys(key[part] for key in records.keys)) for part in range(3))
+    metrics, sources, targets = (list(dict.fromkeys(axis)) for axis in records.axes)
     metrics = sorted(filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name), len(PAPER_ORDER)))
     _require(least, metrics, sources)
 
     digest = digest_file(path)
     if performances is not None:
         known = read_performances(performances, sources, targets)
-        records.performances = [known.get((source, target), math.nan) for _, source, target in records.keys]
+        pairs = zip(*records.axes[1:], strict=True)
+        records.performances = array("d", [known.get(pair, math.nan) for pair in pairs])
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
 
     # A table without metrics has one without a name.
     names = metrics or [""], sources, targets
-    require_complete(records, *names, exclude_target)
-    indices = [{name: index for index, name in enumerate(axis)} for axis in names]
-    cells = np.array([[index[key[part]] for key in records.keys] for part, index in enumerate(indices)])
-    own = np.array([indices[1].get(name, -1) if exclude_target else -1 for name in targets], dtype=np.intp)
+    require_complete(records, names, exclude_target)
+    own = np.array([sources.index(name) if exclude_target and name in sources else -1 for name in targets], np.intp)
     scores, reached = np.zeros([len(axis) for axis in names]), np.zeros([len(sources), len(targets)])
-    scores[tuple(cells)] = records.scores
-    reached[tuple(cells[1:])] = records.performances
+    indices = records.indices(names)
+    scores[indices] = records.scores
+    reached[indices[1:]] = records.performances
     table = TransferTable(
         metrics, sources, targets, own, scores[: len(metrics)], reached, digest, records.ignored_columns
     )

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from headstart.evaluation.tables import finite_number, read_csv, require_fields
 from headstart.output.errors import UserError
@@ -36,18 +40,26 @@ class TableRecords:
     """The records of a table that count, in the order of its lines.
 
     Attributes:
-        keys: Metric, source and target of each record; the metric is empty in a table without metrics.
+        axes: Metrics, sources and targets of the records; the metrics are empty in a table without metrics.
         lines: Its line in the file, from 1.
         scores: Its score, NaN where it is missing.
         performances: Its performance, NaN where it is missing.
         ignored_columns: Columns that were not needed.
     """
 
-    keys: list[Key] = field(default_factory=list)
-    lines: list[int] = field(default_factory=list)
-    scores: list[float] = field(default_factory=list)
-    performances: list[float] = field(default_factory=list)
+    axes: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
+    lines: array[int] = field(default_factory=lambda: array("q"))
+    scores: array[float] = field(default_factory=lambda: array("d"))
+    performances: array[float] = field(default_factory=lambda: array("d"))
     ignored_columns: list[str] = field(default_factory=list)
+
+    def indices(self, names: Sequence[Sequence[str]]) -> tuple[NDArray[np.intp], ...]:
+        """Return the index of each record's metric, source and target among all names."""
+        positions = [{name: index for index, name in enumerate(axis)} for axis in names]
+        return tuple(
+            np.fromiter(map(position.__getitem__, axis), np.intp, len(axis))
+            for position, axis in zip(positions, self.axes, strict=True)
+        )
 
 
 def read_records(
@@ -91,7 +103,8 @@ def read_records(
 
             if (metrics is None or metric in metrics) and not (exclude_target and source == target):
                 score, performance = (_value(row, header, index, name) for name in ("score", "performance"))
-                records.keys.append((metric, source, target))
+                for axis, name in zip(records.axes, (metric, source, target), strict=True):
+                    axis.append(name)
                 records.lines.append(line)
                 records.scores.append(score)
                 records.performances.append(performance)
@@ -170,33 +183,55 @@ def _truth(text: str) -> bool:
     return TRUTH[text.strip().lower()]
 
 
-def require_complete(
-    records: TableRecords, metrics: Sequence[str], sources: Sequence[str], targets: Sequence[str], exclude_target: bool
-) -> None:
+def require_complete(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> None:
     """Raise an error unless every cell is there once, and a source has one performance on a target.
 
     Args:
         records: The records.
-        metrics: All metrics; one without a name in a table without metrics.
-        sources: All sources.
-        targets: All targets.
+        names: All metrics, sources and targets; one metric without a name in a table without metrics.
         exclude_target: Whether the cell of a target with the source of the same name is not needed.
 
     Raises:
         UserError: Some cells are missing, given more than once or contradicting.
     """
+    if not _is_plain(records, names, exclude_target):
+        _require_cells(records, names, exclude_target)
+
+
+def _is_plain(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> bool:
+    """Whether a table has every cell once, and exactly equal performances: a quick test of a million records."""
+    indices, shape = records.indices(names), [len(axis) for axis in names]
+    needed = np.ones(shape, dtype=bool)
+    if exclude_target:
+        own = [(names[1].index(name), at) for at, name in enumerate(names[2]) if name in names[1]]
+        needed[:, [source for source, _ in own], [target for _, target in own]] = False
+
+    performances = np.zeros(shape)
+    performances[indices] = records.performances
+    counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=needed.size)
+    return bool(
+        np.array_equal(counts, needed.ravel())
+        and np.isfinite(records.scores).all()
+        and np.isfinite(records.performances).all()
+        and (performances == performances[0]).all()
+    )
+
+
+def _require_cells(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> None:
+    """Raise an error that names the cells which `require_complete` finds wrong."""
+    keys = list(zip(*records.axes, strict=True))
     lines: dict[Key, list[int]] = {}
     performances: dict[tuple[str, str], dict[float, int]] = {}
     unknown = set()
-    for key, line, value in zip(records.keys, records.lines, records.performances, strict=True):
+    for key, line, value in zip(keys, records.lines, records.performances, strict=True):
         lines.setdefault(key, []).append(line)
         if math.isnan(value):
             unknown.add(key[1:])
         else:
             performances.setdefault(key[1:], {}).setdefault(value, line)
 
-    known = {key for key, score in zip(records.keys, records.scores, strict=True) if math.isfinite(score)}
-    cells = ((metric, source, target) for target, source, metric in product(targets, sources, metrics))
+    known = {key for key, score in zip(keys, records.scores, strict=True) if math.isfinite(score)}
+    cells = ((metric, source, target) for target, source, metric in product(*reversed(names)))
     missing = [key for key in cells if key not in known and not (exclude_target and key[1] == key[2])]
 
     contradicting = [
@@ -205,7 +240,7 @@ def require_complete(
         if not all(math.isclose(value, next(iter(values)), rel_tol=SAME_PERFORMANCE) for value in values)
     ]
 
-    hint = "; complete them" + (", or choose complete metrics with metrics" if metrics != [""] else "")
+    hint = "; complete them" + (", or choose complete metrics with metrics" if names[0] != [""] else "")
     _require_none(
         {
             "missing cells": [_cell(key) for key in missing],
