@@ -118,8 +118,8 @@ def test_summary_tells_how_sure_its_scores_are() -> None:
     share = [summary[f"samples_to_criterion/mean/reached_share{key}"] for key in ("", "_low", "_high")]
     assert share == pytest.approx([0.05, wilson.low, wilson.high])
     assert summary["samples_to_criterion/mean/reached_share_standard_error"] == pytest.approx((0.05 * 0.95 / 60) ** 0.5)
-    found = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
-    assert found == {"n": 60, "low": None, "high": 9.0}
+    improvement = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
+    assert improvement == {"n": 60, "low": None, "high": 9.0}
     # The jackknife agrees with the delta method to first order.
     jackknife = (59 * np.var(percents)) ** 0.5
     assert summary["relative_improvement/mean/standard_error"] == pytest.approx(jackknife, rel=0.02)

@@ -56,12 +56,12 @@ def only_axes(figure: Figure) -> Axes:
 
 def line(axes: Axes, colour: str) -> Line2D:
     """Return the curve of a colour, which is longer than a mark."""
-    (found,) = [
+    (curves,) = [
         each
         for each in axes.get_lines()
         if to_hex(each.get_color()) == colour and len(np.asarray(each.get_xdata())) > 1
     ]
-    return found
+    return curves
 
 
 def marks(axes: Axes) -> list[Line2D]:
@@ -137,9 +137,9 @@ def test_medians_that_are_close_are_marked_below_each_other() -> None:
     correct = np.full((4, 1, 100), 90)
     correct[3, :, :98] = 10
     figure = plot_learning_curves(describe(correct), "", True)
-    places = [centre(figure, mark) for mark in marks(only_axes(figure))]
-    assert len({x for x, _ in places}) == 2
-    heights = [y for _, y in places]
+    centres = [centre(figure, mark) for mark in marks(only_axes(figure))]
+    assert len({x for x, _ in centres}) == 2
+    heights = [y for _, y in centres]
     assert np.diff(heights)[:2] == pytest.approx([-7, -7])
     assert heights[3] == pytest.approx(heights[0])
     assert len({mark.get_marker() for mark in marks(only_axes(figure))}) == 4
@@ -154,7 +154,7 @@ def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, met
     if panels > 1:
         assert [axes.get_title() for axes in shown] == [f"method_{i}\nmedian 32" for i in range(1, methods)]
         colours = [{to_hex(each.get_color()) for each in axes.get_lines()} for axes in shown]
-        assert all(found == {GREY, LINE_STYLES[-1].colour} for found in colours)
+        assert all(panel_colours == {GREY, LINE_STYLES[-1].colour} for panel_colours in colours)
         assert legend(figure) == ["baseline (median 32)", "method named above the panel"]
         # Every column has the numbers of its axis below its lowest panel.
         labelled = [axes for axes in shown if axes.get_xlabel()]

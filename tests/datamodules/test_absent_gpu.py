@@ -88,8 +88,8 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
         comparison.configure_optimizers()
         train, validation = comparison.stream.train_dataloader(), comparison.stream.val_dataloader()  # type: ignore[attr-defined]
         waits.noted.clear()
-        for places in train.dataset:
-            comparison.training_step(train.collate_fn(places), 0)
+        for indices in train.dataset:
+            comparison.training_step(train.collate_fn(indices), 0)
             with torch.no_grad():
                 comparison.on_validation_epoch_start()
                 for part in validation.dataset:

@@ -62,9 +62,9 @@ def test_features_are_those_of_the_entry_and_computed_once(
     rows = FeatureStream.rows
 
     def count(*args: Any) -> StoredRows:
-        found = rows(*args)
-        counts.append(found.computed)
-        return found
+        result = rows(*args)
+        counts.append(result.computed)
+        return result
 
     monkeypatch.setattr(FeatureStream, "rows", count)
     by_entry = set_up(FeatureStream, backbone=BackboneSpec(entry, registry=str(registry)))

@@ -36,15 +36,15 @@ def arrays(folder: Path, *names: str) -> list[Any]:
 
 def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
     names = ("top.png", "a/x.png", "b/1.png", "b/2.png", "b/10.png")
-    found = headstart.embed(folder, EMBEDDED)
-    assert found.shape == (5, 1280)
-    assert found.dtype == np.float32
-    assert np.array_equal(headstart.embed([folder / name for name in names], EMBEDDED), found)
-    assert np.array_equal(headstart.embed([str(folder / name) for name in names[::-1]], EMBEDDED), found[::-1])
-    assert np.array_equal(headstart.embed(arrays(folder, *names), EMBEDDED), found)
-    assert np.array_equal(headstart.embed(np.stack(arrays(folder, *names)), EMBEDDED), found)
+    embedded = headstart.embed(folder, EMBEDDED)
+    assert embedded.shape == (5, 1280)
+    assert embedded.dtype == np.float32
+    assert np.array_equal(headstart.embed([folder / name for name in names], EMBEDDED), embedded)
+    assert np.array_equal(headstart.embed([str(folder / name) for name in names[::-1]], EMBEDDED), embedded[::-1])
+    assert np.array_equal(headstart.embed(arrays(folder, *names), EMBEDDED), embedded)
+    assert np.array_equal(headstart.embed(np.stack(arrays(folder, *names)), EMBEDDED), embedded)
     inside = UnsplitClassFolders(str(folder)).splits()[0]
-    assert np.array_equal(headstart.embed(inside, EMBEDDED), found[1:])
+    assert np.array_equal(headstart.embed(inside, EMBEDDED), embedded[1:])
 
 
 def test_they_are_what_the_network_gives(folder: Path) -> None:
@@ -53,8 +53,8 @@ def test_they_are_what_the_network_gives(folder: Path) -> None:
     assert picture.shape == (64, 64, 3)
     with torch.no_grad():
         expected = backbone(torch.from_numpy(picture.copy()).permute(2, 0, 1)[None])
-    found = headstart.embed([folder / "top.png"], BackboneSpec(weights="embedded"), precision="float32")
-    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+    embedded = headstart.embed([folder / "top.png"], BackboneSpec(weights="embedded"), precision="float32")
+    np.testing.assert_allclose(embedded, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
 def test_what_is_stored_is_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

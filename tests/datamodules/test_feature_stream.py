@@ -88,8 +88,8 @@ def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, comp
     parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
     assert computed == ["training photos", "validation photos"]
     for seed, part in enumerate(parts):
-        places = sample_validation(whole.validation_labels.numpy(), 7, seed)
-        assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
+        indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
+        assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
     assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
 
 

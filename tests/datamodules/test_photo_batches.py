@@ -36,12 +36,12 @@ def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
     expected = {SMALL.prepare(photos.read(i)).numpy().tobytes(): int(photos.labels[i]) for i in range(len(photos))}
     fed = [(inputs, labels) for inputs, labels in batches.train_dataloader()]
     assert [len(labels) for _, labels in fed] == [10, 10, 4]
-    found = {
+    labels_by_photo = {
         photo.numpy().tobytes(): int(label)
         for inputs, labels in fed
         for photo, label in zip(inputs, labels, strict=True)
     }
-    assert found == expected
+    assert labels_by_photo == expected
     (validation,) = batches.val_dataloader()
     assert torch.equal(validation[1], torch.from_numpy(ClassFolders(str(photo_folder)).validation().labels))
 
@@ -79,8 +79,8 @@ def test_orderings_are_the_same_whichever_others_there_are(photo_folder: Path) -
         batches.load_photos(SMALL, CPU)
         batches.train_inputs = torch.arange(24)
         batches.choose(ordering)
-        ((places, _),) = batches.train_dataloader()
-        return [int(place) for place in places]
+        ((indices, _),) = batches.train_dataloader()
+        return [int(index) for index in indices]
 
     assert order(2, orderings=3) == order(2, first_ordering=2)
     assert len({tuple(order(k)) for k in range(4)} | {tuple(order(0, seed=1))}) == 5

@@ -40,9 +40,9 @@ def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
 
 def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
     stream = set_up(PhotoStream)
-    given = stream.start().backbone
-    assert isinstance(given, TrainableBackbone)
-    assert given.network is stream.backbone.network
+    backbone = stream.start().backbone
+    assert isinstance(backbone, TrainableBackbone)
+    assert backbone.network is stream.backbone.network
     assert stream.protocol()["inputs"] == "photos"
     assert stream.protocol()["picture_size"] == 32
     assert stream.protocol()["trainable_from"] == "all"
@@ -74,19 +74,19 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
 ) -> None:
     backbone = VIT if axes == 2 else tiny
     streams = {
-        (place, precision): set_up(PhotoStream, backbone=backbone, trainable_from=place, precision=precision)
-        for place in ("all", boundary)
+        (start, precision): set_up(PhotoStream, backbone=backbone, trainable_from=start, precision=precision)
+        for start in ("all", boundary)
         for precision in ("float32", "bfloat16")
     }
     expected = features(streams["all", "float32"], streams["all", "float32"].train_inputs)
-    for (place, precision), stream in streams.items():
+    for (start, precision), stream in streams.items():
         inputs = stream.train_inputs
-        assert stream.start().sample_dims == (3 if place == "all" else axes)
-        if place != "all" and axes == 3:
+        assert stream.start().sample_dims == (3 if start == "all" else axes)
+        if start != "all" and axes == 3:
             assert inputs.dtype == getattr(torch, precision)
             assert inputs.is_contiguous(memory_format=torch.channels_last) or inputs.stride(1) == 1
-        found = features(stream, inputs)
-        assert (found - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
+        result = features(stream, inputs)
+        assert (result - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
         assert torch.equal(stream.train_labels, streams["all", "float32"].train_labels)
     assert (
         len({stream.identity()["precision"] + stream.identity()["trainable_from"] for stream in streams.values()}) == 4
@@ -129,8 +129,8 @@ def test_near_duplicates_are_found_at_a_boundary(set_up: SetUp, photo_folder: Pa
     (path,) = (photo_folder / "train" / "light").glob("0.*")
     with Image.open(path) as photo:
         photo.save(photo_folder / "validation" / "light" / "0.png")
-    found = [set_up(PhotoStream, trainable_from=place).near_duplicates for place in ("all", "features.14")]
-    assert found[0] == found[1] == [["train/light/0.jpg", "validation/light/0.png"]]
+    pairs = [set_up(PhotoStream, trainable_from=boundary).near_duplicates for boundary in ("all", "features.14")]
+    assert pairs[0] == pairs[1] == [["train/light/0.jpg", "validation/light/0.png"]]
 
 
 def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
@@ -190,14 +190,14 @@ def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
 @pytest.mark.slow
 def test_an_evaluation_takes_as_many_activations_as_memory_is_there_for_photos(set_up: SetUp) -> None:
     # A pass of the whole network takes 196 photos of 32 x 32 pixels on a processor.
-    assert [set_up(PhotoStream, trainable_from=place).validation_chunk for place in ("all", "features.14")] == [
+    assert [set_up(PhotoStream, trainable_from=boundary).validation_chunk for boundary in ("all", "features.14")] == [
         196,
         196,
     ]
     large = BackboneSpec("resnet18", "random", {}, Preprocessing(resize=224, crop=224))
     # 64 maps of 112 x 112, and 512 of 7 x 7; more than 32 gain nothing.
-    for place, chunk in (("all", 4), ("layer1.1", 16), ("layer4.1", 32)):
-        assert set_up(PhotoStream, backbone=large, trainable_from=place, max_samples=1).validation_chunk == chunk
+    for boundary, chunk in (("all", 4), ("layer1.1", 16), ("layer4.1", 32)):
+        assert set_up(PhotoStream, backbone=large, trainable_from=boundary, max_samples=1).validation_chunk == chunk
 
 
 @pytest.mark.parametrize("boundary", ["all", "features.14"])

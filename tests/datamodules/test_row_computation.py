@@ -144,7 +144,7 @@ def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> N
     assert isinstance(photos, PhotoFiles)
     rows = pixel_rows(photos, Preprocessing(resize=8, crop=8))
     assert len(stack(rows)) == 24
-    assert [photos.names[place] for place in rows.remarks] == ["train/dark/3.jpg"]
+    assert [photos.names[index] for index in rows.remarks] == ["train/dark/3.jpg"]
 
 
 class Network(nn.Module):
@@ -176,10 +176,10 @@ def make_rows(pictures: Stimuli) -> MakeRows:
     torch.manual_seed(0)
     network = Network()
 
-    def make(places: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
+    def make(indices: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
         frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-        return ComputedRows(pictures, places, PLAIN, Policy(precision), Resources(Path(), "rows", 0), frozen)
+        return ComputedRows(pictures, indices, PLAIN, Policy(precision), Resources(Path(), "rows", 0), frozen)
 
     return make
 

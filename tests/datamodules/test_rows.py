@@ -96,15 +96,15 @@ def test_subsets_and_orders_share_the_rows_of_the_whole(
     find = WAYS[way]
     whole = find(photos, tmp_path / "whole")
     assert computed == [24]
-    for places in ([3, 4, 5], [7, 0, 23], list(range(23, -1, -1))):
-        part = find(photos.subset(np.array(places)), tmp_path / "whole")
-        assert np.array_equal(part.rows, whole.rows[places])
+    for indices in ([3, 4, 5], [7, 0, 23], list(range(23, -1, -1))):
+        part = find(photos.subset(np.array(indices)), tmp_path / "whole")
+        assert np.array_equal(part.rows, whole.rows[indices])
         assert part.notes == whole.notes
     assert computed == [24]
     # Bit for bit the same, whichever rows were computed together.
-    for places in ([5], [2, 9, 5, 11], list(range(24))):
-        part = find(photos.subset(np.array(places)), tmp_path / "parts")
-        assert np.array_equal(part.rows, whole.rows[places])
+    for indices in ([5], [2, 9, 5, 11], list(range(24))):
+        part = find(photos.subset(np.array(indices)), tmp_path / "parts")
+        assert np.array_equal(part.rows, whole.rows[indices])
     assert computed == [24, 1, 3, 20]
 
 
@@ -132,9 +132,9 @@ def test_equal_photos_are_computed_once(photo_folder: Path, find: Find, computed
     files = sorted((photo_folder / "train" / "dark").iterdir())
     for path in files[1:]:
         path.write_bytes(files[0].read_bytes())
-    found = find(ClassFolders(str(photo_folder)).train())
+    result = find(ClassFolders(str(photo_folder)).train())
     assert computed == [13]
-    assert (found.rows[:12] == found.rows[0]).all()
+    assert (result.rows[:12] == result.rows[0]).all()
 
 
 # What separates rows, by the class whose field it is: another value of it gives another table.
@@ -188,7 +188,7 @@ def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos
     """Photos whose rows are there; those that are not may not be computed any more."""
     find(photos)
 
-    def refuse(*given: Any) -> None:
+    def refuse(*args: Any) -> None:
         raise Asked
 
     monkeypatch.setattr(row_computation, "load", refuse)
@@ -316,12 +316,12 @@ def test_unreadable_photo_until_it_is_mended(photo_folder: Path, tmp_path: Path,
     name = "train/dark/3.jpg"
     intact = (photo_folder / name).read_bytes()
     (photo_folder / name).write_bytes(intact[:100])
-    place = source.train().names.index(name)
-    for places in (range(24), range(23, -1, -1), [place], range(24)):
-        found = find(source.train().subset(np.array(places)), tmp_path)
-        assert list(found.remarks) == [list(places).index(place)]
+    index = source.train().names.index(name)
+    for indices in (range(24), range(23, -1, -1), [index], range(24)):
+        result = find(source.train().subset(np.array(indices)), tmp_path)
+        assert list(result.remarks) == [list(indices).index(index)]
     assert computed == [24]
-    assert not find(source.train().subset(np.array([place + 1])), tmp_path).remarks
+    assert not find(source.train().subset(np.array([index + 1])), tmp_path).remarks
     (photo_folder / name).write_bytes(intact)
     mended = find(source.train(), tmp_path)
     assert not mended.remarks

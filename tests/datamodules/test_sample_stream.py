@@ -33,8 +33,8 @@ OWN = f"{__name__}.Own"
 
 def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
     """Return all that the stream feeds, `[orderings, samples, ...]`."""
-    inputs, labels, places = (torch.cat(parts, 1) for parts in zip(*stream.train_dataloader(), strict=True))
-    assert torch.equal(inputs, stream.train_inputs[places])
+    inputs, labels, indices = (torch.cat(parts, 1) for parts in zip(*stream.train_dataloader(), strict=True))
+    assert torch.equal(inputs, stream.train_inputs[indices])
     return inputs, labels
 
 
@@ -46,9 +46,9 @@ def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size
     inputs, labels = fed(stream)
     assert inputs.shape[:2] == labels.shape == (3, 20)
     for row, ordering in enumerate((2, 3, 4)):
-        places = sample_ordering(24, ordering, seed=5)[:20]
-        assert torch.equal(inputs[row], stream.train_inputs[places])
-        assert torch.equal(labels[row], stream.train_labels[places])
+        indices = sample_ordering(24, ordering, seed=5)[:20]
+        assert torch.equal(inputs[row], stream.train_inputs[indices])
+        assert torch.equal(labels[row], stream.train_labels[indices])
 
 
 @pytest.mark.slow
@@ -75,9 +75,9 @@ def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
 def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
     whole = set_up(kind, orderings=1, seed=3)
     part = set_up(kind, orderings=1, seed=3, validation_size=7)
-    places = sample_validation(whole.validation_labels.numpy(), 7, seed=3)
-    assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
-    assert torch.equal(part.validation_labels, whole.validation_labels[places])
+    indices = sample_validation(whole.validation_labels.numpy(), 7, seed=3)
+    assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
+    assert torch.equal(part.validation_labels, whole.validation_labels[indices])
     assert part.protocol()["validation_size"] == 7
     assert whole.protocol()["validation_size"] == 12
 

@@ -68,12 +68,12 @@ def test_time_left_is_told_however_long_tasks_take(
 
 
 def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", told := io.StringIO())
+    monkeypatch.setattr(sys, "stderr", output := io.StringIO())
     with Display("sweep", 3) as shown:
         for name, where in (("a", "one"), ("b", "one"), ("c", "other")):
             shown.receive(Task(name, "", None), TaskMessage("started", where))
             shown.show_end(name, "failed", "root: there is no folder", again=False)
-    ends = [line.partition(",")[0] for line in told.getvalue().splitlines() if line.startswith("[")]
+    ends = [line.partition(",")[0] for line in output.getvalue().splitlines() if line.startswith("[")]
     assert ends == [
         "[1/3] a: failed (root: there is no folder)",
         "[2/3] b: failed (as a)",
@@ -84,8 +84,8 @@ def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_bar_and_what_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("COLUMNS", "60")
-    told = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run(monkeypatch, Terminal()))
-    assert re.search(r"my \[sweep\] .*0/2", told)
-    assert re.search(r"my \[sweep\] .*1/2", told)
-    assert "  a: training: [bold] 3/9" in told
-    assert "[1/2] a: complete, after 0.0 s" in told
+    output = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", run(monkeypatch, Terminal()))
+    assert re.search(r"my \[sweep\] .*0/2", output)
+    assert re.search(r"my \[sweep\] .*1/2", output)
+    assert "  a: training: [bold] 3/9" in output
+    assert "[1/2] a: complete, after 0.0 s" in output

@@ -122,9 +122,9 @@ def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str,
     assert ends["bad"].kind == kind
     assert ends["bad"].error.startswith(error)
     assert ends["good"].result[0] == 112
-    told = [line for name, line in notes.printed if name == "bad"]
-    assert "about to fail" in told
-    assert any("Traceback" in line for line in told) == (way in ("defect", "network"))
+    lines = [line for name, line in notes.printed if name == "bad"]
+    assert "about to fail" in lines
+    assert any("Traceback" in line for line in lines) == (way in ("defect", "network"))
 
 
 def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
@@ -168,8 +168,8 @@ def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
     notes = run(open_engine(), *tasks)
     assert [outcome.kind for _, outcome, _ in notes.ends] == ["done"] * 3
     for task in tasks:
-        said = [line for name, line in notes.printed if name == task.name]
-        assert set(said) >= {f"{name} {number}" for name in "abc" for number in range(40)}
+        lines = [line for name, line in notes.printed if name == task.name]
+        assert set(lines) >= {f"{name} {number}" for name in "abc" for number in range(40)}
 
 
 def test_what_is_sent_may_print() -> None:

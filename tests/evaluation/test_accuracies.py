@@ -72,8 +72,8 @@ EXPECTED = {pair: np.mean(counts) / VALIDATED for pair, counts in SCORES.items()
 def test_a_performance_is_the_mean_over_orderings(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = performances(str(runs / "*"), output=str(tmp_path / "table.csv"))
-    assert given == read(tmp_path / "table.csv") == pytest.approx(EXPECTED)
+    summary = performances(str(runs / "*"), output=str(tmp_path / "table.csv"))
+    assert summary == read(tmp_path / "table.csv") == pytest.approx(EXPECTED)
     assert "the whole network fine-tuned" in " ".join(capsys.readouterr().out.split())
     named = performances(str(runs / "*"), names={"mine": "ours"}, output=str(tmp_path / "named.csv"))
     assert {source for source, _ in named} == {"first", "ours"}

@@ -95,9 +95,9 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
     kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Ending(Outcome(kind, error="it was too large", where="host"))
-    monkeypatch.setattr(EngineOptions, "open_engine", lambda *given: engine)
+    monkeypatch.setattr(EngineOptions, "open_engine", lambda *args: engine)
     monkeypatch.setattr(
-        "headstart.datamodules.row_computation.load", lambda *given: pytest.fail("a network was loaded here")
+        "headstart.datamodules.row_computation.load", lambda *args: pytest.fail("a network was loaded here")
     )
     with pytest.raises(SystemExit, match="1"):
         score(arena, "out", "--workers=2")
@@ -106,7 +106,7 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
 
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
-    monkeypatch.setattr(EngineOptions, "open_engine", lambda *given: pytest.fail("an engine was opened"))
+    monkeypatch.setattr(EngineOptions, "open_engine", lambda *args: pytest.fail("an engine was opened"))
     assert score(arena, "there", "--workers=2") == here
 
 
@@ -123,9 +123,14 @@ def test_transferability(tmp_path: Path, photo_folder: Path, elsewhere: str, mon
     tables = []
     for name, options in (("here", []), ("there", [elsewhere])):
         cache(monkeypatch, tmp_path / f"cache of {name}")
-        given = [f"--registry={registry}", f"--output={tmp_path / name}", "--logger=false", "--extraction.device=cpu"]
+        arguments = [
+            f"--registry={registry}",
+            f"--output={tmp_path / name}",
+            "--logger=false",
+            "--extraction.device=cpu",
+        ]
         targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
-        evaluate.main(["transferability", *targets, *given, "--metrics=[log_me, h_score]", *options])
+        evaluate.main(["transferability", *targets, *arguments, "--metrics=[log_me, h_score]", *options])
         tables.append(json.loads((tmp_path / name / "transferability.json").read_text())["scores"]["photos"])
     for source, cells in tables[0].items():
         for metric, cell in cells.items():

@@ -27,9 +27,9 @@ def read(path: Path) -> dict[tuple[str, str], float]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert all(list(row) == ["source", "target", "performance"] for row in rows)
-    found = {(row["source"], row["target"]): float(row["performance"]) for row in rows}
-    assert len(found) == len(rows)
-    return found
+    values = {(row["source"], row["target"]): float(row["performance"]) for row in rows}
+    assert len(values) == len(rows)
+    return values
 
 
 def tabulate(runs: str | Path | list[str], output: Path, **options: Any) -> dict[tuple[str, str], float]:
@@ -63,10 +63,10 @@ def runs(tmp_path: Path) -> Path:
 def test_a_performance_is_the_mean_over_orderings(
     runs: Path, tmp_path: Path, options: dict[str, Any], expected: dict[str, tuple[float, float]]
 ) -> None:
-    found = tabulate(runs, tmp_path / "out" / "performances.csv", **options)
-    by_source = {source: (found[name, "pets"], found[name, "farms"]) for source, name in SOURCES.items()}
+    result = tabulate(runs, tmp_path / "out" / "performances.csv", **options)
+    by_source = {source: (result[name, "pets"], result[name, "farms"]) for source, name in SOURCES.items()}
     assert by_source == {source: pytest.approx(values) for source, values in expected.items()}
-    assert len(found) == 4
+    assert len(result) == 4
 
 
 def test_censored_orderings_and_different_ends_are_told(
@@ -79,15 +79,15 @@ def test_censored_orderings_and_different_ends_are_told(
     write_run(tmp_path / "a-birds", TRACES[..., :6], limit=8, dataset="birds", weights="first.pth", weights_sha256="a")
     tabulate(runs, tmp_path / "final.csv", performance="final")
     assert "The runs ended after 6 to 8 samples: " in capsys.readouterr().out
-    found = tabulate(runs, tmp_path / "fed.csv")
+    result = tabulate(runs, tmp_path / "fed.csv")
     assert "accuracy of baseline after 6 samples" in capsys.readouterr().out
-    assert found["first", "pets"] == pytest.approx(0.825)
+    assert result["first", "pets"] == pytest.approx(0.825)
 
 
 def test_between_two_evaluations_the_last_one_counts(tmp_path: Path) -> None:
     write_run(tmp_path / "run", step=4, limit=32)
-    found = [tabulate(tmp_path / "run", tmp_path / f"{at}.csv", samples=at) for at in (8, 11, 12)]
-    assert [values["resnet50", "pets"] for values in found] == pytest.approx([0.7, 0.7, 0.8])
+    results = [tabulate(tmp_path / "run", tmp_path / f"{at}.csv", samples=at) for at in (8, 11, 12)]
+    assert [values["resnet50", "pets"] for values in results] == pytest.approx([0.7, 0.7, 0.8])
     for at in (3, 33):
         with pytest.raises(UserError, match=f"samples: {at} given, but .* from 4 to 32 samples"):
             tabulate(tmp_path / "run", tmp_path / "no.csv", samples=at)

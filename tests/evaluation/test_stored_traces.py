@@ -91,11 +91,11 @@ def test_methods_and_orderings_of_several_runs_are_scored_as_one_run_of_them_all
     fit("--data.orderings=4", folder="both")
     expected = sample_efficiency(str(whole))
     for runs in (str(parts), [str(tmp_path / "baseline"), str(parts)], [str(parts), str(tmp_path / "whole-ledger")]):
-        found = sample_efficiency(runs, consecutive=3)
+        document = sample_efficiency(runs, consecutive=3)
         for key in ("complete", "criterion", "orderings", "comparisons", "methods"):
-            assert found[key] == expected[key], key
+            assert document[key] == expected[key], key
         for key in ("dataset", "backbone", "weights", "stream_sha256"):
-            assert found["protocol"][key] == expected["protocol"][key]
+            assert document["protocol"][key] == expected["protocol"][key]
 
 
 def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:

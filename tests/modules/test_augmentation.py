@@ -17,7 +17,7 @@ def photos() -> Tensor:
 
 def test_shift_is_a_crop_of_the_reflected_batch(photos: Tensor) -> None:
     padded = np.pad(photos.numpy(), ((0, 0), (0, 0), (3, 3), (3, 3)), mode="reflect")
-    found = set()
+    shifts = set()
     for seed in range(100):
         torch.manual_seed(seed)
         shifted = Shift(3)(photos).numpy()
@@ -25,8 +25,8 @@ def test_shift_is_a_crop_of_the_reflected_batch(photos: Tensor) -> None:
             (y, x) for y in range(7) for x in range(7) if np.array_equal(padded[:, :, y : y + 9, x : x + 7], shifted)
         ]
         assert len(fits) == 1
-        found.update(fits)
-    assert len(found) > 30
+        shifts.update(fits)
+    assert len(shifts) > 30
 
 
 def test_half_of_the_batch_is_mirrored(photos: Tensor) -> None:

@@ -301,9 +301,9 @@ class Takes(Constant):
         self._do("forward", inputs)
         return super().forward(inputs)
 
-    def _do(self, doing: str, given: Any) -> None:
+    def _do(self, doing: str, argument: Any) -> None:
         if doing == self.doing:
-            self.change(self, given)
+            self.change(self, argument)
 
 
 def _start() -> Start:

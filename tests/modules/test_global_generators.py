@@ -21,12 +21,12 @@ def test_generators_go_on_where_they_were_whatever_is_drawn_between() -> None:
     together, apart = GlobalGenerators(3, "cpu"), GlobalGenerators(3, "cpu")
     with together.in_use():
         expected = [draw() for _ in range(3)]
-    found = []
+    results = []
     for _ in range(3):
         draw()
         with apart.in_use():
-            found.append(draw())
-    assert found == expected
+            results.append(draw())
+    assert results == expected
     assert len({value for values in expected for value in values}) == 9
 
 
@@ -38,10 +38,10 @@ def test_others_find_the_generators_as_they_left_them() -> None:
     torch.manual_seed(1)
     random.seed(1)
     np.random.seed(1)
-    found = [draw()]
+    results = [draw()]
     with GlobalGenerators(3, "cpu").in_use():
         draw()
-    assert [*found, draw()] == expected
+    assert [*results, draw()] == expected
 
 
 def test_stored_generators_go_on() -> None:

@@ -39,17 +39,17 @@ def follow(make: Callable[[], Method], inputs: str) -> None:
     undisturbed, _ = begin(make, samples)
     method, state = begin(make, samples)
     then = {}
-    for place, batch in enumerate(batches(samples, labels, 2)):
+    for index, batch in enumerate(batches(samples, labels, 2)):
         adapt(undisturbed, batch)
         adapt(method, batch)
         with torch.inference_mode():
-            then[place] = undisturbed(validation)
-            state.keep(place)
-            state.retain(range(place - 3, place + 1))
-            for earlier in (place, max(place - 3, 0), max(place - 2, 0)):
+            then[index] = undisturbed(validation)
+            state.keep(index)
+            state.retain(range(index - 3, index + 1))
+            for earlier in (index, max(index - 3, 0), max(index - 2, 0)):
                 with state.at(earlier):
                     assert torch.equal(method(validation), then[earlier])
-            assert torch.equal(method(validation), then[place])
+            assert torch.equal(method(validation), then[index])
     assert sorted(state.past) == [8, 9, 10, 11]
 
 
@@ -59,8 +59,8 @@ def test_states_are_those_of_then_and_training_does_not_notice(name: str, inputs
 
 
 def look(head: nn.Module, features: Tensor) -> Tensor:
-    found: Tensor = head(features)
-    return found
+    result: Tensor = head(features)
+    return result
 
 
 class Alias(Method):

@@ -68,9 +68,9 @@ def test_a_bare_loop_gives_the_same_weights_and_accuracy(samples: tuple[Tensor, 
         network.train()
         batches.set_epoch(epoch)
         torch.manual_seed(epoch_seed(SEED, epoch))
-        for places in batches:
+        for indices in batches:
             loss = functional.cross_entropy(
-                network(Shift(2)(photos[places]) / 255 - 0.5), labels[places], label_smoothing=0.1
+                network(Shift(2)(photos[indices]) / 255 - 0.5), labels[indices], label_smoothing=0.1
             )
             optimizer.zero_grad()
             loss.backward()
@@ -88,26 +88,26 @@ def test_a_bare_loop_gives_the_same_weights_and_accuracy(samples: tuple[Tensor, 
 )
 def test_no_sample_is_left_alone_in_a_batch(samples_: int, batch: int, sizes: list[int]) -> None:
     batches = EpochBatches(samples_, batch, 0)
-    found = list(batches)
-    assert [len(each) for each in found] == sizes
+    split = list(batches)
+    assert [len(each) for each in split] == sizes
     assert len(batches) == len(sizes)
-    assert sorted(torch.cat(found).tolist()) == list(range(samples_))
+    assert sorted(torch.cat(split).tolist()) == list(range(samples_))
     batches.set_epoch(1)
-    assert torch.cat(list(batches)).tolist() != torch.cat(found).tolist() or samples_ < 4
+    assert torch.cat(list(batches)).tolist() != torch.cat(split).tolist() or samples_ < 4
 
 
 def rates(model: PhotoTraining, samples: tuple[Tensor, Tensor], epochs: int) -> Iterator[float]:
-    found: list[float] = []
+    results: list[float] = []
     step = model.training_step
 
     def note(batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        found.append(model.trainer.optimizers[0].param_groups[0]["lr"])
+        results.append(model.trainer.optimizers[0].param_groups[0]["lr"])
         return step(batch, batch_idx)
 
     model.training_step = note  # type: ignore[method-assign]
     model.begin(make_network(), Scaled(), CLASSES, SEED)
     make_trainer(epochs).fit(model, *loaders(samples))
-    return iter(found)
+    return iter(results)
 
 
 def test_schedules(samples: tuple[Tensor, Tensor]) -> None:

@@ -97,8 +97,8 @@ def test_code_is_that_which_was_imported(write: Write, tmp_path: Path) -> None:
     module, file = write(), tmp_path / "my_method.py"
     keep_sources([module.Mine])
     file.write_text(MINE.replace("SCALE = 2", "SCALE = 3"))
-    kept = source_of(module)
-    assert kept == source_of(write()) != source_of(write(MINE.replace("SCALE = 2", "SCALE = 3")))
+    before = source_of(module)
+    assert before == source_of(write()) != source_of(write(MINE.replace("SCALE = 2", "SCALE = 3")))
     # What is digested once stays, too.
     first = source_of(module := write(parent=PARENT.replace("1", "2")))
     (tmp_path / "my_parts.py").write_text(PARENT)
@@ -119,8 +119,8 @@ def test_what_hyperparameters_name_counts(write: Write) -> None:
 
 
 def test_arguments_that_the_signature_does_not_name_count() -> None:
-    given = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
-    described = provenance(NearestClassMean(), given, 9)
+    config = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
+    described = provenance(NearestClassMean(), config, 9)
     assert described["hyperparameters"] == {"a": 1, "sign": -1}
     assert "function" not in described
 
@@ -136,8 +136,8 @@ def test_the_function_that_made_a_method_counts(write: Write) -> None:
 
 
 def test_hyperparameters_are_values_of_json() -> None:
-    given = {"clip": float("inf"), "decay": (float("nan"), 0.5), "day": datetime.date(2020, 1, 2), "by": {1: None}}
-    described = provenance(NearestClassMean(), {"init_args": given}, 9)["hyperparameters"]
+    values = {"clip": float("inf"), "decay": (float("nan"), 0.5), "day": datetime.date(2020, 1, 2), "by": {1: None}}
+    described = provenance(NearestClassMean(), {"init_args": values}, 9)["hyperparameters"]
     assert described == {"clip": "inf", "decay": ["nan", 0.5], "day": "2020-01-02", "by": {"1": None}}
     assert json.loads(json.dumps(described, allow_nan=False)) == described
 

@@ -21,7 +21,7 @@ def trace(*correct: int, diverged: int | None = None) -> Trace:
 
 
 def contents(ledger: Ledger, keys: list[TraceKey]) -> dict[TraceKey, tuple[list[int], int | None]]:
-    return {key: (found.correct.tolist(), found.diverged) for key, found in ledger.read(keys).items()}
+    return {key: (actual.correct.tolist(), actual.diverged) for key, actual in ledger.read(keys).items()}
 
 
 def in_another_process(folder: Path, body: str) -> subprocess.Popen[str]:
@@ -100,11 +100,11 @@ def test_a_killed_writer_leaves_whole_traces(tmp_path: Path) -> None:
     os.kill(other.pid, signal.SIGKILL)
     other.wait()
     with Ledger(tmp_path) as ledger:
-        found = contents(ledger, [TraceKey("s", "m", k) for k in range(20)])
-    lengths = {len(correct) for correct, _ in found.values()}
-    assert len(found) == 20
+        result = contents(ledger, [TraceKey("s", "m", k) for k in range(20)])
+    lengths = {len(correct) for correct, _ in result.values()}
+    assert len(result) == 20
     assert len(lengths) == 1
-    assert all(correct == [len(correct)] * len(correct) for correct, _ in found.values())
+    assert all(correct == [len(correct)] * len(correct) for correct, _ in result.values())
 
 
 def test_a_full_disk_stores_nothing_of_the_transaction(tmp_path: Path) -> None:

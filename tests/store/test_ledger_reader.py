@@ -18,7 +18,7 @@ def counts(*correct: int) -> np.ndarray:
 
 
 def contents(reader: LedgerReader, stream: str) -> dict[tuple[str, int], list[int]]:
-    return {key: found.tolist() for key, found in reader.traces(stream).items()}
+    return {key: stored.tolist() for key, stored in reader.traces(stream).items()}
 
 
 def fill(folder: Path) -> tuple[str, str]:

@@ -57,8 +57,8 @@ class NamedRows:
             rows = np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
             self.notes.update(self.noted)
             # Capitals stand for what there is something to be said about.
-            said = enumerate(self.names[first : first + 2], first)
-            self.remarks.update({place: f"about {name}" for place, name in said if name.isupper()})
+            numbered = enumerate(self.names[first : first + 2], first)
+            self.remarks.update({index: f"about {name}" for index, name in numbered if name.isupper()})
             yield rows
 
 
@@ -78,20 +78,20 @@ class Table:
         self.asked = []
         source = {"notes": NOTES, **source}
 
-        def compute(places: list[int]) -> NamedRows:
-            asked = [names[place] for place in places]
-            self.asked.append("".join(asked))
-            return NamedRows(asked, **source)
+        def compute(indices: list[int]) -> NamedRows:
+            requested = [names[index] for index in indices]
+            self.asked.append("".join(requested))
+            return NamedRows(requested, **source)
 
-        found = RowStore(self.folder).get(key, list(names), compute)
+        result = RowStore(self.folder).get(key, list(names), compute)
         form = {name: source[name] for name in ("width", "dtype") if name in source}
         assert "/".join(self.asked) == computed
-        assert found.computed == len(computed.replace("/", ""))
-        assert np.array_equal(found.rows, np.stack([row_of(name, **form) for name in names]))
-        assert found.rows.dtype == form.get("dtype", "float32")
-        assert found.notes == source["notes"]
-        assert found.remarks == {place: f"about {name}" for place, name in enumerate(names) if name.isupper()}
-        return found
+        assert result.computed == len(computed.replace("/", ""))
+        assert np.array_equal(result.rows, np.stack([row_of(name, **form) for name in names]))
+        assert result.rows.dtype == form.get("dtype", "float32")
+        assert result.notes == source["notes"]
+        assert result.remarks == {index: f"about {name}" for index, name in enumerate(names) if name.isupper()}
+        return result
 
     def segments(self) -> list[Path]:
         return sorted(self.folder.glob("*/*.journal"))
@@ -213,7 +213,7 @@ def test_interrupted_computation_keeps_what_is_finished(table: Table, failure: t
 
 
 def test_interruption_before_any_row_leaves_nothing(table: Table) -> None:
-    def fail(places: list[int]) -> NamedRows:
+    def fail(indices: list[int]) -> NamedRows:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -232,13 +232,13 @@ def test_rows_of_another_origin_are_not_mixed_with_older_ones(table: Table, chan
 
 def test_older_rows_are_good_as_long_as_none_is_missing(table: Table) -> None:
     table.get("abc", computed="abc")
-    RowStore(table.folder).get(KEY, ["c", "a"], lambda places: pytest.fail("nothing is missing"))
+    RowStore(table.folder).get(KEY, ["c", "a"], lambda indices: pytest.fail("nothing is missing"))
 
 
 def test_source_that_contradicts_itself(table: Table) -> None:
-    def compute(places: list[int]) -> NamedRows:
-        calls.append(places)
-        return NamedRows([names[place] for place in places], {"call": len(calls)})
+    def compute(indices: list[int]) -> NamedRows:
+        calls.append(indices)
+        return NamedRows([names[index] for index in indices], {"call": len(calls)})
 
     calls: list[list[int]] = []
     names = list("ab")
@@ -253,7 +253,7 @@ def test_source_that_contradicts_itself(table: Table) -> None:
 @pytest.mark.parametrize("count", [1, 3])
 def test_source_of_other_length_than_asked_for(table: Table, count: int) -> None:
     with pytest.raises(ValueError, match=f"asked for 2 rows and promises {count}"):
-        RowStore(table.folder).get(KEY, ["a", "b"], lambda places: NamedRows("abc"[:count], NOTES))
+        RowStore(table.folder).get(KEY, ["a", "b"], lambda indices: NamedRows("abc"[:count], NOTES))
     assert table.segments() == []
 
 
@@ -314,14 +314,14 @@ def ask_slowly(folder: Path, number: int) -> None:
     """Ask for six of eight rows, and leave a line for every row that is computed."""
     names = list("abcdefgh"[number : number + 6])
 
-    def compute(places: list[int]) -> NamedRows:
-        asked = [names[place] for place in places]
+    def compute(indices: list[int]) -> NamedRows:
+        requested = [names[index] for index in indices]
         with (folder / "computed").open("a") as file:
-            file.write("".join(asked))
-        return NamedRows(asked, NOTES, pause=lambda: time.sleep(0.05))
+            file.write("".join(requested))
+        return NamedRows(requested, NOTES, pause=lambda: time.sleep(0.05))
 
-    found = RowStore(folder / "rows").get(KEY, names, compute)
-    np.save(folder / f"{number}.npy", found.rows)
+    result = RowStore(folder / "rows").get(KEY, names, compute)
+    np.save(folder / f"{number}.npy", result.rows)
 
 
 def check_side_by_side(folder: Path, workers: Sequence[Any]) -> None:

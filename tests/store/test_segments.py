@@ -60,13 +60,13 @@ def get(tmp_path: Path) -> Callable[..., StoredRows]:
     def ask(computed: bool, key: dict[str, Any] = KEY, **source: Any) -> StoredRows:
         count = tmp_path / "count"
         before = count.read_text() if count.exists() else ""
-        found = RowStore(tmp_path / "store").get(key, NAMES, lambda _: CountedRows(count, **source))
-        assert found.computed == (10 if computed else 0)
+        result = RowStore(tmp_path / "store").get(key, NAMES, lambda _: CountedRows(count, **source))
+        assert result.computed == (10 if computed else 0)
         assert (count.read_text() != before) == computed
-        assert np.array_equal(found.rows, source.get("rows", ROWS))
-        assert found.notes == {"rows": 10}
-        assert found.remarks == {3: "odd"}
-        return found
+        assert np.array_equal(result.rows, source.get("rows", ROWS))
+        assert result.notes == {"rows": 10}
+        assert result.remarks == {3: "odd"}
+        return result
 
     return ask
 
@@ -117,15 +117,15 @@ def ask(tmp_path: Path, names: list[str]) -> StoredRows:
 def test_only_asked_for_chunks_are_read(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
     get(computed=True)
     flip(journal_of(tmp_path).with_suffix(".rows"), -1)  # in the last chunk, which holds the last row alone
-    found = ask(tmp_path, NAMES[2:9])
-    assert np.array_equal(found.rows, ROWS[2:9])
-    assert found.remarks == {1: "odd"}
+    result = ask(tmp_path, NAMES[2:9])
+    assert np.array_equal(result.rows, ROWS[2:9])
+    assert result.remarks == {1: "odd"}
     get(computed=True)
 
 
-def flip(path: Path, place: int) -> None:
+def flip(path: Path, index: int) -> None:
     content = bytearray(path.read_bytes())
-    content[place] ^= 1
+    content[index] ^= 1
     path.write_bytes(content)
 
 
@@ -256,10 +256,10 @@ def test_whatever_is_noted_of_what_was_checked(tmp_path: Path, get: Callable[...
         os.utime(path, ns=(0, 0))
     get(computed=False)
     checked = journal.with_suffix(".checked")
-    state, places = json.loads(checked.read_text())
+    state, checks = json.loads(checked.read_text())
     checked.write_text(content.replace("STATE", json.dumps(state)))
     get(computed=False)
-    assert json.loads(checked.read_text()) == [state, places]
+    assert json.loads(checked.read_text()) == [state, checks]
 
 
 @pytest.mark.parametrize("bit", [0, 1, 2])
@@ -267,13 +267,13 @@ def test_rows_are_right_whichever_bit_is_flipped(tmp_path: Path, get: Callable[.
     get(computed=True)
     rows = journal_of(tmp_path).with_suffix(".rows")
     content = rows.read_bytes()
-    for place in range(bit, len(content), 3):
+    for index in range(bit, len(content), 3):
         damaged = bytearray(content)
-        damaged[place] ^= 1 << bit
+        damaged[index] ^= 1 << bit
         rows.write_bytes(damaged)
-        found = RowStore(tmp_path / "store").get(KEY, NAMES, lambda _: CountedRows(tmp_path / "count"))
-        assert found.computed == 10
-        assert np.array_equal(found.rows, ROWS)
+        result = RowStore(tmp_path / "store").get(KEY, NAMES, lambda _: CountedRows(tmp_path / "count"))
+        assert result.computed == 10
+        assert np.array_equal(result.rows, ROWS)
         rows = journal_of(tmp_path).with_suffix(".rows")
 
 
@@ -300,7 +300,7 @@ def test_killed_process_leaves_what_it_has_finished(tmp_path: Path, get: Callabl
 
     assert in_a_process(compute) == -signal.SIGKILL
     assert np.array_equal(ask(tmp_path, NAMES[:6]).rows, ROWS[:6])
-    rest = RowStore(tmp_path / "store").get(KEY, NAMES, lambda places: LastRows(places))
+    rest = RowStore(tmp_path / "store").get(KEY, NAMES, lambda indices: LastRows(indices))
     assert rest.computed == 4
     assert np.array_equal(rest.rows, ROWS)
 
@@ -311,8 +311,8 @@ class LastRows:
     notes: ClassVar = {"rows": 10}
     remarks: ClassVar[dict[int, str]] = {}
 
-    def __init__(self, places: list[int]) -> None:
-        self.places = places
+    def __init__(self, indices: list[int]) -> None:
+        self.places = indices
 
     def __len__(self) -> int:
         return len(self.places)
@@ -403,8 +403,8 @@ def compute_second(folder: Path) -> None:
     handler = logging.Handler()
     handler.emit = lambda record: (folder / "waiting").touch()  # type: ignore[method-assign]
     logging.getLogger("headstart.store.row_store").addHandler(handler)
-    found = RowStore(folder / "store").get(KEY, NAMES, lambda _: CountedRows(folder / "count"))
-    np.save(folder / "second.npy", found.rows)
+    result = RowStore(folder / "store").get(KEY, NAMES, lambda _: CountedRows(folder / "count"))
+    np.save(folder / "second.npy", result.rows)
 
 
 @forking

@@ -35,10 +35,10 @@ def test_one_after_the_other_by_workers_and_on_ray(tmp_path: Path, cluster: Any)
     }
     file = write(tmp_path, OPTIONS, **parameters)
     assert len(run(file, tmp_path / "serial")) == 4
-    found = traces(tmp_path / "serial")
+    stored = traces(tmp_path / "serial")
     # Ten methods, four orderings, of two networks.
-    assert len(found) == 80
+    assert len(stored) == 80
     cluster.add_node(num_cpus=2)
     for name, option in (("workers", "--workers=2"), ("ray", f"--ray={cluster.address}")):
         run(file, tmp_path / name, option)
-        assert traces(tmp_path / name) == found
+        assert traces(tmp_path / name) == stored

@@ -78,10 +78,10 @@ def traces(output: Path) -> Traces:
 
 def results(output: Path) -> dict[str, dict[str, Any]]:
     """Read the results of all runs, without what differs between two that are equal."""
-    found = {path.parent.name: json.loads(path.read_text()) for path in output.glob("*/results.json")}
-    for document in found.values():
+    documents = {path.parent.name: json.loads(path.read_text()) for path in output.glob("*/results.json")}
+    for document in documents.values():
         del document["times"], document["environment"]
-    return found
+    return documents
 
 
 def test_runs_are_those_of_train_py_and_are_not_run_again(
@@ -105,10 +105,10 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     assert {path.name for path in (tmp_path / "a").iterdir()} == {*rows, "sweep.json", "logs"}
     # A folder that was removed is written again, from the ledger.
-    kept = results(tmp_path / "a")
+    before = results(tmp_path / "a")
     shutil.rmtree(tmp_path / "a" / name)
     assert run(file, tmp_path / "a")[name]["computed_traces"] == 0
-    assert results(tmp_path / "a") == kept
+    assert results(tmp_path / "a") == before
 
 
 @pytest.mark.slow
@@ -120,13 +120,13 @@ def test_dry_run_tells_and_does_nothing(
     sweep.main(
         [str(file), f"--output={tmp_path / 'new' / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run", "true"]
     )
-    told = capfd.readouterr().out
+    output = capfd.readouterr().out
     assert not (tmp_path / "new").exists()
-    assert told.count("are still to be passed through the network") == 4
+    assert output.count("are still to be passed through the network") == 4
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "a-ledger").exists()
     first = read_sweep(file, 0).runs[0]
-    assert f"{first.name}: " in told
+    assert f"{first.name}: " in output
     only = write(
         tmp_path, [option for option in first.options if "seed" not in option], seed_everything={"values": [0]}
     )
@@ -135,11 +135,11 @@ def test_dry_run_tells_and_does_nothing(
     # Also while it runs.
     with sweep_alone(tmp_path / "a"):
         sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
-    told = capfd.readouterr().out
+    output = capfd.readouterr().out
     assert {row["computed_traces"] for row in rows.values()} == {4}
     # Of the one that has run, of one that is evaluated elsewhere, and of two with other random weights.
-    assert [told.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
-    assert told.count("are still to be passed through the network") == 2
+    assert [output.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
+    assert output.count("are still to be passed through the network") == 2
     assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
 
 
@@ -279,12 +279,12 @@ def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys:
     table = RunsTable(folder, [Run("a", ())])
     table.rows["a"].state = "complete"
     _conclude(table, folder)
-    told = capsys.readouterr().out.splitlines()
-    assert shlex.split(told[-1])[-3:] == ["wandb", "sync", f"{folder}/*/wandb/offline-run-*"]
+    lines = capsys.readouterr().out.splitlines()
+    assert shlex.split(lines[-1])[-3:] == ["wandb", "sync", f"{folder}/*/wandb/offline-run-*"]
     # The shell finds them.
-    found = subprocess.run(f"echo {told[-1].partition('sync ')[2]}", shell=True, capture_output=True, text=True)
-    assert found.stdout.strip() == str(folder / "a" / "wandb" / "offline-run-1")
-    assert shlex.split(told[-2])[-1] == str(folder)
+    output = subprocess.run(f"echo {lines[-1].partition('sync ')[2]}", shell=True, capture_output=True, text=True)
+    assert output.stdout.strip() == str(folder / "a" / "wandb" / "offline-run-1")
+    assert shlex.split(lines[-2])[-1] == str(folder)
 
 
 def test_links_are_not_sent(tmp_path: Path) -> None:
@@ -320,8 +320,8 @@ def test_logs_that_cannot_be_written_are_told_of_once_and_odd_text_is_logged(
         (tmp_path / "logs" / "full.log").symlink_to("/dev/full")
         for _ in range(3):
             server.receive(full, TaskMessage("printed", "line"))
-    told = capfd.readouterr().err
-    assert told.count("cannot be written (No space left on device); the runs go on without") == 1
+    output = capfd.readouterr().err
+    assert output.count("cannot be written (No space left on device); the runs go on without") == 1
 
 
 @pytest.mark.slow
@@ -369,9 +369,9 @@ def test_mistakes_are_one_line(
     with pytest.raises(SystemExit) as ended:
         sweep.main([option.replace("FILE", str(file)) for option in options])
     assert ended.value.code == code
-    told = capfd.readouterr().err
-    assert words in told
-    assert told.count("\n") == 1
+    output = capfd.readouterr().err
+    assert words in output
+    assert output.count("\n") == 1
 
 
 @pytest.fixture(scope="module")
@@ -395,13 +395,13 @@ def test_a_cluster_of_which_a_machine_dies_measures_the_same(file: Path, tmp_pat
         [*command, f"--ray={cluster.address}"], cwd=ROOT, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stderr is not None
-        told = [process.stderr.readline()]
-        while told[-1] and "begun on" not in told[-1]:
-            told.append(process.stderr.readline())
+        lines = [process.stderr.readline()]
+        while lines[-1] and "begun on" not in lines[-1]:
+            lines.append(process.stderr.readline())
         cluster.remove_node(nodes[0], allow_graceful=False)
-        told += process.stderr.readlines()
-    assert process.returncode == 0, told
-    assert any("it is begun again" in line for line in told)
+        lines += process.stderr.readlines()
+    assert process.returncode == 0, lines
+    assert any("it is begun again" in line for line in lines)
     assert traces(tmp_path / "b") == traces(tmp_path / "a")
     assert results(tmp_path / "b") == results(tmp_path / "a")
 
@@ -479,5 +479,5 @@ def end(running: list[int], chance: random.Random) -> bool:
 
 
 def processes(*which: str) -> list[int]:
-    found = subprocess.run(["pgrep", *which], capture_output=True, text=True, check=False)
-    return [int(line) for line in found.stdout.split()]
+    output = subprocess.run(["pgrep", *which], capture_output=True, text=True, check=False)
+    return [int(line) for line in output.stdout.split()]

@@ -88,8 +88,8 @@ def test_any_value_gives_a_folder_s_name(value: Any, tmp_path: Path) -> None:
 def test_a_date_is_a_value(tmp_path: Path) -> None:
     days = [datetime.date(2020, 1, 2), [datetime.date(2020, 1, 3)]]
     runs = read(tmp_path, {**GRID, "parameters": {"model.methods.mine": {"values": days}}}).runs
-    given = [run.options[1].partition("=")[2] for run in runs]
-    assert [yaml.safe_load(each) for each in given] == ["2020-01-02", ["2020-01-03"]]
+    dates = [run.options[1].partition("=")[2] for run in runs]
+    assert [yaml.safe_load(each) for each in dates] == ["2020-01-02", ["2020-01-03"]]
 
 
 def test_what_the_dashboard_is_told(tmp_path: Path) -> None:

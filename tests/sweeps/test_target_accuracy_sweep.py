@@ -56,10 +56,10 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
 @pytest.mark.slow
 def test_one_after_the_other_by_workers_and_on_ray(file: Path, tmp_path: Path, cluster: Any) -> None:
     run(file, tmp_path / "serial")
-    found = traces(tmp_path / "serial")
-    assert len(found) == 8
+    stored = traces(tmp_path / "serial")
+    assert len(stored) == 8
     cluster.add_node(num_cpus=2)
     for name, option in (("workers", "--workers=2"), ("ray", f"--ray={cluster.address}")):
         run(file, tmp_path / name, option)
-        assert traces(tmp_path / name) == found
+        assert traces(tmp_path / name) == stored
         assert results(tmp_path / name) == results(tmp_path / "serial")

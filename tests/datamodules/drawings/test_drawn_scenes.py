@@ -61,14 +61,14 @@ def test_scenes_and_their_maps() -> None:
     assert train.maps is not None
     assert train.classes == ("background", "fish", "car", "star")
     assert (len(train), len(train.maps), len(source.validation())) == (30, 30, 4)
-    found = [np.asarray(train.maps.read(place)) for place in range(len(train))]
-    assert {each.shape for each in found} == {(48, 48, 3)}
-    assert {train.read(place).size for place in range(3)} == {(48, 48)}
+    results = [np.asarray(train.maps.read(index)) for index in range(len(train))]
+    assert {each.shape for each in results} == {(48, 48, 3)}
+    assert {train.read(index).size for index in range(3)} == {(48, 48)}
     # One scene has one subject at least, and all have all of them.
-    assert all(each.any() for each in found)
-    assert all((each == each[..., :1]).all() for each in found)
-    assert set(np.unique(found)) == {0, 1, 2, 3}
-    assert 0.02 < np.mean([each > 0 for each in found]) < 0.6
+    assert all(each.any() for each in results)
+    assert all((each == each[..., :1]).all() for each in results)
+    assert set(np.unique(results)) == {0, 1, 2, 3}
+    assert 0.02 < np.mean([each > 0 for each in results]) < 0.6
     assert not set(train.digests()) & set(source.validation().digests())
     assert not set(train.digests()) & set(train.maps.digests())
 

@@ -59,12 +59,12 @@ def test_unknown_class_is_named_with_those_there_are(tmp_path: Path) -> None:
 
 
 def test_preparation_reaches_the_larger_data_set(tmp_path: Path) -> None:
-    asked: list[Path | None] = []
+    requests: list[Path | None] = []
 
     class Fetched(UnsplitClassFolders):
         def prepare(self, cache: Path | None = None) -> None:
-            asked.append(cache)
+            requests.append(cache)
 
     whole: PhotoSource = Fetched(str(tmp_path))
     ClassSubset(whole, ["ant", "bee"]).prepare(tmp_path / "cache")
-    assert asked == [tmp_path / "cache"]
+    assert requests == [tmp_path / "cache"]

@@ -54,10 +54,10 @@ def test_copies_in_one_class_are_counted_once(photo_folder: Path) -> None:
     assert once.repeated == once.in_several_classes == []
     for name in ("dark/zz.jpg", "dark/zzz.jpg", "light/zz.jpg"):
         copy(photo_folder / "train", "dark/3.jpg", name)
-    found = count_once(ClassFolders(str(photo_folder)).train())
+    result = count_once(ClassFolders(str(photo_folder)).train())
     root = str(Path(before.names[0]).parents[1])
     prefix = "" if root == "." else f"{root}/"
-    assert found.repeated == [[f"{prefix}dark/{name}.jpg" for name in ("3", "zz", "zzz")]]
-    assert found.in_several_classes == [[f"{prefix}dark/3.jpg", f"{prefix}light/zz.jpg"]]
-    assert list(found.photos.names) == [*before.names, f"{prefix}light/zz.jpg"]
-    assert found.photos.labels.tolist() == [*before.labels.tolist(), 1]
+    assert result.repeated == [[f"{prefix}dark/{name}.jpg" for name in ("3", "zz", "zzz")]]
+    assert result.in_several_classes == [[f"{prefix}dark/3.jpg", f"{prefix}light/zz.jpg"]]
+    assert list(result.photos.names) == [*before.names, f"{prefix}light/zz.jpg"]
+    assert result.photos.labels.tolist() == [*before.labels.tolist(), 1]

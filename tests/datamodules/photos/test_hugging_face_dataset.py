@@ -188,8 +188,8 @@ def test_a_broken_photo_is_an_os_error(tmp_path: Path) -> None:
     cells = [{"bytes": b"no photo", "path": None}, None, {"bytes": None, "path": str(tmp_path / "gone.png")}]
     made = datasets.Dataset.from_dict({"image": cells, "label": [0, 1, 1]}, features)
     photos = HuggingFacePhotos(made, "image", "label", "train")
-    for place in range(3):
+    for index in range(3):
         with pytest.raises(OSError, match=r"no picture of a known format|No such file"):
-            photos.read(place)
+            photos.read(index)
     with pytest.raises(UserError, match=r"gone\.png cannot be read"):
         photos.digest(2)

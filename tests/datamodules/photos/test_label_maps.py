@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 
 def read(photos: Photos) -> list[NDArray[np.uint8]]:
     assert photos.maps is not None
-    return [np.asarray(photos.maps.read(place)) for place in range(len(photos))]
+    return [np.asarray(photos.maps.read(index)) for index in range(len(photos))]
 
 
 def test_folders(folder: Path) -> None:
@@ -56,8 +56,8 @@ def test_folders(folder: Path) -> None:
     train = source.train()
     assert train.names == ["images/0.jpg", "images/1.jpg", "images/2.jpg"]
     assert train.classes == tuple(CLASSES)
-    for number, found in enumerate(read(train)):
-        np.testing.assert_array_equal(found, labels(number)[..., None].repeat(3, 2))
+    for number, actual in enumerate(read(train)):
+        np.testing.assert_array_equal(actual, labels(number)[..., None].repeat(3, 2))
     assert len(source.validation()) == 2
     assert len(train.digests()) == 3
 
@@ -65,8 +65,8 @@ def test_folders(folder: Path) -> None:
 def test_the_fingerprint_and_parts_follow_the_maps(folder: Path) -> None:
     before = MapFolders(str(folder), CLASSES).train()
     some = before.subset(np.array([2, 0]))
-    for found, number in zip(read(some), (2, 0), strict=True):
-        np.testing.assert_array_equal(found[..., 0], labels(number))
+    for actual, number in zip(read(some), (2, 0), strict=True):
+        np.testing.assert_array_equal(actual[..., 0], labels(number))
     fingerprint, digests = before.fingerprint(), before.digests()
     write(folder / "train" / "masks" / "0.png", labels(7))
     after = MapFolders(str(folder), CLASSES).train()
@@ -78,10 +78,10 @@ def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path) -> No
     train = MapFolders(str(folder), CLASSES).train()
     assert train.maps is not None
     resources = Resources(tmp_path / "cache", "maps", workers=0)
-    found = label_maps(Preprocessing(resize=9, crop=6), train.maps, resources).rows
-    assert found.dtype == np.uint8
+    prepared = label_maps(Preprocessing(resize=9, crop=6), train.maps, resources).rows
+    assert prepared.dtype == np.uint8
     # The centre, cut by hand.
-    np.testing.assert_array_equal(found, np.stack([labels(number)[2:8, 3:9] for number in range(3)]))
+    np.testing.assert_array_equal(prepared, np.stack([labels(number)[2:8, 3:9] for number in range(3)]))
     larger = label_maps(Preprocessing(resize=18, crop=12), train.maps, resources).rows
     np.testing.assert_array_equal(larger[0], labels(0).repeat(2, 0).repeat(2, 1)[3:15, 6:18])
 
@@ -143,8 +143,8 @@ def test_trimaps_of_pets(tmp_path: Path) -> None:
         (base / "annotations" / f"{split}.txt").write_text("Abyssinian_1 1 1 1\n")
     train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
     assert train.classes == ("background", "pet")
-    [found] = read(train)
-    np.testing.assert_array_equal(found[..., 0], np.select([trimap == 1, trimap == 2], [1, 0], 255))
+    [maps] = read(train)
+    np.testing.assert_array_equal(maps[..., 0], np.select([trimap == 1, trimap == 2], [1, 0], 255))
 
 
 def test_a_data_set_that_is_not_there(tmp_path: Path) -> None:

@@ -185,8 +185,8 @@ def test_any_damage_to_a_png_is_an_os_error(tmp_path: Path) -> None:
     photo().save(path)
     whole = path.read_bytes()
     refused = 0
-    for place in range(len(whole)):
-        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+    for position in range(len(whole)):
+        path.write_bytes(whole[:position] + bytes([whole[position] ^ 0xFF]) + whole[position + 1 :])
         try:
             one(path).read(0)
         except OSError:
@@ -203,8 +203,8 @@ def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: typ
     Image.fromarray(noise).save(path, form)
     whole = path.read_bytes()
     faults: list[OSError] = []
-    for place in range(0, 300, 4):
-        path.write_bytes(whole[:place] + b"\0\0\0\0" + whole[place + 4 :])
+    for position in range(0, 300, 4):
+        path.write_bytes(whole[:position] + b"\0\0\0\0" + whole[position + 4 :])
         try:
             one(path).read(0)
         except OSError as fault:

@@ -27,9 +27,9 @@ def save(path: Path, value: int) -> None:
 
 
 def lay_out_food(root: Path) -> None:
-    for place, kind in enumerate(("ramen", "apple_pie")):
+    for index, kind in enumerate(("ramen", "apple_pie")):
         for number in range(3):
-            save(root / "food-101" / "images" / kind / f"{number}.jpg", 80 * place + number)
+            save(root / "food-101" / "images" / kind / f"{number}.jpg", 80 * index + number)
     meta = root / "food-101" / "meta"
     meta.mkdir()
     for split, numbers in (("train", (2, 0)), ("test", (1,))):
@@ -48,9 +48,9 @@ def lay_out_textures(root: Path) -> None:
 
 
 def lay_out_satellite(root: Path) -> None:
-    for place, kind in enumerate(("Forest", "River")):
+    for index, kind in enumerate(("Forest", "River")):
         for number in range(2):
-            save(root / "eurosat" / "2750" / kind / f"{kind}_{number}.jpg", 80 * place + number)
+            save(root / "eurosat" / "2750" / kind / f"{kind}_{number}.jpg", 80 * index + number)
 
 
 def lay_out_digits(root: Path) -> None:
@@ -69,10 +69,10 @@ def write_idx(path: Path, array: NDArray[np.uint8]) -> None:
 
 
 def lay_out_objects(root: Path) -> None:
-    for place, kind in enumerate(("001.ak47", "002.flag")):
+    for index, kind in enumerate(("001.ak47", "002.flag")):
         for number in (1, 2):
-            name = f"{place + 1:03d}_{number:04d}.jpg"
-            save(root / "caltech256" / "256_ObjectCategories" / kind / name, 80 * place + number)
+            name = f"{index + 1:03d}_{number:04d}.jpg"
+            save(root / "caltech256" / "256_ObjectCategories" / kind / name, 80 * index + number)
 
 
 def lay_out_letters(root: Path) -> None:
@@ -110,7 +110,7 @@ def test_photos_and_labels_are_those_of_torchvision(tmp_path: Path, name: str) -
         photos = give()
         dataset: Any = getattr(torchvision.datasets, name)(str(tmp_path), **(arguments or {}))
         classes = dataset.categories if name == "Caltech256" else dataset.classes
-        pairs = [dataset[place] for place in range(len(dataset))]
+        pairs = [dataset[index] for index in range(len(dataset))]
         expected = [(picture.convert("RGB").tobytes(), classes[label]) for picture, label in pairs]
         assert items(photos) == sorted(expected), kind
         assert len(set(photos.names)) == len(photos) > 0

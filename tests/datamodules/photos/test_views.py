@@ -29,22 +29,22 @@ def test_the_first_view_is_the_photo(photos: Photos) -> None:
     assert views.names[: len(photos)] == photos.names
     assert len(set(views.names)) == len(views)
     assert views.decoding == photos.decoding
-    for place in range(len(photos)):
-        assert views.digest(place) == photos.digest(place)
-        assert views.read(place).tobytes() == photos.read(place).tobytes()
+    for index in range(len(photos)):
+        assert views.digest(index) == photos.digest(index)
+        assert views.read(index).tobytes() == photos.read(index).tobytes()
 
 
 def test_other_views_are_drawn_once_and_for_all(photos: Photos) -> None:
     seen = set()
     for seed in (0, 1):
         views, again = Views(photos, 3, seed, SMALL), Views(photos.subset(np.arange(5, 8)), 2, seed, SMALL)
-        assert [views.digest(place) for place in range(len(views))] == views.digests()
-        for place in range(3):
-            other = len(photos) + 5 + place
-            assert again.read(3 + place).tobytes() == views.read(other).tobytes()
-            assert again.digests()[3 + place] == views.digests()[other]
+        assert [views.digest(index) for index in range(len(views))] == views.digests()
+        for index in range(3):
+            other = len(photos) + 5 + index
+            assert again.read(3 + index).tobytes() == views.read(other).tobytes()
+            assert again.digests()[3 + index] == views.digests()[other]
         before = torch.get_rng_state()
-        seen |= {views.read(place).tobytes() for place in range(len(photos), len(views))}
+        seen |= {views.read(index).tobytes() for index in range(len(photos), len(views))}
         assert torch.equal(torch.get_rng_state(), before)
     assert len(seen) == 2 * 2 * len(photos)
     assert len(set(views.digests()) | set(Views(photos, 3, 0, SMALL).digests())) == 5 * len(photos)
@@ -62,8 +62,8 @@ def test_a_view_is_a_random_resized_crop_of_the_photo_and_its_flip(tmp_path: Pat
     photos = ClassFolders(str(tmp_path)).train().subset(np.zeros(1, dtype=np.int64))
     count, shares, flipped = 300, [], 0
     views = Views(photos, count, 0, SMALL)
-    for place in range(1, count):
-        view = views.read(place)
+    for index in range(1, count):
+        view = views.read(index)
         assert view.size == (24, 24)
         red, green, _ = np.moveaxis(np.asarray(view, dtype=float), 2, 0)
         width, height = (red[:, -1] - red[:, 0]).mean(), (green[-1] - green[0]).mean()

@@ -164,7 +164,7 @@ def test_digests_name_what_was_scored(arena: Arena) -> None:
 
 def test_every_score_is_logged(arena: Arena) -> None:
     logs = arena.folder / "logs"
-    documents = [arena.score(arena.red(places), f"--log_dir={logs}") for places in ([0, 1, 2], [3, 4, 5])]
+    documents = [arena.score(arena.red(indices), f"--log_dir={logs}") for indices in ([0, 1, 2], [3, 4, 5])]
     records = [json.loads(line) for line in (logs / "scores.jsonl").read_text().splitlines()]
     assert [record["score"] for record in records] == [document["score"] for document in documents]
     assert all(record["contract_version"] == "1.0" and record["team"] == "red" for record in records)
@@ -258,11 +258,11 @@ def test_null_and_calibrated_values_and_intervals_are_those_of_the_embeddings(
 ) -> None:
     document = arena.score(arena.blue(*MODELS), "--save_embeddings=true")
     rows = list(dumped(arena.folder / "out").values())
-    found, intervals = calibrated_cka(rows), cka_intervals(rows)
+    expected, intervals = calibrated_cka(rows), cka_intervals(rows)
     for name in ("null_mean", "null_sd", "z", "p", "calibrated"):
-        np.testing.assert_allclose(document[name], getattr(found, name), rtol=1e-12)
+        np.testing.assert_allclose(document[name], getattr(expected, name), rtol=1e-12)
     assert (document["null_mean"][0][1], document["null_sd"][0][1]) == pytest.approx(cka_null(rows[0], rows[1]))
-    assert document["mean_cka_calibrated"] == pytest.approx(np.mean(found.calibrated[np.triu_indices(3, 1)]))
+    assert document["mean_cka_calibrated"] == pytest.approx(np.mean(expected.calibrated[np.triu_indices(3, 1)]))
     assert document["calibration"] == {"level": 0.95, "seed": 0}
     ends = document["ci95"]
     np.testing.assert_allclose([ends["low"], ends["high"]], [intervals.low, intervals.high], rtol=1e-12)

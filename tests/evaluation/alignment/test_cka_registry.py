@@ -35,12 +35,12 @@ def test_entry_of_timm_is_what_timms_own_transform_does(name: str) -> None:
     entry = make_entry(name)
     network = timm.create_model(name)
     transform = timm.data.create_transform(**timm.data.resolve_model_data_config(network))
-    found = {type(step): step for step in transform.transforms}
-    assert entry.preprocess.resize == found[Resize].size
-    assert (entry.preprocess.crop, entry.preprocess.crop) == tuple(found[CenterCrop].size) == entry.input_size
-    assert entry.preprocess.interpolation == found[Resize].interpolation.value
-    assert entry.preprocess.mean == pytest.approx(found[Normalize].mean.tolist(), abs=1e-7)
-    assert entry.preprocess.std == pytest.approx(found[Normalize].std.tolist(), abs=1e-7)
+    steps = {type(step): step for step in transform.transforms}
+    assert entry.preprocess.resize == steps[Resize].size
+    assert (entry.preprocess.crop, entry.preprocess.crop) == tuple(steps[CenterCrop].size) == entry.input_size
+    assert entry.preprocess.interpolation == steps[Resize].interpolation.value
+    assert entry.preprocess.mean == pytest.approx(steps[Normalize].mean.tolist(), abs=1e-7)
+    assert entry.preprocess.std == pytest.approx(steps[Normalize].std.tolist(), abs=1e-7)
     assert (entry.output_dim, entry.weights) == (network.num_features, name.partition(".")[2])
 
 
@@ -103,8 +103,8 @@ def test_entry_of_open_clip() -> None:
     entry = make_entry("ViT-B-32.openai")
     shipped = read_registry(Path(evaluate.__file__).parent / "configs" / "model_registry.json").entries
     (expected,) = [each for each in shipped.values() if each.model_parameters == {"model_name": "ViT-B-32"}]
-    told = {"model_name": entry.model_name, "weights": "openai", "notes": ""}
-    assert entry == ModelEntry.model_validate({**expected.model_dump(), **told})
+    options = {"model_name": entry.model_name, "weights": "openai", "notes": ""}
+    assert entry == ModelEntry.model_validate({**expected.model_dump(), **options})
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,11 @@ def test_names_of_which_no_entry_is_made(tmp_path: Path, refused: Callable[..., 
 )
 def test_made_registry_can_be_used(tmp_path: Path, form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     names = {"a": "test_vit.r160_in1k", "b": "shufflenet_v2_x0_5"}
-    given = [text.replace("a", names["a"]).replace("b", names["b"], 1) if "," in text else names[text] for text in form]
+    chosen = [
+        text.replace("a", names["a"]).replace("b", names["b"], 1) if "," in text else names[text] for text in form
+    ]
     path = tmp_path / "registry.json"
-    run("--make", *given, f"--output={path}")
+    run("--make", *chosen, f"--output={path}")
     entries = read_registry(path).entries
     assert list(entries) == list(names.values())
     assert list(entries.values()) == [make_entry(name) for name in names.values()]

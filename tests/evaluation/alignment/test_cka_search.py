@@ -67,6 +67,6 @@ def test_a_proof_that_was_cut_short_says_the_bound(
     short = Search((0, 2), 0.5, exact=False, bound=0.625)
     monkeypatch.setattr(submission_search, "best_model_subset", lambda *_, **__: short)
     capsys.readouterr()
-    found = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
-    assert (found["exact"], found["bound"], found["gap"]) == (False, 0.625, 0.125)
+    document = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
+    assert (document["exact"], document["bound"], document["gap"]) == (False, 0.625, 0.125)
     assert "none scores above 0.625000, 0.125000 more" in capsys.readouterr().out

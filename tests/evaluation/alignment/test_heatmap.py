@@ -122,7 +122,7 @@ def test_picture_matches_the_matrix_and_the_tree(drawn: Any, models: int) -> Non
     np.testing.assert_array_equal(picture.cells, matrix[np.ix_(order, order)])
     assert order == cluster_order(matrix)
     # Every link stands at the mean distance of the two groups of columns below its feet.
-    groups: dict[float, list[int]] = {float(place): [place] for place in range(models)}
+    groups: dict[float, list[int]] = {float(index): [index] for index in range(models)}
     heights = dict.fromkeys(groups, 0.0)
     for (left, low), (_, height), (_, _), (right, other_low) in sorted(picture.links().tolist(), key=lambda u: u[1][1]):
         first, second = groups.pop(left), groups.pop(right)
@@ -168,7 +168,7 @@ def test_picture_is_legible(drawn: Any, models: int) -> None:
     values = list(picture.heat.texts)
     assert len(values) == (models**2 if models <= 15 else 0)
     for text in values:
-        column, row = (round(place) for place in text.get_position())
+        column, row = (round(coordinate) for coordinate in text.get_position())
         assert text.get_text() == f"{picture.cells[row, column]:z.2f}".replace("-", "−")
         box = text.get_window_extent(renderer)
         assert box.width <= 0.95 * cell

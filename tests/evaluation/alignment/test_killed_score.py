@@ -47,11 +47,11 @@ def killed(step: int, work: Callable[[], object]) -> bool:
     left = [step]
 
     def counted(function: Any) -> Any:
-        def call(*given: Any, **named: Any) -> Any:
+        def call(*args: Any, **named: Any) -> Any:
             left[0] -= 1
             if left[0] < 0:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return function(*given, **named)
+            return function(*args, **named)
 
         return call
 
@@ -113,7 +113,7 @@ def test_log_that_fails_leaves_the_score_before(tmp_path: Path, monkeypatch: pyt
     write(tmp_path, tmp_path / "log", 0.25)
     before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
 
-    def fail(*given: Any) -> NoReturn:
+    def fail(*args: Any) -> NoReturn:
         raise OSError("the disk is full")
 
     monkeypatch.setattr("headstart.evaluation.alignment.score_log._append", fail)

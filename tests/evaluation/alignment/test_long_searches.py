@@ -68,9 +68,9 @@ def test_a_search_that_was_cut_off_goes_on(arena: Arena, monkeypatch: pytest.Mon
     assert (left["state"]["sweep"], left["state"]["block"]) == (0, 2)
     scored = arena.score(arena.folder / "out" / "submission.json", "--team=red", output="scored")
     assert scored["score"] == pytest.approx(left["score"], abs=1e-9)
-    found = read(arena.evaluate(*RED))
-    assert found["finished"]
-    assert found["score"] == pytest.approx(whole["score"], abs=1e-12)
+    document = read(arena.evaluate(*RED))
+    assert document["finished"]
+    assert document["score"] == pytest.approx(whole["score"], abs=1e-12)
     assert not list((arena.folder / "out").glob("*.partial"))
 
 
@@ -87,16 +87,16 @@ def test_a_state_that_is_none_is_refused(arena: Arena, refused: Callable[..., st
 
 def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     folder = arena.evaluate("cka-search", "--team=blue", "--size=2", "--held_out=0.5")
-    found = read(folder)
-    held = found["held_out"]
+    document = read(folder)
+    held = document["held_out"]
     assert (held["asked"], held["of"], held["n_seen"], held["n_held_out"]) == (0.5, "stimuli", 9, 9)
     text = capsys.readouterr().out
     assert f"score {held['score_seen']:.6f}" in text
     assert f"On the 9 stimuli that were held out it scores {held['score_held_out']:.6f}" in text
     scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
-    assert scored["score"] == pytest.approx(found["score"], abs=1e-12)
-    assert len({found["score"], held["score_seen"], held["score_held_out"]}) == 3
-    assert found["bound"] == held["score_seen"]
+    assert scored["score"] == pytest.approx(document["score"], abs=1e-12)
+    assert len({document["score"], held["score_seen"], held["score_held_out"]}) == 3
+    assert document["bound"] == held["score_seen"]
     again = arena.evaluate("cka-search", "--team=blue", "--size=2", "--held_out=0.5", output="again")
     assert read(again)["held_out"] == held
     other = arena.evaluate("cka-search", "--team=blue", "--size=2", "--held_out=0.5", "--seed=1", output="other")
@@ -106,12 +106,12 @@ def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: py
 def test_a_data_set_is_held_out_by_name(arena: Arena) -> None:
     datasets = [stimulus["dataset_name"] for stimulus in arena.stimuli]
     name = datasets[0]
-    kept = [stimulus for stimulus in arena.stimuli if stimulus["dataset_name"] != name]
-    found = read(arena.evaluate("cka-search", "--team=blue", "--size=2", f"--held_out=[{name}]"))
-    assert found["held_out"]["n_held_out"] == datasets.count(name)
-    arena.catalog.write_text("".join(json.dumps(stimulus) + "\n" for stimulus in kept))
+    remaining = [stimulus for stimulus in arena.stimuli if stimulus["dataset_name"] != name]
+    document = read(arena.evaluate("cka-search", "--team=blue", "--size=2", f"--held_out=[{name}]"))
+    assert document["held_out"]["n_held_out"] == datasets.count(name)
+    arena.catalog.write_text("".join(json.dumps(stimulus) + "\n" for stimulus in remaining))
     alone = read(arena.evaluate("cka-search", "--team=blue", "--size=2", output="alone"))
-    assert found["held_out"]["score_seen"] == pytest.approx(alone["score"], abs=1e-12)
+    assert document["held_out"]["score_seen"] == pytest.approx(alone["score"], abs=1e-12)
 
 
 def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) -> None:
@@ -120,7 +120,7 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
     arena.registry.write_text(json.dumps(everyone))
     held_out = ["squeezenet1_1", "mobilenet_v2_wide"]
     folder = arena.evaluate(*RED, f"--held_out=[{', '.join(held_out)}]")
-    found = read(folder)
+    document = read(folder)
     submission = folder / "submission.json"
     scores = {}
     for name, entries in (
@@ -130,10 +130,10 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
     ):
         arena.registry.write_text(json.dumps(entries))
         scores[name] = arena.score(submission, "--team=red", output=name)["score"]
-    assert found["held_out"]["score_seen"] == pytest.approx(scores["seen"], abs=1e-9)
-    assert found["held_out"]["score_held_out"] == pytest.approx(scores["held_out"], abs=1e-9)
-    assert found["score"] == pytest.approx(scores["all"], abs=1e-9)
-    assert found["held_out"]["score_seen"] > found["held_out"]["score_held_out"]
+    assert document["held_out"]["score_seen"] == pytest.approx(scores["seen"], abs=1e-9)
+    assert document["held_out"]["score_held_out"] == pytest.approx(scores["held_out"], abs=1e-9)
+    assert document["score"] == pytest.approx(scores["all"], abs=1e-9)
+    assert document["held_out"]["score_seen"] > document["held_out"]["score_held_out"]
 
 
 @pytest.mark.parametrize(

@@ -93,10 +93,10 @@ def test_stimuli_that_set_models_apart_by_another_measure(arena: Arena, measure:
     folder = arena.evaluate("cka-search", "--team=red", "--size=17", f"--measure={measure}")
     search = json.loads((folder / "search.json").read_text())
     chosen = json.loads((folder / "submission.json").read_text())["differentiating_images"]
-    places = [arena.stimuli.index(stimulus) for stimulus in chosen]
+    indices = [arena.stimuli.index(stimulus) for stimulus in chosen]
     compare(arena, measure, f"--output={arena.folder / 'all'}")
     with np.load(arena.folder / "all" / f"{measure}_embeddings.npz") as rows:
-        matrix, _ = SIMILARITY_MEASURES[measure].pairwise([rows[name][places] for name in MODELS])
+        matrix, _ = SIMILARITY_MEASURES[measure].pairwise([rows[name][indices] for name in MODELS])
     assert (search["measure"], search["exact"]) == (measure, True)
     assert search["score"] == pytest.approx(1 - mean_over_pairs(matrix), abs=1e-9)
     assert search["score"] >= search["random"]["highest"] - 1e-9

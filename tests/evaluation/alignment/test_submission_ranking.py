@@ -26,34 +26,34 @@ def test_equal_to_loops() -> None:
     generator = np.random.default_rng(0)
     contract, other = generator.integers(0, 8, (2, 12)) / 10
     scores = scores_of(linear_cka=contract.tolist(), svcca=other.tolist())
-    found = rank_submissions(scores)
-    measure = found["measures"]["svcca"]
+    result = rank_submissions(scores)
+    measure = result["measures"]["svcca"]
     expected = {
         (f"s{i}", f"s{j}") for i, j in permutations(range(12), 2) if contract[i] > contract[j] and other[i] < other[j]
     }
     assert {tuple(pair) for pair in measure["swaps"]} == expected
     assert measure["swapped_pairs"] == len(expected) > 0
     assert measure["kendall_tau"] == pytest.approx(stats.kendalltau(contract, other).statistic, abs=1e-9)
-    ranks = [found["scores"][name]["svcca"]["rank"] for name in scores]
+    ranks = [result["scores"][name]["svcca"]["rank"] for name in scores]
     assert ranks == stats.rankdata(-other, method="min").tolist()
     gaps = [contract[int(one[1:])] - contract[int(two[1:])] for one, two in measure["swaps"]]
     assert gaps == sorted(gaps, reverse=True)
-    assert found["measures"]["linear_cka"]["kendall_tau"] == 1
+    assert result["measures"]["linear_cka"]["kendall_tau"] == 1
 
 
 def test_rounding_swaps_nothing() -> None:
-    found = rank_submissions(scores_of(linear_cka=[0.5, 0.5 + 1e-13, 0.4], cca=[0.5 + 1e-13, 0.5, 0.4]))
-    assert found["measures"]["cca"]["swapped_pairs"] == 0
-    assert [found["scores"][name]["cca"]["rank"] for name in ("s0", "s1", "s2")] == [1, 1, 3]
+    result = rank_submissions(scores_of(linear_cka=[0.5, 0.5 + 1e-13, 0.4], cca=[0.5 + 1e-13, 0.5, 0.4]))
+    assert result["measures"]["cca"]["swapped_pairs"] == 0
+    assert [result["scores"][name]["cca"]["rank"] for name in ("s0", "s1", "s2")] == [1, 1, 3]
 
 
 def test_what_has_no_score_is_left_out() -> None:
-    found = rank_submissions(scores_of(linear_cka=[0.9, 0.5, 0.4], cca=["too wide", 0.3, 0.6], pwcca=["x", "x", 0.1]))
-    measure = found["measures"]["cca"]
+    result = rank_submissions(scores_of(linear_cka=[0.9, 0.5, 0.4], cca=["too wide", 0.3, 0.6], pwcca=["x", "x", 0.1]))
+    measure = result["measures"]["cca"]
     assert (measure["compared_pairs"], measure["swaps"], measure["kendall_tau"]) == (1, [["s1", "s2"]], -1)
-    assert found["scores"]["s0"]["cca"] == {"score": None, "rank": None, "reason": "too wide"}
+    assert result["scores"]["s0"]["cca"] == {"score": None, "rank": None, "reason": "too wide"}
     assert measure["first"] == ["s2"]
-    assert found["measures"]["pwcca"]["kendall_tau"] is None
+    assert result["measures"]["pwcca"]["kendall_tau"] is None
     equal = rank_submissions(scores_of(linear_cka=[0.9, 0.5], cca=[0.5, 0.5]))["measures"]["cca"]
     assert (equal["kendall_tau"], equal["swapped_pairs"]) == (None, 0)
 

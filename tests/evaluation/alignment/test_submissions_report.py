@@ -40,8 +40,8 @@ def write_blue(arena: Arena) -> Path:
     return folder
 
 
-def report(arena: Arena, *given: object, options: tuple[str, ...] = ()) -> dict[str, Any]:
-    folder = arena.evaluate("submissions-report", *map(str, given), *options)
+def report(arena: Arena, *args: object, options: tuple[str, ...] = ()) -> dict[str, Any]:
+    folder = arena.evaluate("submissions-report", *map(str, args), *options)
     document: dict[str, Any] = json.loads((folder / "submissions.json").read_text())
     return document
 
@@ -67,14 +67,14 @@ def test_blue_scores_are_the_contracts_and_those_of_every_measure(
         rows = [arrays[name] for name in MODELS]
     cka = json.loads((folder / "cka.json").read_text())
     for i, j in PAIRS:
-        found = document["scores"][f"{i}{j}"]
-        assert list(found) == list(readings())
-        assert found["linear_cka_calibrated"]["score"] == pytest.approx(cka["calibrated"][i][j], abs=1e-9)
+        scores = document["scores"][f"{i}{j}"]
+        assert list(scores) == list(readings())
+        assert scores["linear_cka_calibrated"]["score"] == pytest.approx(cka["calibrated"][i][j], abs=1e-9)
         for name, measure in SIMILARITY_MEASURES.items():
             biased, debiased = measure.pairwise([rows[i], rows[j]])
-            assert found[name]["score"] == pytest.approx(biased[0, 1], abs=1e-9)
+            assert scores[name]["score"] == pytest.approx(biased[0, 1], abs=1e-9)
             if debiased is not None:
-                assert found[f"{name}_debiased"]["score"] == pytest.approx(debiased[0, 1], abs=1e-9)
+                assert scores[f"{name}_debiased"]["score"] == pytest.approx(debiased[0, 1], abs=1e-9)
     score = arena.score(arena.folder / "blue" / "02.json", output="scored")["score"]
     assert document["scores"]["02"]["linear_cka"]["score"] == pytest.approx(score, abs=1e-12)
 
@@ -82,15 +82,15 @@ def test_blue_scores_are_the_contracts_and_those_of_every_measure(
 def test_red_scores_are_the_contracts_and_what_is_undefined_has_a_reason(arena: Arena) -> None:
     choices = {"all": range(18), "most": range(1, 18), "even": range(0, 18, 2), "odd": range(1, 18, 2), "few": range(3)}
     files = []
-    for name, places in choices.items():
-        content = {"differentiating_images": [arena.stimuli[i] for i in places]}
+    for name, indices in choices.items():
+        content = {"differentiating_images": [arena.stimuli[i] for i in indices]}
         files.append(arena.write(f"{name}.json", content))
     document = report(arena, *files, options=("--team=red",))
     for name, path in zip(choices, files, strict=True):
         expected = arena.score(path, output=f"scored-{name}")
-        found = document["scores"][name]
-        assert found["linear_cka"]["score"] == pytest.approx(expected["score"], abs=1e-12)
-        assert found["linear_cka_calibrated"]["score"] == pytest.approx(1 - expected["mean_cka_calibrated"], abs=1e-9)
+        scores = document["scores"][name]
+        assert scores["linear_cka"]["score"] == pytest.approx(expected["score"], abs=1e-12)
+        assert scores["linear_cka_calibrated"]["score"] == pytest.approx(1 - expected["mean_cka_calibrated"], abs=1e-9)
     few = document["scores"]["few"]
     for reading, reason in {
         "mutual_knn": "needs 10 others",
@@ -111,8 +111,8 @@ def test_files_hold_the_same_ranking(arena: Arena, capsys: pytest.CaptureFixture
         rows = list(csv.DictReader(file))
     assert len(rows) == len(PAIRS) * len(readings())
     for row in rows:
-        found = document["scores"][row["submission"]][row["measure"]]
-        assert (float(row["score"]), int(row["rank"])) == (found["score"], found["rank"])
+        score = document["scores"][row["submission"]][row["measure"]]
+        assert (float(row["score"]), int(row["rank"])) == (score["score"], score["rank"])
     with (arena.folder / "out" / "agreement.csv").open() as file:
         agreement = {row["measure"]: row for row in csv.DictReader(file)}
     text, printed = (arena.folder / "out" / "submissions.md").read_text(), capsys.readouterr().out
@@ -148,8 +148,8 @@ def test_measures_are_chosen(arena: Arena, refused: Callable[..., str]) -> None:
     some = report(arena, folder, options=("--measures=[svcca]", "--overwrite"))
     linear = ["linear_cka", "linear_cka_debiased", "linear_cka_calibrated"]
     assert list(some["measures"]) == [*linear, "svcca"]
-    for name, found in some["scores"].items():
-        assert found == {reading: whole["scores"][name][reading] for reading in some["measures"]}
+    for name, actual in some["scores"].items():
+        assert actual == {reading: whole["scores"][name][reading] for reading in some["measures"]}
 
 
 def test_files_patterns_and_folders_are_found_once(arena: Arena) -> None:
@@ -157,10 +157,10 @@ def test_files_patterns_and_folders_are_found_once(arena: Arena) -> None:
     (folder / "score.json").write_text(json.dumps({"score": 1}))
     (folder / "again").mkdir()
     (folder / "again" / "01.json").write_text((folder / "01.json").read_text())
-    found = report(arena, folder / "01.json", folder / "0*.json", folder)["scores"]
+    result = report(arena, folder / "01.json", folder / "0*.json", folder)["scores"]
     # Files of one name in two folders are told apart by these.
-    assert sorted(found) == sorted(["again/01", *(f"{i}{j}" for i, j in PAIRS)])
-    assert found["again/01"] == found["01"]
+    assert sorted(result) == sorted(["again/01", *(f"{i}{j}" for i, j in PAIRS)])
+    assert result["again/01"] == result["01"]
 
 
 @pytest.mark.usefixtures("no_forward_pass")

@@ -41,9 +41,9 @@ def write_table(path: Path, metrics: dict[str, Any] | None = None) -> Path:
         writer.writerow(["source", "target", "performance", *(["metric", "score"] if metrics else [])])
         for name, scores in (metrics or {"": [0] * 4}).items():
             for target in TARGETS:
-                for place, source in enumerate(SOURCES):
-                    rest = [name, scores[place]] if metrics else []
-                    writer.writerow([source, target, 0.2 + 0.2 * place, *rest])
+                for index, source in enumerate(SOURCES):
+                    rest = [name, scores[index]] if metrics else []
+                    writer.writerow([source, target, 0.2 + 0.2 * index, *rest])
     return path
 
 
@@ -62,7 +62,7 @@ def facts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "plot_audit", lambda *given: {})
+    monkeypatch.setattr(command, "plot_audit", lambda *args: {})
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -89,19 +89,19 @@ def test_no_name_is_a_formula(tmp_path: Path) -> None:
 
 
 def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
-    assert list(found["rankers"]) == ["mean_rank"]
+    document = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
+    assert list(document["rankers"]) == ["mean_rank"]
     for measure in MEASURES:
-        its = found["rankers"]["mean_rank"][measure]
+        its = document["rankers"]["mean_rank"][measure]
         assert its["mean"] == pytest.approx(1)
         assert its["ci95"] == pytest.approx([1, 1])
         assert its["per_target"] == pytest.approx(dict.fromkeys(TARGETS, 1))
-    assert found["ranks"]["mean_spearman"] == pytest.approx(1)
-    assert found["ranks"]["kendalls_w"] == pytest.approx(1)
-    its = found["ranks"]["sources"]["large"]
+    assert document["ranks"]["mean_spearman"] == pytest.approx(1)
+    assert document["ranks"]["kendalls_w"] == pytest.approx(1)
+    its = document["ranks"]["sources"]["large"]
     assert (its["mean"], its["standard_deviation"], its["best"], its["worst"]) == (2, 0, 2, 2)
-    assert found["setup_stability"] == {"target": None, "measure": None, "pool": None}
-    assert (found["win_rate_percent"], found["leave_one_family_out"]) == ({}, {})
+    assert document["setup_stability"] == {"target": None, "measure": None, "pool": None}
+    assert (document["win_rate_percent"], document["leave_one_family_out"]) == ({}, {})
     printed = " ".join(capsys.readouterr().out.split())
     assert "reaches 1.000 [1.000, 1.000] by weighted Kendall" in printed
     assert "No setup stability: it compares two metrics or more." in printed
@@ -113,25 +113,25 @@ def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFix
 
 def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scores = {"gbc": [4, 3, 2, 1], "own": [1, 2, 4, 3], "same": [5] * 4}
-    found = run(write_table(tmp_path / "table.csv", scores), tmp_path / "out", f"--facts={facts}", "--pool_size=3")
-    assert list(found["rankers"]) == ["mean_rank", "parameters", "source_accuracy", "gbc", "own"]
-    kendall = {name: its["kendall"]["mean"] for name, its in found["rankers"].items()}
+    document = run(write_table(tmp_path / "table.csv", scores), tmp_path / "out", f"--facts={facts}", "--pool_size=3")
+    assert list(document["rankers"]) == ["mean_rank", "parameters", "source_accuracy", "gbc", "own"]
+    kendall = {name: its["kendall"]["mean"] for name, its in document["rankers"].items()}
     expected = {"mean_rank": 1, "parameters": 1, "source_accuracy": 2 / 3, "gbc": -1, "own": 2 / 3}
     assert kendall == pytest.approx(expected)
-    assert found["minus_mean_rank"]["gbc"]["kendall"]["mean"] == pytest.approx(-2)
+    assert document["minus_mean_rank"]["gbc"]["kendall"]["mean"] == pytest.approx(-2)
     # The mean rank is the order by performance, which leaves nothing.
-    assert found["kendall_given_mean_rank"]["own"] == {
+    assert document["kendall_given_mean_rank"]["own"] == {
         "mean": None,
         "ci95": [None, None],
         "per_target": dict.fromkeys(TARGETS),
     }
-    left_out = found["leave_one_family_out"]["source_accuracy"]["kendall"]
+    left_out = document["leave_one_family_out"]["source_accuracy"]["kendall"]
     assert left_out == pytest.approx({"a": 1, "b": 1, "c": 1 / 3})
-    assert found["leave_one_model_out"]["own"]["kendall"] == pytest.approx(
+    assert document["leave_one_model_out"]["own"]["kendall"] == pytest.approx(
         {"small": 1 / 3, "middle": 1 / 3, "large": 1, "huge": 1}
     )
-    assert found["left_out"] == {"same": "the same score for all sources on every target"}
-    rates = found["win_rate_percent"]
+    assert document["left_out"] == {"same": "the same score for all sources on every target"}
+    rates = document["win_rate_percent"]
     assert rates["mean_rank"]["kendall"] == pytest.approx(rates["parameters"]["kendall"])
     assert rates["gbc"]["average"] == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -150,17 +150,17 @@ def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsy
 def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A table of `transferability` may have them as metrics; they are no metrics that beat the mean rank or do not."""
     table = write_table(tmp_path / "table.csv", {"parameters": [4, 3, 2, 1], "own": [1, 2, 4, 3]})
-    found = run(table, tmp_path / "out")
-    assert set(found["rankers"]) == {"mean_rank", "parameters", "own"}
+    document = run(table, tmp_path / "out")
+    assert set(document["rankers"]) == {"mean_rank", "parameters", "own"}
     assert "Metrics below it by the interval of the difference: own." in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_facts_that_tell_no_sources_apart_rank_none(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
-    found = run(write_table(tmp_path / "table.csv"), tmp_path / "out", f"--facts={tmp_path / 'facts.csv'}")
-    assert list(found["rankers"]) == ["mean_rank"]
-    assert found["left_out"] == {"parameters": "the same for all sources"}
+    document = run(write_table(tmp_path / "table.csv"), tmp_path / "out", f"--facts={tmp_path / 'facts.csv'}")
+    assert list(document["rankers"]) == ["mean_rank"]
+    assert document["left_out"] == {"parameters": "the same for all sources"}
 
 
 def test_leaving_sources_out_is_as_if_they_had_never_been(tmp_path: Path) -> None:
@@ -187,13 +187,13 @@ def test_the_study_of_pools_is_that_of_stability(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     scores = {name: generator.normal(size=4).tolist() for name in ("gbc", "leep", "own")}
     table = write_table(tmp_path / "table.csv", scores)
-    found = run(table, tmp_path / "audit", "--pool_size=3")
+    document = run(table, tmp_path / "audit", "--pool_size=3")
     evaluate.main(
         ["stability", f"--table={table}", f"--output={tmp_path / 'study'}", "--pool_size=3", "--logger=false"]
     )
     study = json.loads((tmp_path / "study" / "stability.json").read_text())
-    assert found["setup_stability"] == study["setup_stability"]
-    assert set(found["win_rate_percent"]) == {"mean_rank", *scores}
+    assert document["setup_stability"] == study["setup_stability"]
+    assert set(document["win_rate_percent"]) == {"mean_rank", *scores}
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -203,10 +203,10 @@ def test_too_many_pools_are_left_to_the_study(
     monkeypatch.setattr(findings, "MOST_OUTCOMES", 4 * 3 * 2)
     monkeypatch.setattr(command, "MOST_OUTCOMES", 4 * 3 * 2)
     table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4], "own": [4, 3, 1, 2]})
-    found = run(table, tmp_path / "out", "--pool_size=3")
+    document = run(table, tmp_path / "out", "--pool_size=3")
     # Two metrics are just few enough, three rankers are not.
-    assert found["setup_stability"]["pool"] is not None
-    assert found["win_rate_percent"] == {}
+    assert document["setup_stability"]["pool"] is not None
+    assert document["win_rate_percent"] == {}
     assert "the pools of 3 of 4 sources are too many for an audit; choose" in " ".join(capsys.readouterr().out.split())
 
 
@@ -218,11 +218,11 @@ def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
     lines = [f"s{source},t{target},{value}" for (source, target), value in np.ndenumerate(performances)]
     (tmp_path / "table.csv").write_text("\n".join(["source,target,performance", *lines]))
-    found = run(tmp_path / "table.csv", tmp_path / "out")
+    document = run(tmp_path / "table.csv", tmp_path / "out")
     expected = stats.kendalltau(*performances.T).statistic
-    assert found["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
-    assert found["leave_one_model_out"] == {}
-    assert (found["pools"], len(found["not_computed"])) == (None, 4)
+    assert document["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
+    assert document["leave_one_model_out"] == {}
+    assert (document["pools"], len(document["not_computed"])) == (None, 4)
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -336,8 +336,8 @@ def test_an_audit_of_another_table_or_other_facts_is_not_replaced_unasked(
     table, output = write_table(tmp_path / "table.csv"), tmp_path / "out"
     first = run(table, output, f"--facts={facts}")
     assert run(table, output, f"--facts={facts}")["rankers"] == first["rankers"]
-    for options, place in (([], "facts/sha256"), ([f"--facts={facts}", "--pool_size=2"], "pool_size")):
+    for options, key in (([], "facts/sha256"), ([f"--facts={facts}", "--pool_size=2"], "pool_size")):
         with pytest.raises(SystemExit):
             run(table, output, *options)
-        assert f"holds results of another configuration ({place}); " in capsys.readouterr().err
+        assert f"holds results of another configuration ({key}); " in capsys.readouterr().err
     assert list(run(table, output, "--overwrite")["rankers"]) == ["mean_rank"]

@@ -31,7 +31,7 @@ METRICS = ["gbc", "log_me", "own"]
 def write_table(path: Path) -> None:
     """Write a table of 6 sources and 5 targets, of which one is a source, in which the order on targets is alike."""
     generator = np.random.default_rng(0)
-    sources, targets = [f"s{place}" for place in range(6)], ["s1", "far", "near", "north", "south"]
+    sources, targets = [f"s{index}" for index in range(6)], ["s1", "far", "near", "north", "south"]
     performances = np.linspace(0.3, 0.8, 6)[:, None] + 0.15 * generator.normal(size=(6, 5))
     scores = performances + 0.2 * generator.normal(size=(3, 6, 5))
     with path.open("w", newline="") as file:
@@ -80,18 +80,18 @@ def test_means_and_intervals_of_the_mean_rank(found: tuple[dict[str, Any], dict[
 
 def test_a_metric_by_every_measure_and_beside_the_mean_rank(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
     names, document = found
-    for place, measure in enumerate(["weighted_kendall", "kendall", "pearson", "rel_at_1"]):
-        per_target = dict(zip(names["targets"].tolist(), names["by_measure"][:, place], strict=True))
+    for index, measure in enumerate(["weighted_kendall", "kendall", "pearson", "rel_at_1"]):
+        per_target = dict(zip(names["targets"].tolist(), names["by_measure"][:, index], strict=True))
         assert per_target == pytest.approx(document["rankers"]["log_me"][measure]["per_target"], abs=1e-12)
     expected = document["minus_mean_rank"]["log_me"]["weighted_kendall"]
     assert names["difference"].mean() == pytest.approx(expected["mean"], abs=1e-12)
     assert names["difference_ci95"] == pytest.approx(expected["ci95"], abs=1e-12)
-    given = dict(zip(names["targets"].tolist(), names["given"], strict=True))
+    sources = dict(zip(names["targets"].tolist(), names["given"], strict=True))
     per_target = document["kendall_given_mean_rank"]["log_me"]["per_target"]
     assert any(value is not None for value in per_target.values())
     for target, value in per_target.items():
         # The lines divide by 0 where nothing is left.
-        assert value is None or given[target] == pytest.approx(value, abs=1e-12)
+        assert value is None or sources[target] == pytest.approx(value, abs=1e-12)
 
 
 def test_leave_one_out_and_the_agreement_of_targets(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
@@ -135,21 +135,21 @@ def test_the_page_has_the_figures_of_the_papers_tables(
     scenario: str, table: str, pool_size: int, stability: dict[str, float], tmp_path: Path
 ) -> None:
     (tmp_path / "table.csv").symlink_to(PAPERS / table)
-    found = evaluate_audit(tmp_path, f"--pool_size={pool_size}")
+    document = evaluate_audit(tmp_path, f"--pool_size={pool_size}")
     # As published by Agostinelli et al., ECCV 2022, tables 2a and 3a.
-    assert {name: round(value, 2) for name, value in found["setup_stability"].items()} == stability
+    assert {name: round(value, 2) for name, value in document["setup_stability"].items()} == stability
     rows = [line.split(" | ") for line in PAGE.splitlines() if line.startswith(f"| {scenario} | ")]
     assert [row[1] for row in rows] == ["GBC", "LEEP", "N-LEEP", "LogME", "H-score"]
-    for name, row in zip(found["metrics"], rows, strict=True):
-        less = found["minus_mean_rank"][name]["weighted_kendall"]
+    for name, row in zip(document["metrics"], rows, strict=True):
+        less = document["minus_mean_rank"][name]["weighted_kendall"]
         per_target = less["per_target"].values()
-        its = found["rankers"][name]
+        its = document["rankers"][name]
         assert row[2:] == [
             with_interval(its["weighted_kendall"]),
             with_interval(less),
             f"{sum(value > 0 for value in per_target)} of {len(per_target)}",
             with_interval(its["kendall"]),
-            f"{with_interval(found['kendall_given_mean_rank'][name])} |",
+            f"{with_interval(document['kendall_given_mean_rank'][name])} |",
         ]
 
 

@@ -42,9 +42,9 @@ def registry(tmp_path: Path) -> Path:
 def run(tmp_path: Path, registry: Path, photo_folder: Path) -> Callable[..., Scored]:
     def score(*options: str, models: str = "[squeezenet1_1, resnet18]", output: str = "out") -> Scored:
         targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
-        given = [f"--registry={registry}", f"--models={models}", f"--output={tmp_path / output}", "--logger=false"]
-        given += ["--extraction.num_workers=0", "--extraction.device=cpu"]
-        evaluate.main(["transferability", *targets, *given, *options])
+        arguments = [f"--registry={registry}", f"--models={models}", f"--output={tmp_path / output}", "--logger=false"]
+        arguments += ["--extraction.num_workers=0", "--extraction.device=cpu"]
+        evaluate.main(["transferability", *targets, *arguments, *options])
         return read(tmp_path / output)
 
     return score

@@ -16,11 +16,15 @@ def score(value: float, scale: float = 1.0, shift: int = 0) -> Score:
 
 def test_sources_that_are_not_told_apart_share_a_letter() -> None:
     scores = {"far": {"m": score(0.0)}, "near": {"m": score(1.0)}, "same": {"m": score(1.001, shift=2)}}
-    found = find_certainty(scores, "m")
-    assert found is not None
-    assert found.groups == [["same", "near"], ["far"]]
-    assert found.letters == {"same": "a", "near": "a", "far": "b"}
-    assert (found.compare("near", "far"), found.compare("far", "near"), found.compare("near", "same")) == (1, -1, 0)
+    certainty = find_certainty(scores, "m")
+    assert certainty is not None
+    assert certainty.groups == [["same", "near"], ["far"]]
+    assert certainty.letters == {"same": "a", "near": "a", "far": "b"}
+    assert (certainty.compare("near", "far"), certainty.compare("far", "near"), certainty.compare("near", "same")) == (
+        1,
+        -1,
+        0,
+    )
 
 
 def test_there_is_nothing_to_tell_where_a_source_has_no_interval() -> None:
@@ -31,10 +35,10 @@ def test_there_is_nothing_to_tell_where_a_source_has_no_interval() -> None:
 
 def test_the_answer_says_what_the_photos_tell() -> None:
     def certainty(*order: str, apart: list[tuple[int, int]]) -> Certainty:
-        told = np.zeros((4, 4), dtype=bool)
+        differences = np.zeros((4, 4), dtype=bool)
         for pair in apart:
-            told[pair] = told[pair[::-1]] = True
-        return Certainty(order, told)
+            differences[pair] = differences[pair[::-1]] = True
+        return Certainty(order, differences)
 
     certainties = {
         "GBC": certainty("A", "B", "C", "D", apart=[(0, 2), (0, 3)]),

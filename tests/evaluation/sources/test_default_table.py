@@ -33,11 +33,11 @@ def test_default_metrics_have_a_stability(
         for source, value in zip(SOURCES, PERFORMANCES[target], strict=True)
     ]
     known.write_text("\n".join(["source,target,performance", *rows]))
-    given = [f"--targets.{name}=ClassFolders" for name in TARGETS]
-    given += [f"--targets.{name}.root={photo_folder}" for name in TARGETS]
-    given += [f"--registry={registry}", f"--performances={known}", f"--output={tmp_path}"]
+    options = [f"--targets.{name}=ClassFolders" for name in TARGETS]
+    options += [f"--targets.{name}.root={photo_folder}" for name in TARGETS]
+    options += [f"--registry={registry}", f"--performances={known}", f"--output={tmp_path}"]
     device = ["--extraction.num_workers=0", "--extraction.device=cpu"]
-    evaluate.main(["transferability", *given, *device, "--logger=false"])
+    evaluate.main(["transferability", *options, *device, "--logger=false"])
     capsys.readouterr()
     table = tmp_path / "scores.csv"
     evaluate.main(["stability", f"--table={table}", "--pool_size=3", f"--output={tmp_path}", "--logger=false"])

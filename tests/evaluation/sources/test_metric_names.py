@@ -138,9 +138,9 @@ def test_what_is_no_metric_is_named(mine: str, name: str, message: str) -> None:
     ],
 )
 def test_options_are_those_of_the_function(given: Any, name: str, title: str | None, expected: Any) -> None:
-    [(found, metric)] = find_metrics([given]).items()
+    [(key, metric)] = find_metrics([given]).items()
     [(plain, options)] = given.items()
-    assert found == name
+    assert key == name
     assert title in (None, metric.title)
     generator = np.random.default_rng(0)
     labels = np.arange(60) % 3
@@ -257,9 +257,15 @@ def test_a_misspelt_option_is_one_line(run: Callable[..., Any], capsys: pytest.C
 def test_a_function_in_the_working_folder_is_found(registry: Path, photo_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "beside_me.py").write_text("def own(features, labels, scale=1):\n    return scale * 1.5\n")
-    given = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}", f"--registry={registry}"]
-    given += ["--models=[resnet18]", f"--output={tmp_path / 'out'}", "--logger=false", "--extraction.device=cpu"]
-    command = [sys.executable, str(Path(evaluate.__file__)), "transferability", *given, "--extraction.num_workers=0"]
+    arguments = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}", f"--registry={registry}"]
+    arguments += ["--models=[resnet18]", f"--output={tmp_path / 'out'}", "--logger=false", "--extraction.device=cpu"]
+    command = [
+        sys.executable,
+        str(Path(evaluate.__file__)),
+        "transferability",
+        *arguments,
+        "--extraction.num_workers=0",
+    ]
     options = "--metrics=[beside_me.own, {beside_me.own: {scale: 4}}]"
     subprocess.run([*command, options], cwd=tmp_path / "folder", check=True, capture_output=True)
     with (tmp_path / "out" / "scores.csv").open(newline="") as file:
@@ -280,11 +286,11 @@ def test_a_pool_of_targets_gives_the_rows_of_each(
         for split in ("train", "validation"):
             folder = photo_folder / split / name
             folder.mkdir()
-            for place in range(1, 4):
-                (folder / f"{place}.jpg").write_bytes((photo_folder / split / "dark" / f"{place}.jpg").read_bytes())
-    given = ["--dataset=ClassFolders", f"--dataset.root={photo_folder}", f"--registry={registry}", "--logger=false"]
-    given += ["--source=resnet18", "--targets=4", "--extraction.num_workers=0", "--extraction.device=cpu"]
-    evaluate.main(["target-selection", *given, f"--metrics=[{mine}_rows.check]", f"--output={tmp_path / 'out'}"])
+            for index in range(1, 4):
+                (folder / f"{index}.jpg").write_bytes((photo_folder / split / "dark" / f"{index}.jpg").read_bytes())
+    options = ["--dataset=ClassFolders", f"--dataset.root={photo_folder}", f"--registry={registry}", "--logger=false"]
+    options += ["--source=resnet18", "--targets=4", "--extraction.num_workers=0", "--extraction.device=cpu"]
+    evaluate.main(["target-selection", *options, f"--metrics=[{mine}_rows.check]", f"--output={tmp_path / 'out'}"])
     with (tmp_path / "out" / "scores.csv").open(newline="") as file:
         scores = [float(row["score"]) for row in csv.DictReader(file)]
     targets = json.loads((tmp_path / "out" / "targets.json").read_text())["targets"]

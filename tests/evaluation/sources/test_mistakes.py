@@ -32,16 +32,16 @@ def refuse(tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str
     registry.write_text(json.dumps([ENTRY]))
 
     def run(*options: str, target: str = "ClassFolders", root: Path | None = photo_folder) -> str:
-        given = [f"--targets.pets={target}", f"--registry={registry}", f"--output={tmp_path / 'out'}"]
-        given += [] if root is None else [f"--targets.pets.root={root}"]
-        given += [
+        arguments = [f"--targets.pets={target}", f"--registry={registry}", f"--output={tmp_path / 'out'}"]
+        arguments += [] if root is None else [f"--targets.pets.root={root}"]
+        arguments += [
             "--extraction.num_workers=0",
             "--extraction.device=cpu",
             "--logger=false",
             "--metrics=[h_score, leep]",
         ]
         with pytest.raises(SystemExit) as end:
-            evaluate.main(["transferability", *given, *options])
+            evaluate.main(["transferability", *arguments, *options])
         text = capsys.readouterr().err
         assert end.value.code in (1, 2)
         assert text.startswith("error: ")

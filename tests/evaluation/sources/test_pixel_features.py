@@ -46,22 +46,22 @@ def compute(network: NetworkSpec, target: Target, seed: int = SEED) -> SourceFea
 
 
 def test_pixels_are_those_of_the_sample(network: NetworkSpec, target: Target) -> None:
-    found = compute(network, target)
+    result = compute(network, target)
     backbone, maps = build_backbone(network), target.photos.maps
     assert maps is not None
-    pictures = [np.asarray(target.photos.read(place)).transpose(2, 0, 1) for place in range(PHOTOS)]
-    labels: NDArray[np.uint8] = np.stack([np.asarray(maps.read(place))[..., 0] for place in range(PHOTOS)])
+    pictures = [np.asarray(target.photos.read(index)).transpose(2, 0, 1) for index in range(PHOTOS)]
+    labels: NDArray[np.uint8] = np.stack([np.asarray(maps.read(index))[..., 0] for index in range(PHOTOS)])
     with torch.inference_mode():
         dense = backbone(torch.from_numpy(np.stack(pictures))).movedim(-1, 1).numpy()
     features, chosen = sample_pixels(dense, labels, PER_PHOTO, seed=SEED)
-    np.testing.assert_allclose(found.features, features, atol=1e-4)
-    np.testing.assert_array_equal(found.labels, chosen)
-    assert found.photos is not None
-    np.testing.assert_array_equal(found.photos, np.repeat(np.arange(PHOTOS), PER_PHOTO))
-    assert found.logits is not None
+    np.testing.assert_allclose(result.features, features, atol=1e-4)
+    np.testing.assert_array_equal(result.labels, chosen)
+    assert result.photos is not None
+    np.testing.assert_array_equal(result.photos, np.repeat(np.arange(PHOTOS), PER_PHOTO))
+    assert result.logits is not None
     assert backbone.source_head is not None
     expected = features @ backbone.source_head.numpy().T + 1
-    np.testing.assert_allclose(found.logits, expected, atol=1e-2)
+    np.testing.assert_allclose(result.logits, expected, atol=1e-2)
 
 
 def test_a_stored_sample_needs_no_network(
@@ -78,16 +78,16 @@ def test_a_stored_sample_needs_no_network(
 
 
 def test_the_pixels_of_a_photo_are_left_out_together(network: NetworkSpec, target: Target) -> None:
-    found = compute(network, target)
-    parts = found.divide(3, seed=0)
-    assert found.photos is not None
+    result = compute(network, target)
+    parts = result.divide(3, seed=0)
+    assert result.photos is not None
     for photo in range(PHOTOS):
-        its = set(parts[found.photos == photo].tolist())
+        its = set(parts[result.photos == photo].tolist())
         assert len(its - {-1}) <= 1
     assert set(parts.tolist()) - {-1} == {0, 1, 2}
     # Whatever is left out, there is no class without a pixel.
     for part in range(3):
-        assert set(found.labels[parts != part]) == set(found.labels)
+        assert set(result.labels[parts != part]) == set(result.labels)
 
 
 def test_random_weights_have_no_source_head(target: Target) -> None:

@@ -24,11 +24,11 @@ def make(spread: float) -> NDArray[np.float64]:
 
 
 def score(parts: NDArray[np.int64]) -> dict[str, dict[str, Score]]:
-    found = {}
+    scores = {}
     for name, spread in {"near": 0.3, "middle": 1.0, "far": 2.0}.items():
         with Progress("metrics", 1, "scores") as progress:
-            found[name] = score_source(CHOSEN, Inputs(make(spread), LABELS), parts, progress)
-    return found
+            scores[name] = score_source(CHOSEN, Inputs(make(spread), LABELS), parts, progress)
+    return scores
 
 
 def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> None:
@@ -40,12 +40,12 @@ def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> N
     assert [its["ncti"].value for its in scores.values()] == pytest.approx(whole.tolist(), rel=1e-9)
     assert scores["near"]["ncti"].value == max(whole)
     for part in range(4):
-        kept = parts != part
+        mask = parts != part
         # On the scale of all photos.
-        rest = np.array([ncti_terms(x[kept], LABELS[kept]) for x in features])
+        rest = np.array([ncti_terms(x[mask], LABELS[mask]) for x in features])
         without = (rest - terms.min(0)) / np.ptp(terms, axis=0) @ [1, 1, -1]
-        found = [its["ncti"].left_out[part] for its in scores.values()]
-        assert found == pytest.approx(without.tolist(), rel=1e-7, abs=1e-9)
+        results = [its["ncti"].left_out[part] for its in scores.values()]
+        assert results == pytest.approx(without.tolist(), rel=1e-7, abs=1e-9)
     assert all(its["ncti"].interval and its["h_score"].interval for its in scores.values())
 
 
@@ -59,23 +59,23 @@ def test_sources_of_one_kind_are_not_told_apart_because_they_are_scaled() -> Non
             features = np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8))
             with Progress("metrics", 1, "scores") as progress:
                 scores[name] = score_source(etran, Inputs(features, LABELS), parts, progress)
-        found = find_certainty(compare_sources(etran, scores), "etran")
-        assert found is not None
-        apart += bool(found.differ.any())
+        result = find_certainty(compare_sources(etran, scores), "etran")
+        assert result is not None
+        apart += bool(result.differ.any())
     assert apart <= 2
 
 
 def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none() -> None:
     scores = score(divide(LABELS, 4, 0))
     scores["far"]["ncti"] = Score(None, 0.0, "why")
-    found = compare_sources(CHOSEN, scores)
-    assert (found["near"]["ncti"].value, found["middle"]["ncti"].value) == (2, -1)
-    assert found["far"]["ncti"] == Score(None, 0.0, "why")
+    result = compare_sources(CHOSEN, scores)
+    assert (result["near"]["ncti"].value, result["middle"]["ncti"].value) == (2, -1)
+    assert result["far"]["ncti"] == Score(None, 0.0, "why")
     bare = scores["middle"]["ncti"]
     scores["middle"]["ncti"] = Score(None, 0.0, terms=bare.terms, uncertain="a part")
-    found = compare_sources(CHOSEN, scores)
-    assert found["near"]["ncti"].value == 2
-    assert found["near"]["ncti"].interval is None
+    result = compare_sources(CHOSEN, scores)
+    assert result["near"]["ncti"].value == 2
+    assert result["near"]["ncti"].interval is None
     del scores["middle"], scores["far"]
     alone = compare_sources(CHOSEN, scores)["near"]["ncti"]
     assert alone.value is None
@@ -83,5 +83,5 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
 
 
 def test_without_parts_there_are_values_alone() -> None:
-    found = compare_sources(CHOSEN, score(np.full(60, -1)))
-    assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in found.values())
+    compared = compare_sources(CHOSEN, score(np.full(60, -1)))
+    assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())

@@ -42,15 +42,15 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
 
 
 @pytest.fixture
-def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
+def result(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
     """Run once; give what the run stored, and the labels."""
     run()
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
     network = known.networks(["resnet18"], options.seed)["resnet18"]
-    found = source_features(source_job(known.entries["resnet18"], network, target, options), target)
-    assert found.computed == 0
-    return found, target.photos.labels
+    result = source_features(source_job(known.entries["resnet18"], network, target, options), target)
+    assert result.computed == 0
+    return result, target.photos.labels
 
 
 def test_features_and_logits_are_those_of_a_direct_pass(
@@ -73,7 +73,7 @@ def test_features_and_logits_are_those_of_a_direct_pass(
 def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     first = run()
 
-    def refuse(*given: object, **named: object) -> Iterator[Any]:
+    def refuse(*args: object, **named: object) -> Iterator[Any]:
         raise AssertionError
 
     monkeypatch.setattr(ComputedRows, "__iter__", refuse)
@@ -89,9 +89,9 @@ def test_subset_reads_the_rows_of_the_whole_and_equals_a_folder_of_its_own(
         (photo_folder / "train" / kind).mkdir()
         (photo_folder / "validation" / kind).mkdir()
         shutil.copy(photo_folder / "validation" / "light" / "1.jpg", photo_folder / "validation" / kind)
-        for place in range(12):
+        for index in range(12):
             shutil.copy(
-                photo_folder / "train" / ("dark", "light")[place % number] / f"{place}.jpg",
+                photo_folder / "train" / ("dark", "light")[index % number] / f"{index}.jpg",
                 photo_folder / "train" / kind,
             )
     alone = tmp_path / "alone"

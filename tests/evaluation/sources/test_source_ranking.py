@@ -52,8 +52,8 @@ def test_markdown(results: list[RankedSources]) -> None:
     lines = text.splitlines()
     assert "## pets" in lines
     assert "2,000 training photos of 2 classes (a\\_folder)." in lines
-    place = lines.index("| source | mean rank | LEEP | NumC | GBC | performance |")
-    assert lines[place + 1 : place + 4] == [
+    start = lines.index("| source | mean rank | LEEP | NumC | GBC | performance |")
+    assert lines[start + 1 : start + 4] == [
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         "| good | 1.00 | -0.125 (1) | 2 | – | 0.9 |",
         "| bad\\|\\*ly\\* | 2.00 | -1.5 (2) | 2 | 0 | – |",
@@ -89,5 +89,5 @@ def test_sources_of_the_same_mean_rank_are_first_alike() -> None:
     values = {"one": (1.0, 0.0), "other": (0.0, 1.0), "last": (-1.0, -1.0)}
     chosen = {name: METRICS[name] for name in ("leep", "gbc")}
     scores = {name: {m: Score(v, 0.1) for m, v in zip(chosen, its, strict=True)} for name, its in values.items()}
-    found = RankedSources(chosen, scores, {}, target, dict.fromkeys(values, 0.1))
-    assert "First by mean rank: one, other, alike.  " in source_report([found], DOCUMENT).splitlines()
+    result = RankedSources(chosen, scores, {}, target, dict.fromkeys(values, 0.1))
+    assert "First by mean rank: one, other, alike.  " in source_report([result], DOCUMENT).splitlines()

@@ -72,16 +72,16 @@ def test_functions_of_the_user_s_own_are_computed_anew(
 
 
 def test_scores_come_back_as_they_are(tmp_path: Path) -> None:
-    stored, given = StoredScores(tmp_path), make()
-    kept = {
+    stored, inputs = StoredScores(tmp_path), make()
+    scores = {
         "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
         "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
         "leep": Score(None, 0.0, "the model has no source head"),
         "mine.own": Score(1.0, 0.0),
     }
-    stored.keep(stored.identity(given, PARTS), kept)
-    del kept["mine.own"]
-    assert stored.find(stored.identity(make(), PARTS), [*kept, "mine.own", "h_score"]) == kept
+    stored.keep(stored.identity(inputs, PARTS), scores)
+    del scores["mine.own"]
+    assert stored.find(stored.identity(make(), PARTS), [*scores, "mine.own", "h_score"]) == scores
 
 
 def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -91,8 +91,8 @@ def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytes
     changed = make().features.copy()
     changed[3, 2] = np.nextafter(changed[3, 2], 1)
     others = [
-        stored.identity(given, PARTS)
-        for given in (
+        stored.identity(inputs, PARTS)
+        for inputs in (
             make(features=changed),
             make(features=make().features.astype(np.float32)),
             make(features=make().features.reshape(12, 4)[:, :3]),
@@ -114,9 +114,9 @@ def test_what_cannot_be_read_or_written_is_computed(tmp_path: Path) -> None:
     identity = stored.identity(make(), PARTS)
     stored.keep(identity, {"log_me": Score(1.0, 0.0)})
     (file,) = (tmp_path / "scores").rglob("*.json")
-    kept = file.read_text()
-    for text in ("", "[1]", "{}", kept[:-5], kept.replace("1.0", "1.5"), kept.replace("1.0", '"x"')):
-        assert text != kept
+    before = file.read_text()
+    for text in ("", "[1]", "{}", before[:-5], before.replace("1.0", "1.5"), before.replace("1.0", '"x"')):
+        assert text != before
         file.write_text(text)
         assert stored.find(identity, ["log_me"]) == {}
     stored.keep(identity, {"log_me": replace(Score(1.0, 0.0), value=2.0)})

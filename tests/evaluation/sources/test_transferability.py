@@ -47,11 +47,11 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
     network = known.networks(["resnet18"], options.seed)["resnet18"]
-    found = source_features(source_job(known.entries["resnet18"], network, target, options), target)
-    assert found.computed == 0
-    assert found.logits is not None
-    features, labels = found.features.astype(np.float64), target.photos.labels
-    probabilities = torch.from_numpy(found.logits.copy()).double().softmax(1).numpy()
+    result = source_features(source_job(known.entries["resnet18"], network, target, options), target)
+    assert result.computed == 0
+    assert result.logits is not None
+    features, labels = result.features.astype(np.float64), target.photos.labels
+    probabilities = torch.from_numpy(result.logits.copy()).double().softmax(1).numpy()
     other = known.networks(["squeezenet1_1"], options.seed)["squeezenet1_1"]
     others = source_features(source_job(known.entries["squeezenet1_1"], other, target, options), target)
     pool = features, others.features.astype(np.float64)
@@ -110,13 +110,13 @@ def test_metric_that_fails_leaves_its_cell_empty(run: Callable[..., Any], photo_
 def test_baselines_for_sources_rank_them_without_a_part_in_the_mean(run: Callable[..., Any]) -> None:
     scored = run("--metrics=[trans_rate, parameters, source_accuracy]")
     cells = scored.document["scores"]["photos"]
-    assert {source: found["parameters"]["rank"] for source, found in cells.items()} == {
+    assert {source: actual["parameters"]["rank"] for source, actual in cells.items()} == {
         "squeezenet1_1": 2,
         "resnet18": 1,
     }
-    for source, found in cells.items():
-        assert scored.document["mean_ranks"]["photos"][source] == found["trans_rate"]["rank"]
-        assert found["source_accuracy"]["reason"] == "the accuracy of the source on its own task is not known"
+    for source, actual in cells.items():
+        assert scored.document["mean_ranks"]["photos"][source] == actual["trans_rate"]["rank"]
+        assert actual["source_accuracy"]["reason"] == "the accuracy of the source on its own task is not known"
     report = (scored.folder / "report.md").read_text()
     assert "- parameters counts the parameters of the source, whatever the target: a baseline" in report
 
@@ -125,13 +125,13 @@ def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[...
     alone = run("--metrics=[log_me, h_score]", output="alone")
     dark, light = photo_folder / "train" / "dark", photo_folder / "train" / "light"
     (dark / "zz.jpg").write_bytes((dark / "3.jpg").read_bytes())
-    found = run("--metrics=[log_me, h_score]")
-    assert [row["score"] for row in found.rows] == [row["score"] for row in alone.rows]
-    assert all(row["score"] for row in found.rows)
-    [names] = found.document["repeated_photos"]["photos"]
+    document = run("--metrics=[log_me, h_score]")
+    assert [row["score"] for row in document.rows] == [row["score"] for row in alone.rows]
+    assert all(row["score"] for row in document.rows)
+    [names] = document.document["repeated_photos"]["photos"]
     assert [Path(name).name for name in names] == ["3.jpg", "zz.jpg"]
-    assert found.document["targets"] == alone.document["targets"]
-    report = (found.folder / "report.md").read_text()
+    assert document.document["targets"] == alone.document["targets"]
+    report = (document.folder / "report.md").read_text()
     assert f"counted once, which leaves out 1: {' = '.join(names)}." in report
     assert "more than once" not in (alone.folder / "report.md").read_text()
     (light / "zz.jpg").write_bytes((dark / "3.jpg").read_bytes())
@@ -243,14 +243,14 @@ def test_results_of_another_configuration_are_not_replaced_unasked(
     known = tmp_path / "performances.csv"
     known.write_text("source,target,performance\nresnet18,photos,0.5\n")
     run("--metrics=[h_score]", "--extraction.num_workers=1", f"--performances={known}")
-    for options, place in (
+    for options, key in (
         (["--metrics=[log_me]"], "metrics"),
         (["--metrics=[h_score]", "--split=validation"], "split, targets"),
         (["--metrics=[h_score]", "--models=[resnet18]"], "digests/networks"),
         (["--metrics=[h_score]", "--seed=1"], "seed"),
     ):
         message = refused(lambda options=options: run(*options))
-        assert f"holds results of another configuration ({place}); choose another folder" in message
+        assert f"holds results of another configuration ({key}); choose another folder" in message
     assert [row["metric"] for row in first.rows] == ["h_score", "h_score"]
     assert {row["metric"] for row in run("--metrics=[log_me]", "--overwrite=true").rows} == {"log_me"}
 
@@ -258,17 +258,21 @@ def test_results_of_another_configuration_are_not_replaced_unasked(
 def test_other_photos_of_the_same_folder_are_another_configuration(
     run: Callable[..., Any], refused: Callable[..., str], photo_folder: Path
 ) -> None:
-    given = ["--metrics=[h_score]", "--targets.photos=UnsplitClassFolders", "--targets.photos.validation_fraction=0.5"]
-    given += [f"--targets.photos.root={photo_folder / 'train'}"]
+    options = [
+        "--metrics=[h_score]",
+        "--targets.photos=UnsplitClassFolders",
+        "--targets.photos.validation_fraction=0.5",
+    ]
+    options += [f"--targets.photos.root={photo_folder / 'train'}"]
     prints = {
-        seed: run(*given, f"--targets.photos.split_seed={seed}", output=f"seed-{seed}").document["targets"]["photos"]
+        seed: run(*options, f"--targets.photos.split_seed={seed}", output=f"seed-{seed}").document["targets"]["photos"]
         for seed in (0, 1)
     }
     assert prints[0].pop("fingerprint") != prints[1].pop("fingerprint")
     assert prints[0] == prints[1]
     shutil.copytree(photo_folder.parent / "seed-0", photo_folder.parent / "out")
-    assert "(targets)" in refused(lambda: run(*given, "--targets.photos.split_seed=1"))
-    run(*given, "--targets.photos.split_seed=0")
+    assert "(targets)" in refused(lambda: run(*options, "--targets.photos.split_seed=1"))
+    run(*options, "--targets.photos.split_seed=0")
 
 
 @pytest.mark.slow
@@ -327,17 +331,17 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     run: Callable[..., Any], photo_folder: Path, tmp_path: Path
 ) -> None:
     scored = run("--metrics=[h_score, log_me, n_leep, num_classes]", "--resamples=4", "--seed=2")
-    found = scored.document["scores"]["photos"]["resnet18"]
+    result = scored.document["scores"]["photos"]["resnet18"]
     assert scored.document["resamples"] == 4
-    assert found["num_classes"]["interval"] is None
-    assert found["num_classes"]["left_out"] == []
-    left_out = np.array(found["log_me"]["left_out"])
+    assert result["num_classes"]["interval"] is None
+    assert result["num_classes"]["left_out"] == []
+    left_out = np.array(result["log_me"]["left_out"])
     assert left_out.shape == (4,)
     half = stats.t(3).ppf(0.975) * np.sqrt(3 / 4 * ((left_out - left_out.mean()) ** 2).sum())
-    value = found["log_me"]["score"]
-    assert found["log_me"]["interval"] == pytest.approx([value - half, value + half])
+    value = result["log_me"]["score"]
+    assert result["log_me"]["interval"] == pytest.approx([value - half, value + half])
     [row] = [row for row in scored.rows if (row["metric"], row["source"]) == ("log_me", "resnet18")]
-    assert [float(row["low"]), float(row["high"])] == found["log_me"]["interval"]
+    assert [float(row["low"]), float(row["high"])] == result["log_me"]["interval"]
     assert {row["low"] for row in scored.rows if row["metric"] == "num_classes"} == {""}
     groups = scored.document["groups"]["photos"]
     assert set(groups) == {"h_score", "log_me", "n_leep"}
@@ -347,7 +351,7 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     assert f"{value:.4g} ± {half:.2g}" in report
     # The same parts of photos again; and none, which gives the same scores.
     again = run("--metrics=[h_score, log_me]", "--resamples=4", "--seed=2", output="again")
-    assert again.document["scores"]["photos"]["resnet18"]["log_me"]["left_out"] == found["log_me"]["left_out"]
+    assert again.document["scores"]["photos"]["resnet18"]["log_me"]["left_out"] == result["log_me"]["left_out"]
     none = run("--metrics=[log_me]", "--resamples=0", output="none")
     assert none.document["scores"]["photos"]["resnet18"]["log_me"]["score"] == value
     assert none.document["groups"] == {"photos": {}}
@@ -356,14 +360,14 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
 
 
 def test_why_there_are_no_intervals_of_single_photos_is_said(run: Callable[..., Any], photo_folder: Path) -> None:
-    said = "There are no intervals: every class has a single photo"
-    assert said not in (run("--metrics=[log_me]", output="several").folder / "report.md").read_text()
+    remark = "There are no intervals: every class has a single photo"
+    assert remark not in (run("--metrics=[log_me]", output="several").folder / "report.md").read_text()
     for path in (photo_folder / "train").glob("*/*.jpg"):
         if path.stem != "0":
             path.unlink()
     scored = run("--metrics=[log_me]")
     assert {row["low"] for row in scored.rows} == {""}
-    assert said in (scored.folder / "report.md").read_text()
+    assert remark in (scored.folder / "report.md").read_text()
 
 
 def test_a_metric_that_fails_without_a_part_has_no_interval(
@@ -373,8 +377,8 @@ def test_a_metric_that_fails_without_a_part_has_no_interval(
     (tmp_path / "fussy_metrics.py").write_text(code)
     monkeypatch.syspath_prepend(str(tmp_path))
     scored = run("--metrics=[h_score, fussy_metrics.fussy]")
-    found = scored.document["scores"]["photos"]["resnet18"]["fussy_metrics.fussy"]
-    assert (found["score"], found["interval"]) == (1.5, None)
-    assert "without part 1 of the photos" in found["no_interval"]
-    assert "too few" in found["no_interval"]
+    result = scored.document["scores"]["photos"]["resnet18"]["fussy_metrics.fussy"]
+    assert (result["score"], result["interval"]) == (1.5, None)
+    assert "without part 1 of the photos" in result["no_interval"]
+    assert "too few" in result["no_interval"]
     assert "fussy\\_metrics.fussy has no interval for resnet18: " in (scored.folder / "report.md").read_text()

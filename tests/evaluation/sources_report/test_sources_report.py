@@ -47,8 +47,8 @@ def write_table(path: Path, metrics: list[str], sources: int = 6, shift: float =
         writer.writerow(["metric", "source", "target", "score", "performance"])
         for target in ("s0", "s1", "t & 2", "t_3", "=t4"):
             performances = generator.uniform(0.2, 0.9, sources)
-            for place, metric in enumerate(metrics):
-                scores = performances + 0.1 * place * generator.normal(size=sources)
+            for index, metric in enumerate(metrics):
+                scores = performances + 0.1 * index * generator.normal(size=sources)
                 for source, values in enumerate(zip(scores, performances + shift, strict=True)):
                     writer.writerow([metric, f"s{source}", target, *values])
     return path
@@ -67,19 +67,19 @@ def read(path: Path) -> list[dict[str, str]]:
 
 def test_values_means_and_intervals_are_those_of_scipy(tmp_path: Path) -> None:
     table = write_table(tmp_path / "table.csv", ["gbc", "own", "other"])
-    found = run(table, tmp_path / "out")
+    document = run(table, tmp_path / "out")
     rows = [row for row in read(table) if row["source"] != row["target"]]
-    for metric in found["metrics"]:
+    for metric in document["metrics"]:
         measured = []
-        for target in found["targets"]:
+        for target in document["targets"]:
             its = [row for row in rows if (row["metric"], row["target"]) == (metric, target)]
             x, y = (np.array([float(row[name]) for row in its]) for name in ("score", "performance"))
             assert len(x) == (5 if target in ("s0", "s1") else 6)
             coefficients = [f(x, y).statistic for f in (stats.weightedtau, stats.kendalltau, stats.pearsonr)]
             measured.append([*coefficients, y[x.argmax()] / y.max()])
-        for place, measure in enumerate(MEASURES):
-            values = [row[place] for row in measured]
-            its = found["measured"][metric][measure]
+        for index, measure in enumerate(MEASURES):
+            values = [row[index] for row in measured]
+            its = document["measured"][metric][measure]
             assert list(its["per_target"].values()) == pytest.approx(values, abs=1e-12)
             assert its["mean"] == pytest.approx(np.mean(values))
             if np.ptp(values) > 0:
@@ -88,23 +88,23 @@ def test_values_means_and_intervals_are_those_of_scipy(tmp_path: Path) -> None:
 
 
 def test_csv_files_have_what_the_document_has(tmp_path: Path) -> None:
-    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    document = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
     means, values = (read(tmp_path / "out" / f"{name}.csv") for name in ("over_targets", "by_target"))
     assert (len(means), len(values)) == (5 * 4, 5 * 4 * 5)
     for row in means:
         metric = row["metric"].removeprefix("'")
-        its, best = found["measured"][metric][row["measure"]], found["best"][row["measure"]]
+        its, best = document["measured"][metric][row["measure"]], document["best"][row["measure"]]
         assert [float(row[name]) for name in ("mean", "ci95_low", "ci95_high")] == [its["mean"], *its["ci95"]]
         assert (row["place"] == "best", row["place"] == "tied") == (metric in best["metrics"], metric in best["tied"])
     for row in values:
         metric, target = (row[name].removeprefix("'") for name in ("metric", "target"))
-        assert float(row["value"]) == found["measured"][metric][row["measure"]]["per_target"][target]
-        assert (row["place"] == "best") == (metric in found["best"][row["measure"]]["on_target"][target])
+        assert float(row["value"]) == document["measured"][metric][row["measure"]]["per_target"][target]
+        assert (row["place"] == "best") == (metric in document["best"][row["measure"]]["on_target"][target])
     assert not any(row["metric"].startswith("=") or row["target"].startswith("=") for row in values)
 
 
 def test_latex_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
-    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    document = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
     text = (tmp_path / "out" / "sources_report.tex").read_text(encoding="utf-8")
     tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}\n", text, re.DOTALL)
     assert [len(columns) for columns, _ in tables] == [1 + 4, *[1 + 5] * 4]
@@ -117,11 +117,11 @@ def test_latex_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
             assert row.count("{") - row.count("}") == row.count(r"\{") - row.count(r"\}")
             assert not row.startswith("[")
     [rest] = re.findall(r"naïve 方法(.*)\\\\", tables[0][1])
-    assert ("\\textbf{" in rest) == any("[5pt] naïve 方法" in best["metrics"] for best in found["best"].values())
+    assert ("\\textbf{" in rest) == any("[5pt] naïve 方法" in best["metrics"] for best in document["best"].values())
     bold = [body.count("\\textbf{") for _, body in tables]
-    assert bold[0] == sum(len(best["metrics"]) for best in found["best"].values())
-    assert bold[1:] == [sum(map(len, best["on_target"].values())) for best in found["best"].values()]
-    tied = sum(len(best["tied"]) for best in found["best"].values())
+    assert bold[0] == sum(len(best["metrics"]) for best in document["best"].values())
+    assert bold[1:] == [sum(map(len, best["on_target"].values())) for best in document["best"].values()]
+    tied = sum(len(best["tied"]) for best in document["best"].values())
     assert tables[0][1].count("\\textsuperscript{\\dag}") == tied > 0
 
 
@@ -137,14 +137,16 @@ def test_latex_compiles(tmp_path: Path) -> None:
 
 
 def test_markdown_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
-    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    document = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
     lines = (tmp_path / "out" / "sources_report.md").read_text(encoding="utf-8").splitlines()
     rows = [line for line in lines if line.startswith("|")]
     bars = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows]
     assert bars == [6] * 7 + [7] * 7 * 4
     numbers = [row[row.index(" | ") :] for row in rows[2:7]]
-    assert sum(row.count("**") for row in numbers) == 2 * sum(len(best["metrics"]) for best in found["best"].values())
-    assert sum(row.count("†") for row in numbers) == sum(len(best["tied"]) for best in found["best"].values())
+    assert sum(row.count("**") for row in numbers) == 2 * sum(
+        len(best["metrics"]) for best in document["best"].values()
+    )
+    assert sum(row.count("†") for row in numbers) == sum(len(best["tied"]) for best in document["best"].values())
     plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", "\n".join(rows))
     assert all(name.replace("gbc", "GBC") in plain for name in NAMES)
 
@@ -155,14 +157,14 @@ def test_what_has_no_value_is_named_and_not_ranked(tmp_path: Path, capsys: pytes
     lines = [re.sub(r"^(flat,\w+,t_3),[^,]*", r"\1,7", line) for line in lines]
     lines += [re.sub(r"^own,(.*),[^,]*,", r"constant,\1,1,", line) for line in lines if line.startswith("own")]
     (tmp_path / "table.csv").write_text("\n".join(lines))
-    found = run(tmp_path / "table.csv", tmp_path / "out")
-    assert found["left_out"] == {"constant": "the same score for all sources on every target"}
-    for measure, best in found["best"].items():
+    document = run(tmp_path / "table.csv", tmp_path / "out")
+    assert document["left_out"] == {"constant": "the same score for all sources on every target"}
+    for measure, best in document["best"].items():
         assert "flat" not in (*best["metrics"], *best["tied"]), measure
-        assert found["measured"]["flat"][measure]["per_target"]["t_3"] is None
-    assert found["best"]["kendall"]["not_compared"] == {"flat": ["t_3"]}
-    assert set(found["measured"]["gbc"]["rel_at_1"]["per_target"].values()) == {None}, "all targets have losses"
-    assert not any(found["best"]["rel_at_1"][name] for name in ("metrics", "tied", "not_compared"))
+        assert document["measured"]["flat"][measure]["per_target"]["t_3"] is None
+    assert document["best"]["kendall"]["not_compared"] == {"flat": ["t_3"]}
+    assert set(document["measured"]["gbc"]["rel_at_1"]["per_target"].values()) == {None}, "all targets have losses"
+    assert not any(document["best"]["rel_at_1"][name] for name in ("metrics", "tied", "not_compared"))
     printed = " ".join(capsys.readouterr().out.split())
     assert "Kendall: flat has no value on t_3, and is not compared." in printed
     assert "Rel@1: no metric has a value on any target." in printed
@@ -172,13 +174,13 @@ def test_what_has_no_value_is_named_and_not_ranked(tmp_path: Path, capsys: pytes
 
 
 def test_a_single_metric_and_a_single_target_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rows = [f"m,s{place},t,{place},{place % 3}" for place in range(4)]
+    rows = [f"m,s{index},t,{index},{index % 3}" for index in range(4)]
     (tmp_path / "table.csv").write_text("\n".join(["metric,source,target,score,performance", *rows]))
-    found = run(tmp_path / "table.csv", tmp_path / "out")
-    its = found["measured"]["m"]["pearson"]
+    document = run(tmp_path / "table.csv", tmp_path / "out")
+    its = document["measured"]["m"]["pearson"]
     assert its["mean"] == pytest.approx(stats.pearsonr(range(4), [0, 1, 2, 0]).statistic)
     assert its["ci95"] == [None, None]
-    assert found["best"]["pearson"] == {"metrics": [], "tied": [], "not_compared": {}, "on_target": {"t": []}}
+    assert document["best"]["pearson"] == {"metrics": [], "tied": [], "not_compared": {}, "on_target": {"t": []}}
     assert "There is one target" in capsys.readouterr().out
 
 
@@ -193,14 +195,14 @@ def test_scores_and_performances_may_be_two_files(tmp_path: Path, name: str, doc
     (tmp_path / "scores.csv").write_text("\n".join(["metric,source,target,score", *scores]))
     known = {",".join(row[key] for key in ("source", "target", "performance")) for row in rows}
     (tmp_path / "performances.csv").write_text("\n".join(["source,target,performance", *sorted(known)]))
-    found = []
+    documents = []
     for table, *options in ((together,), (tmp_path / "scores.csv", f"--performances={tmp_path / 'performances.csv'}")):
         output = tmp_path / table.stem
         evaluate.main([name, f"--table={table}", f"--output={output}", "--logger=false", *options])
-        found.append(json.loads((output / f"{document}.json").read_text()))
+        documents.append(json.loads((output / f"{document}.json").read_text()))
         for key in ("table", "performances", "seconds"):
-            found[-1].pop(key, None)
-    assert found[0] == found[1]
+            documents[-1].pop(key, None)
+    assert documents[0] == documents[1]
 
 
 def test_very_many_targets_are_left_to_the_csv_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ def make_table(signs: list[list[int]]) -> TransferTable:
     """Build a table in which metric m is right on target t by `signs[m][t]` of 1, and the wrong way round by -1."""
     scores = np.array(signs)[:, None, :] * PERFORMANCES[:, None]
     metrics, sources, targets = (
-        [f"{what}{place}" for place in range(count)] for what, count in zip("mst", scores.shape, strict=True)
+        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
     )
     performances = np.repeat(PERFORMANCES[:, None], scores.shape[2], axis=1)
     return TransferTable(metrics, sources, targets, np.full(scores.shape[2], -1), scores, performances, "", [])
@@ -28,15 +28,15 @@ def make_table(signs: list[list[int]]) -> TransferTable:
 def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     """Metric m0 wins on one of six targets, m1 on the others: 10 of 15 pairs agree, 5 are contrary."""
     study = run_study(make_table([[1, -1, -1, -1, -1, -1], [-1, 1, 1, 1, 1, 1]]), 3, 1e-12)
-    found = moves_most(study)
-    assert found is not None
+    comparison = moves_most(study)
+    assert comparison is not None
     assert study.setup_stability["target"].mean == pytest.approx(1 / 3)
-    assert (found["component"], found["unless_without"]) == ("target", [])
-    assert found["difference"] == pytest.approx(2 / 3), "by the others all agree"
+    assert (comparison["component"], comparison["unless_without"]) == ("target", [])
+    assert comparison["difference"] == pytest.approx(2 / 3), "by the others all agree"
     # Without the first all agree; without another 6 of 10 pairs agree and 4 are contrary.
     without = np.array([1, *[0.2] * 5])
     half = stats.t.ppf(0.975, 5) * (5 / 6 * ((without - without.mean()) ** 2).sum()) ** 0.5
-    assert found["ci95"] == pytest.approx([2 / 3 - half, 2 / 3 + half])
+    assert comparison["ci95"] == pytest.approx([2 / 3 - half, 2 / 3 + half])
     assert setup_stability_interval(study, "target") == pytest.approx((max(1 / 3 - half, -1), 1))
     assert setup_stability_interval(study, "pool") == pytest.approx((1, 1))
     [words] = moves_most_in_words(study)
@@ -68,16 +68,16 @@ def test_a_target_that_decides_is_named() -> None:
     groups = np.ones(3, dtype=np.int64)
     study.by_target["target"] = AgreementsByTarget(np.array([0.6, 0.1, 0.15]), groups)
     study.by_target["measure"] = AgreementsByTarget(np.array([0.5, 0.5, 0.5]), groups)
-    found = moves_most(study)
-    assert found is not None
-    assert (found["component"], found["next"], found["unless_without"]) == ("target", "measure", ["t0"])
-    assert found["difference"] == pytest.approx(0.3)
+    comparison = moves_most(study)
+    assert comparison is not None
+    assert (comparison["component"], comparison["next"], comparison["unless_without"]) == ("target", "measure", ["t0"])
+    assert comparison["difference"] == pytest.approx(0.3)
     [words] = moves_most_in_words(study)
     assert words.startswith("What moves the outcome most is the target, unless t0 is left out: two experiments")
 
 
 def test_one_component_alone_is_compared_with_nothing() -> None:
     study = run_study(make_table([[1], [-1]]), 4, 1e-12)
-    assert [name for name, found in study.setup_stability.items() if found.mean is not None] == ["measure"]
+    assert [name for name, actual in study.setup_stability.items() if actual.mean is not None] == ["measure"]
     assert moves_most(study) is None
     assert moves_most_in_words(study) == []

@@ -40,9 +40,9 @@ def test_each_part_has_its_example_and_what_is_given_wins() -> None:
     assert parts["target"].targets == ["ade", "city"], "the chosen one wins over that of the preset"
     assert (parts["measure"].target, parts["measure"].measures) == ("coco", ["weighted_kendall", "pearson"])
     assert (parts["graph"].targets, parts["pool"]) == (["ade", "city"], FigureChoice(example="figure3a"))
-    given = FigureChoice(targets=["x", "y"], measure="kendall").of_parts(["figure3a", "figure3b_coco"])
-    assert (given["target"].targets, given["target"].metrics) == (["x", "y"], ["logme", "hscore"])
-    assert {part.measure for part in given.values()} == {"kendall"}
+    examples = FigureChoice(targets=["x", "y"], measure="kendall").of_parts(["figure3a", "figure3b_coco"])
+    assert (examples["target"].targets, examples["target"].metrics) == (["x", "y"], ["logme", "hscore"])
+    assert {part.measure for part in examples.values()} == {"kendall"}
 
 
 def test_what_is_shown_and_what_was_given_is_known() -> None:

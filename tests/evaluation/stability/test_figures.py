@@ -28,8 +28,8 @@ from headstart.evaluation.stability.table import TransferTable
     ],
 )
 def test_ties_are_written_as_ties(outcome: list[float], words: str) -> None:
-    found = rank_in_words("abcdefg"[: len(outcome)], np.array(outcome), 1e-12)
-    assert found.replace("\N{NO-BREAK SPACE}", " ") == words
+    result = rank_in_words("abcdefg"[: len(outcome)], np.array(outcome), 1e-12)
+    assert result.replace("\N{NO-BREAK SPACE}", " ") == words
 
 
 def large_table() -> TransferTable:
@@ -37,7 +37,7 @@ def large_table() -> TransferTable:
     generator = np.random.default_rng(0)
     shape = 2, 24, 3
     metrics, sources, targets = (
-        [f"{what} with a name that is long {'and longer ' * 3}{place}" for place in range(count)]
+        [f"{what} with a name that is long {'and longer ' * 3}{index}" for index in range(count)]
         for what, count in zip(("metric", "source", "target"), shape, strict=True)
     )
     scores, performances = generator.normal(size=shape), generator.uniform(size=shape[1:])

@@ -47,7 +47,7 @@ def test_every_experiment_has_its_row(table: TransferTable, tmp_path: Path, monk
     write(table, tmp_path, True)
     write(table, tmp_path, "csv")
     outcomes = np.load(tmp_path / "outcomes.npy")
-    pools = [[SOURCES[place] for place in pool] for pool in combinations(range(5), 3)]
+    pools = [[SOURCES[index] for index in pool] for pool in combinations(range(5), 3)]
     rows = iter(read(tmp_path))
     undefined = tied = 0
     for pool, values in zip(pools, outcomes, strict=True):

@@ -51,26 +51,26 @@ def run(table: Path, output: Path, *options: str) -> dict[str, Any]:
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what takes most of the time."""
-    monkeypatch.setattr(command, "plot_study", lambda *given: {})
+    monkeypatch.setattr(command, "plot_study", lambda *args: {})
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    return write_table(tmp_path / "table.csv", [f"t{place}" for place in range(TARGETS)], SCORES)
+    return write_table(tmp_path / "table.csv", [f"t{index}" for index in range(TARGETS)], SCORES)
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_targets_that_agree_are_stable(table: Path, tmp_path: Path) -> None:
-    found = run(table, tmp_path / "out", "--pool_size=4")
-    assert found["experiments"] == comb(SOURCES, 4) * TARGETS * 4
-    assert found["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
-    assert found["setup_stability"]["pool"] < 1, "the two in the middle err on some pools only"
-    pairs = found["setup_stability_pairs"]
+    document = run(table, tmp_path / "out", "--pool_size=4")
+    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
+    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
+    assert document["setup_stability"]["pool"] < 1, "the two in the middle err on some pools only"
+    pairs = document["setup_stability_pairs"]
     # Every pool has some order that the four metrics see differently, but by Rel@1 three of them may tie.
     assert pairs["target"] == comb(SOURCES, 4) * 4 * comb(TARGETS, 2)
     assert pairs["measure"] == comb(SOURCES, 4) * TARGETS * comb(4, 2)
     assert pairs["pool"] == TARGETS * 4 * comb(comb(SOURCES, 4), 2)
-    assert found["undefined_experiments"] == 0
+    assert document["undefined_experiments"] == 0
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -103,25 +103,25 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     lines = ["metric,source,target,score,performance"]
     for metric, signs in (("first", (1, -1, -1)), ("second", (-1, 1, 1))):
         for target, sign in enumerate(signs):
-            lines += [f"{metric},s{place},t{target},{sign * place},{0.1 + 0.2 * place}" for place in range(4)]
+            lines += [f"{metric},s{index},t{target},{sign * index},{0.1 + 0.2 * index}" for index in range(4)]
     (tmp_path / "table.csv").write_text("\n".join(lines))
-    found = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
-    assert found["win_rate_percent"]["first"]["average"] == pytest.approx(100 / 3)
-    left_out = found["leave_one_target_out"]["win_rate_percent_ties_split"]
+    document = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
+    assert document["win_rate_percent"]["first"]["average"] == pytest.approx(100 / 3)
+    left_out = document["leave_one_target_out"]["win_rate_percent_ties_split"]
     assert left_out["first"]["kendall"] == [0, 50]
     assert left_out["second"]["average"] == [50, 100]
     printed = capsys.readouterr().out
     assert "average: second leads with ties=split, unless one of t1, t2 is left out." in printed
     # Of three pairs of targets two contradict each other.
-    assert found["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
-    assert found["leave_one_target_out"]["setup_stability"]["target"] == pytest.approx([-1, 1])
-    assert (found["moves_most"]["component"], found["moves_most"]["next"]) == ("target", "measure")
-    assert found["setup_stability_ci95"]["pool"] == pytest.approx([1, 1])
+    assert document["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
+    assert document["leave_one_target_out"]["setup_stability"]["target"] == pytest.approx([-1, 1])
+    assert (document["moves_most"]["component"], document["moves_most"]["next"]) == ("target", "measure")
+    assert document["setup_stability_ci95"]["pool"] == pytest.approx([1, 1])
     assert "What moves the outcome most is the target: two experiments" in printed
     with (tmp_path / "out" / "setup_stability.csv").open() as file:
         [row] = [row for row in csv.DictReader(file) if row["varying"] == "target"]
     assert [float(row[f"{end}_without_a_target"]) for end in ("lowest", "highest")] == pytest.approx([-1, 1])
-    assert [float(row[f"ci95_{end}"]) for end in ("low", "high")] == found["setup_stability_ci95"]["target"]
+    assert [float(row[f"ci95_{end}"]) for end in ("low", "high")] == document["setup_stability_ci95"]["target"]
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -133,14 +133,14 @@ def test_negative_performances_leave_rel_at_1_out_and_the_rest_as_it_is(
     shifted = [f"{line.rpartition(',')[0]},{float(line.rpartition(',')[2]) - 2}" for line in lines]
     table.write_text("\n".join([header, *shifted]))
     assert "Rel@1 is undefined" not in capsys.readouterr().out
-    found = run(table, tmp_path / "shifted", "--pool_size=4")
+    document = run(table, tmp_path / "shifted", "--pool_size=4")
     assert "on targets with negative performances: t0, t1, t2, t3." in " ".join(capsys.readouterr().out.split())
-    assert found["undefined_experiments"] == comb(SOURCES, 4) * TARGETS
-    for metric, rates in found["win_rate_percent"].items():
+    assert document["undefined_experiments"] == comb(SOURCES, 4) * TARGETS
+    for metric, rates in document["win_rate_percent"].items():
         assert rates.pop("rel_at_1") is None
         correlations = {name: before["win_rate_percent"][metric][name] for name in rates if name != "average"}
         assert rates == pytest.approx({**correlations, "average": np.mean(list(correlations.values()))})
-    assert found["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
+    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -149,7 +149,7 @@ def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.Ca
     lines = ["metric,source,target,score,performance"]
     for metric, slopes in (("first", (1, 1, -1)), ("second", (-1, 1, -1))):
         for target, slope in enumerate(slopes):
-            lines += [f"{metric},s{place},t{target},{slope * place},{0.1 + 0.2 * place}" for place in range(4)]
+            lines += [f"{metric},s{index},t{target},{slope * index},{0.1 + 0.2 * index}" for index in range(4)]
     (tmp_path / "table.csv").write_text("\n".join(lines))
     run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
     printed = capsys.readouterr().out
@@ -159,26 +159,26 @@ def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.usefixtures("without_figures")
 def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
-    table = write_table(tmp_path / "table.csv", [f"s{place}" for place in range(SOURCES)], SCORES)
-    found = run(table, tmp_path / "out")
-    assert found["pool_size"] == 4, "70 % of five, rounded"
-    assert found["experiments"] == comb(SOURCES, 4) * (SOURCES - 4) * 4
-    assert found["setup_stability_pairs"]["target"] == comb(SOURCES, 4) * 4
-    kept = run(table, tmp_path / "kept", "--exclude_target=false", "--pool_size=4")
-    assert kept["experiments"] == comb(SOURCES, 4) * SOURCES * 4
+    table = write_table(tmp_path / "table.csv", [f"s{index}" for index in range(SOURCES)], SCORES)
+    document = run(table, tmp_path / "out")
+    assert document["pool_size"] == 4, "70 % of five, rounded"
+    assert document["experiments"] == comb(SOURCES, 4) * (SOURCES - 4) * 4
+    assert document["setup_stability_pairs"]["target"] == comb(SOURCES, 4) * 4
+    with_own = run(table, tmp_path / "kept", "--exclude_target=false", "--pool_size=4")
+    assert with_own["experiments"] == comb(SOURCES, 4) * SOURCES * 4
 
 
 def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "out"
-    found = run(table, output, "--pool_size=4", "--save_outcomes=true")
+    document = run(table, output, "--pool_size=4", "--save_outcomes=true")
     with (output / "win_rates.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 5 * len(SCORES)
     for row in rows:
-        rates = found[f"win_rate_percent_ties_{row['ties']}"][row["metric"]]
+        rates = document[f"win_rate_percent_ties_{row['ties']}"][row["metric"]]
         assert float(row["percent"]) == rates[row["measure"]]
     with (output / "setup_stability.csv").open() as file:
-        assert {row["varying"]: float(row["setup_stability"]) for row in csv.DictReader(file)} == found[
+        assert {row["varying"]: float(row["setup_stability"]) for row in csv.DictReader(file)} == document[
             "setup_stability"
         ]
     for name in ("scatter", "components", "experiments"):
@@ -188,8 +188,8 @@ def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: py
         assert brightness.max() > 250
     outcomes = np.load(output / "outcomes.npy")
     assert outcomes.shape == (comb(SOURCES, 4), TARGETS, 4, len(SCORES))
-    np.testing.assert_allclose(outcomes[..., found["metrics"].index("right")], 1, atol=1e-12)
-    np.testing.assert_allclose(outcomes[:, :, :3, found["metrics"].index("gbc")], -1, atol=1e-12)
+    np.testing.assert_allclose(outcomes[..., document["metrics"].index("right")], 1, atol=1e-12)
+    np.testing.assert_allclose(outcomes[:, :, :3, document["metrics"].index("gbc")], -1, atol=1e-12)
     printed = " ".join(capsys.readouterr().out.split())
     assert "Setup stability" in printed
     assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
@@ -199,14 +199,14 @@ def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: py
 
 @pytest.mark.usefixtures("without_figures")
 def test_outcomes_are_written_as_csv(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = run(table, tmp_path / "out", "--pool_size=4", "--save-outcomes=csv")
+    document = run(table, tmp_path / "out", "--pool_size=4", "--save-outcomes=csv")
     assert capsys.readouterr().out.rstrip().endswith("outcomes.csv.gz")
     with gzip.open(tmp_path / "out" / "outcomes.csv.gz", "rt") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == found["experiments"]
+    assert len(rows) == document["experiments"]
     winners = [row["winners"].split(";") for row in rows if row["measure"] == "pearson"]
     won = sum(1 / len(its) for its in winners if "right" in its)
-    assert 100 * won / len(winners) == pytest.approx(found["win_rate_percent"]["right"]["pearson"])
+    assert 100 * won / len(winners) == pytest.approx(document["win_rate_percent"]["right"]["pearson"])
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -232,13 +232,13 @@ def test_printed_rates_lie_within_their_ranges(tmp_path: Path, capsys: pytest.Ca
 
 def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = ["metric,source,target,score,performance"]
-    lines += [f"{metric},s{place},t,{place},0.5" for metric in ("first", "second") for place in range(SOURCES)]
+    lines += [f"{metric},s{index},t,{index},0.5" for metric in ("first", "second") for index in range(SOURCES)]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(lines))
-    found = run(table, tmp_path / "out", "--pool_size=4")
-    assert found["setup_stability"] == {"target": None, "measure": None, "pool": None}
-    assert found["undefined_experiments"] == found["experiments"]
-    rates = found["win_rate_percent"]["first"]
+    document = run(table, tmp_path / "out", "--pool_size=4")
+    assert document["setup_stability"] == {"target": None, "measure": None, "pool": None}
+    assert document["undefined_experiments"] == document["experiments"]
+    rates = document["win_rate_percent"]["first"]
     assert rates == {"weighted_kendall": None, "kendall": None, "pearson": None, "rel_at_1": 50, "average": 50}
     assert not (tmp_path / "out" / "experiments.png").exists(), "there are no two targets to connect"
     printed = capsys.readouterr().out
@@ -252,25 +252,25 @@ def test_a_constant_metric_is_left_out_and_told(
 ) -> None:
     expected = run(table, tmp_path / "without", "--pool_size=4", "--ties=last")
     scores = {**SCORES, "num_classes": np.full(SOURCES, 2.0)}
-    with_it = write_table(tmp_path / "constant.csv", [f"t{place}" for place in range(TARGETS)], scores)
+    with_it = write_table(tmp_path / "constant.csv", [f"t{index}" for index in range(TARGETS)], scores)
     capsys.readouterr()
-    found = run(with_it, tmp_path / "with", "--pool_size=4", "--ties=last")
+    document = run(with_it, tmp_path / "with", "--pool_size=4", "--ties=last")
     reason = "the same score for all sources on every target"
-    assert found["left_out"] == {"num_classes": reason}
+    assert document["left_out"] == {"num_classes": reason}
     assert f"Left out: num_classes ({reason})." in " ".join(capsys.readouterr().out.split())
     for field in ("metrics", "setup_stability", "win_rate_percent"):
-        assert found[field] == expected[field]
-    assert None not in found["setup_stability"].values()
+        assert document[field] == expected[field]
+    assert None not in document["setup_stability"].values()
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_chosen_metrics_are_studied_as_if_alone(table: Path, tmp_path: Path) -> None:
     chosen = {name: SCORES[name] for name in ("gbc", "leep")}
-    alone = write_table(tmp_path / "alone.csv", [f"t{place}" for place in range(TARGETS)], chosen)
+    alone = write_table(tmp_path / "alone.csv", [f"t{index}" for index in range(TARGETS)], chosen)
     expected = run(alone, tmp_path / "alone", "--pool_size=4")
-    found = run(table, tmp_path / "chosen", "--pool_size=4", "--metrics=[gbc, leep]")
+    document = run(table, tmp_path / "chosen", "--pool_size=4", "--metrics=[gbc, leep]")
     for field in ("metrics", "setup_stability", "win_rate_percent"):
-        assert found[field] == expected[field]
+        assert document[field] == expected[field]
 
 
 def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -352,13 +352,13 @@ def test_a_study_of_another_table_is_not_replaced_unasked(
     first = run(table, tmp_path / "out", "--pool_size=4")
     assert run(table, tmp_path / "out", "--pool_size=4")["setup_stability"] == first["setup_stability"]
     other = write_table(tmp_path / "other.csv", ["t0", "t1"], SCORES)
-    for given, options, place in (
+    for arguments, options, key in (
         (other, ["--pool_size=4"], "table/sha256"),
         (table, ["--pool_size=3"], "pool_size"),
         (table, ["--pool_size=4", "--metrics=[gbc, right]"], "metrics"),
     ):
         with pytest.raises(SystemExit):
-            run(given, tmp_path / "out", *options)
-        assert f"holds results of another configuration ({place}); " in capsys.readouterr().err
+            run(arguments, tmp_path / "out", *options)
+        assert f"holds results of another configuration ({key}); " in capsys.readouterr().err
         assert json.loads((tmp_path / "out" / "stability.json").read_text())["pool_size"] == 4
     assert run(other, tmp_path / "out", "--pool_size=4", "--overwrite=true")["targets"] == ["t0", "t1"]

@@ -68,10 +68,10 @@ def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def test_experiments_and_setup_stability_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
-    preset, _, found = study
+    preset, _, result = study
     _, experiments, stability, _ = PUBLISHED[preset]
-    assert found["experiments"] == experiments
-    assert {name: round(value, 2) for name, value in found["setup_stability"].items()} == stability
+    assert result["experiments"] == experiments
+    assert {name: round(value, 2) for name, value in result["setup_stability"].items()} == stability
 
 
 def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(
@@ -79,16 +79,16 @@ def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(
 ) -> None:
     require_checkout()
     page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
-    preset, _, found = study
-    intervals = " | ".join("[{:.2f}, {:.2f}]".format(*ends) for ends in found["setup_stability_ci95"].values())
+    preset, _, result = study
+    intervals = " | ".join("[{:.2f}, {:.2f}]".format(*ends) for ends in result["setup_stability_ci95"].values())
     assert f"| {preset.replace('o1', 'o 1').replace('o2', 'o 2')}, interval | {intervals} |" in page
-    most = found["moves_most"]
+    most = result["moves_most"]
     assert (most["component"], most["next"], most["unless_without"]) == ("target", "measure", [])
     assert "{:.2f} [{:.2f}, {:.2f}]".format(most["difference"], *most["ci95"]) in page
 
 
 def test_all_cells_of_the_win_rates_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
-    preset, output, found = study
+    preset, output, result = study
     with (output / "win_rates.csv").open() as file:
         rows = [row for row in csv.DictReader(file) if row["ties"] == "last"]
     names = ["weighted_kendall", "kendall", "pearson", "rel_at_1", "average"]
@@ -96,7 +96,7 @@ def test_all_cells_of_the_win_rates_are_those_published(study: tuple[str, Path, 
     for metric, cells in PUBLISHED[preset][3].items():
         assert [rounded[metric, name] for name in names] == cells
         for name, cell in zip(names, cells, strict=True):
-            assert abs(found["win_rate_percent"][metric][name] - cell) < 1
+            assert abs(result["win_rate_percent"][metric][name] - cell) < 1
 
 
 # Examples of sections 5 and 6: the pools in which the first metric is better, in per cent, by weighted Kendall and by
@@ -116,14 +116,14 @@ def test_examples_of_the_paper_hold_in_one_measure_and_not_in_the_other(
     preset: str, target: str, first: str, second: str, weighted: float, linear: float
 ) -> None:
     table = read_table(TABLES / PUBLISHED[preset][0], trainable=True, exclude_target=True)
-    place = table.targets.index(target)
-    sources = np.flatnonzero(table.known[:, place])
+    index = table.targets.index(target)
+    sources = np.flatnonzero(table.known[:, index])
     size = PRESETS[preset].pool_size
     assert size is not None
     pools = np.array(list(combinations(sources, size)))
     metrics = [table.metrics.index(name) for name in (first, second)]
-    found = measure_pools(table.scores[metrics, :, place], table.performances[:, place], pools)
-    share = 100 * (found[..., 0] > found[..., 1] + 1e-12).mean(axis=0)
+    result = measure_pools(table.scores[metrics, :, index], table.performances[:, index], pools)
+    share = 100 * (result[..., 0] > result[..., 1] + 1e-12).mean(axis=0)
     assert [round(float(share[MEASURES.index(name)]), 1) for name in ("weighted_kendall", "pearson")] == [
         weighted,
         linear,
@@ -140,11 +140,11 @@ def test_the_released_tables_have_all_names_of_the_papers_examples(preset: str) 
 
 def test_what_ties_change(study: tuple[str, Path, dict[str, Any]]) -> None:
     """Scenario 2: LogME leads by Rel@1 as published; with ties shared, N-LEEP does."""
-    preset, _, found = study
+    preset, _, result = study
     tied = {"scenario1": 79, "scenario2": 58}[preset]
-    assert round(found["tied_winners_percent"]["rel_at_1"]) == tied
+    assert round(result["tied_winners_percent"]["rel_at_1"]) == tied
     leaders = []
     for key in ("win_rate_percent", "win_rate_percent_ties_split"):
-        rates = {name: found[key][name]["rel_at_1"] for name in found["metrics"]}
+        rates = {name: result[key][name]["rel_at_1"] for name in result["metrics"]}
         leaders.append(max(rates, key=rates.__getitem__))
     assert leaders == {"scenario1": ["logme", "gbc"], "scenario2": ["logme", "nleep"]}[preset]

@@ -41,12 +41,12 @@ def make_table(seed: int, distinct: int | None, sources: int = 6, metrics: int =
         scores = generator.integers(distinct, size=scores.shape).astype(float)
         performances = 1 + generator.integers(distinct, size=performances.shape).astype(float)
     own = np.array([0, 1, -1])
-    names = [f"m{place}" for place in range(metrics)], [str(place) for place in range(sources)]
+    names = [f"m{index}" for index in range(metrics)], [str(index) for index in range(sources)]
     return TransferTable(*names, targets, own, scores, performances, "", [])
 
 
 def one_by_one(table: TransferTable, size: int) -> Outcomes:
-    found: Outcomes = {}
+    outcomes: Outcomes = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for pool in combinations(range(len(table.sources)), size):
@@ -55,8 +55,8 @@ def one_by_one(table: TransferTable, size: int) -> Outcomes:
                     at = list(pool), target
                     for measure, function in enumerate(MEASURE):
                         outcome = [function(scores[at], table.performances[at]) for scores in table.scores]
-                        found[pool, target, measure] = outcome
-    return found
+                        outcomes[pool, target, measure] = outcome
+    return outcomes
 
 
 def agreement(first: list[float], second: list[float]) -> float:
@@ -87,15 +87,15 @@ def test_study_equals_all_experiments_and_pairs(
     monkeypatch.setattr(studies, "BLOCK", 10)
     table = make_table(seed, distinct)
     expected = one_by_one(table, 4)
-    found = run_study(table, 4, TOLERANCE)
-    assert found.experiments == len(expected)
+    result = run_study(table, 4, TOLERANCE)
+    assert result.experiments == len(expected)
     for component, name in enumerate(["pool", "target", "measure"]):
         mean, pairs = stability(expected, component)
-        assert found.setup_stability[name].mean == pytest.approx(mean, abs=1e-12)
-        assert found.setup_stability[name].pairs == pairs
+        assert result.setup_stability[name].mean == pytest.approx(mean, abs=1e-12)
+        assert result.setup_stability[name].pairs == pairs
     ranked = sum(not isnan(agreement(outcome, outcome)) for outcome in expected.values())
-    assert found.undefined == len(expected) - ranked
-    assert found.undefined > 0, "by Rel@1 all metrics tie on some pools even where no values do"
+    assert result.undefined == len(expected) - ranked
+    assert result.undefined > 0, "by Rel@1 all metrics tie on some pools even where no values do"
 
 
 @pytest.mark.parametrize("distinct", [None, 3, 2])
@@ -115,12 +115,12 @@ def test_wins_equal_a_count(distinct: int | None) -> None:
             tied[target, measure] += len(winners) > 1
     wins = run_study(table, 4, TOLERANCE).wins
     np.testing.assert_allclose(wins.split, split, rtol=1e-12)
-    for found, expected in ((wins.last, last), (wins.decided, decided), (wins.tied, tied)):
-        np.testing.assert_array_equal(found, expected)
+    for actual, expected in ((wins.last, last), (wins.decided, decided), (wins.tied, tied)):
+        np.testing.assert_array_equal(actual, expected)
     for kind, counted in (("split", split), ("last", last)):
         for left_out in range(3):
-            kept = [target for target in range(3) if target != left_out]
-            expected = 100 * counted[kept].sum(axis=0) / decided[kept].sum(axis=0)[:, None]
+            remaining = [target for target in range(3) if target != left_out]
+            expected = 100 * counted[remaining].sum(axis=0) / decided[remaining].sum(axis=0)[:, None]
             rates = wins.percent_without_each(kind)[left_out]  # type: ignore[arg-type]  # of the two literals
             np.testing.assert_allclose(rates[:, :4], expected.T)
             np.testing.assert_allclose(rates[:, 4], expected.mean(axis=0))
@@ -134,9 +134,9 @@ def test_without_a_target_is_as_if_its_experiments_had_never_been(
     table = make_table(seed, distinct)
     expected, without = one_by_one(table, 4), run_study(table, 4, TOLERANCE).setup_stability_without()
     for left_out in range(3):
-        kept = {experiment: outcome for experiment, outcome in expected.items() if experiment[1] != left_out}
+        remaining = {experiment: outcome for experiment, outcome in expected.items() if experiment[1] != left_out}
         for component, name in enumerate(["pool", "target", "measure"]):
-            assert without[name][left_out] == pytest.approx(stability(kept, component)[0], abs=1e-12)
+            assert without[name][left_out] == pytest.approx(stability(remaining, component)[0], abs=1e-12)
 
 
 def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,17 +144,17 @@ def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.Mo
     monkeypatch.setattr(studies, "SHOWN", 12)
     table = make_table(7, None)
     blocks: list[NDArray[Any]] = []
-    found = run_study(table, 4, TOLERANCE, lambda _, outcomes: blocks.append(outcomes))
+    result = run_study(table, 4, TOLERANCE, lambda _, outcomes: blocks.append(outcomes))
     outcomes = np.concatenate(blocks)
     pools: list[tuple[int, ...]] = list(combinations(range(6), 4))
     assert outcomes.shape == (len(pools), 3, len(MEASURES), 4)
     for (pool, target, measure), outcome in one_by_one(table, 4).items():
         np.testing.assert_allclose(outcomes[pools.index(pool), target, measure], outcome, rtol=0, atol=1e-12)
     assert np.isnan(outcomes).sum() == 4 * 4 * 2 * sum(0 in pool for pool in pools)
-    assert found.shown.shape == (12, 3, 4, 4)
-    places = [pools.index(tuple(pool)) for pool in found.shown_pools]
-    assert places == sorted(set(places))
-    np.testing.assert_array_equal(found.shown, outcomes[places])
+    assert result.shown.shape == (12, 3, 4, 4)
+    indices = [pools.index(tuple(pool)) for pool in result.shown_pools]
+    assert indices == sorted(set(indices))
+    np.testing.assert_array_equal(result.shown, outcomes[indices])
 
 
 def test_agreement_is_tau_b_and_rounding_makes_no_order() -> None:
@@ -169,11 +169,11 @@ def test_agreement_is_tau_b_and_rounding_makes_no_order() -> None:
 
 def test_a_single_pool_or_target_leaves_its_component_undefined() -> None:
     table = make_table(0, None)
-    found = run_study(table, 6, TOLERANCE)
-    assert found.setup_stability["pool"].mean is None
-    assert found.setup_stability["target"].mean is None, "only one target has a pool of all sources"
-    assert found.setup_stability["measure"].mean is not None
-    assert found.experiments == 4
-    without = found.setup_stability_without()
+    result = run_study(table, 6, TOLERANCE)
+    assert result.setup_stability["pool"].mean is None
+    assert result.setup_stability["target"].mean is None, "only one target has a pool of all sources"
+    assert result.setup_stability["measure"].mean is not None
+    assert result.experiments == 4
+    without = result.setup_stability_without()
     assert np.isnan([*without["pool"], *without["target"]]).all()
     assert np.isfinite(without["measure"]).tolist() == [True, True, False], "the third target has the only pool"

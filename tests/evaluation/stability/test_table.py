@@ -73,9 +73,9 @@ def test_columns_that_are_not_needed_are_told(read: Read) -> None:
 def test_own_cells_count_only_where_the_target_is_kept(read: Read) -> None:
     own = [f"{metric},b,b,99,0.9" for metric in ("own", "n_leep", "gbc")]
     assert read(PLAIN + own).scores.max() < 99
-    kept = read(PLAIN + own, exclude_target=False)
-    assert kept.own.tolist() == [-1, -1]
-    assert kept.scores[0, 1, 1] == 99
+    with_own = read(PLAIN + own, exclude_target=False)
+    assert with_own.own.tolist() == [-1, -1]
+    assert with_own.scores[0, 1, 1] == 99
     with pytest.raises(UserError, match=r"3 missing cells: metric 'gbc', source 'b', target 'b'; "):
         read(PLAIN, exclude_target=False)
 
@@ -135,7 +135,7 @@ def test_unknown_truth_is_named(read: Read) -> None:
 
 
 def test_of_many_mistakes_the_first_20_are_named(read: Read) -> None:
-    lines = [PLAIN[0], *(f"{metric},s{place},t,1,0.5" for metric in ("full", "empty") for place in range(25))]
+    lines = [PLAIN[0], *(f"{metric},s{index},t,1,0.5" for metric in ("full", "empty") for index in range(25))]
     with pytest.raises(UserError, match=r"24 missing cells: .*; and 4 more; complete them") as error:
         read(lines[:27])
     assert str(error.value).count("metric 'empty', source") == 20
@@ -191,10 +191,10 @@ MAPPED = [line.replace("source", "Model").replace("target,score,performance", "D
 
 
 def test_columns_may_be_called_otherwise(read: Read) -> None:
-    expected, found = read(PLAIN), read(MAPPED, columns={**COLUMNS, "target": "Dataset"})
-    assert (found.metrics, found.sources, found.targets) == (expected.metrics, expected.sources, expected.targets)
-    np.testing.assert_array_equal(found.scores, expected.scores)
-    np.testing.assert_array_equal(found.performances, expected.performances)
+    expected, renamed = read(PLAIN), read(MAPPED, columns={**COLUMNS, "target": "Dataset"})
+    assert (renamed.metrics, renamed.sources, renamed.targets) == (expected.metrics, expected.sources, expected.targets)
+    np.testing.assert_array_equal(renamed.scores, expected.scores)
+    np.testing.assert_array_equal(renamed.performances, expected.performances)
     both = [f"{','.join([*line.split(',')[:2], 'target'])},{line.split(',', 2)[2]}" for line in PLAIN]
     both[0] = both[0].replace("target,target", "target,Dataset")
     assert read(both, columns={"target": "Dataset"}).targets == expected.targets

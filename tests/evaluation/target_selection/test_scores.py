@@ -66,15 +66,15 @@ def make_data(dimensions: int, samples: int = 270) -> tuple[Features, Features, 
     return features, probabilities, 3 * codes + 1
 
 
-def score(given: Pool, metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
-    return score_targets(given, {name: METRICS[name] for name in metrics}, axes)
+def score(pool: Pool, metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
+    return score_targets(pool, {name: METRICS[name] for name in metrics}, axes)
 
 
 def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED) -> None:
     features, probabilities, labels = make_data(dimensions)
     targets = sample_targets(CLASSES, TARGETS, "varying", 1)
-    given = Pool(features, labels, probabilities, targets, seed, SourceFacts(1000, 0.5))
-    for chosen, scores in zip(targets, score(given, metrics, axes), strict=True):
+    pool = Pool(features, labels, probabilities, targets, seed, SourceFacts(1000, 0.5))
+    for chosen, scores in zip(targets, score(pool, metrics, axes), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         for metric in metrics:
             expected = PLAIN[metric](features[rows], probabilities[rows], labels[rows])
@@ -104,16 +104,16 @@ def test_overlaps_along_the_axes_of_the_data_set_are_exact_where_these_are_no_mo
     # A rotation leaves distances and the mean variance as they are.
     features, probabilities, labels = make_data(dimensions)
     targets = [np.arange(CLASSES), np.array([0, 3, 4])]
-    given = Pool(features, labels, probabilities, targets)
-    for chosen, scores in zip(targets, score(given, ["gbc"]), strict=True):
+    pool = Pool(features, labels, probabilities, targets)
+    for chosen, scores in zip(targets, score(pool, ["gbc"]), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         assert scores["gbc"].value == pytest.approx(gbc(features[rows], labels[rows]), rel=1e-9)
 
 
 def test_axes_of_the_data_set_are_those_of_the_target_that_is_all_of_it() -> None:
     features, probabilities, labels = make_data(100)
-    given = Pool(features, labels, probabilities, [np.arange(CLASSES)])
-    [scores] = score(given, ["gbc"])
+    pool = Pool(features, labels, probabilities, [np.arange(CLASSES)])
+    [scores] = score(pool, ["gbc"])
     assert scores["gbc"].value == pytest.approx(gbc(features, labels), rel=1e-9)
 
 
@@ -133,8 +133,8 @@ def test_features_that_a_target_has_constant_are_no_direction(budget: int, monke
     features = np.repeat([[0.1, 0.7, 1 / 3]], 40, axis=0)
     features[20:] = generator.standard_normal((20, 3))
     targets = [np.array([0, 1]), np.array([1, 2])]
-    given = Pool(features, labels, None, targets)
-    constant, other = score(given, ["h_score", "trans_rate"])
+    pool = Pool(features, labels, None, targets)
+    constant, other = score(pool, ["h_score", "trans_rate"])
     assert (constant["h_score"].value, constant["trans_rate"].value) == (0, 0)
     rows = (labels == 1) | (labels == 2)
     assert other["h_score"].value == pytest.approx(h_score(features[rows], labels[rows]), rel=1e-9)
@@ -142,8 +142,8 @@ def test_features_that_a_target_has_constant_are_no_direction(budget: int, monke
 
 def test_a_metric_that_cannot_be_computed_says_why_and_leaves_the_others() -> None:
     features, _, labels = make_data(5)
-    given = Pool(features, labels, None, [np.array([0, 1]), np.arange(CLASSES)])
-    for scores in score(given, ["leep", "num_classes"]):
+    pool = Pool(features, labels, None, [np.array([0, 1]), np.arange(CLASSES)])
+    for scores in score(pool, ["leep", "num_classes"]):
         assert scores["leep"].value is None
         assert "source head" in scores["leep"].reason
         assert scores["num_classes"].value is not None
@@ -151,8 +151,8 @@ def test_a_metric_that_cannot_be_computed_says_why_and_leaves_the_others() -> No
 
 def test_probabilities_are_checked_as_by_the_plain_metric() -> None:
     features, probabilities, labels = make_data(5)
-    given = Pool(features, labels, 2 * probabilities, [np.array([0, 1])])
-    [scores] = score(given, ["leep"])
+    pool = Pool(features, labels, 2 * probabilities, [np.array([0, 1])])
+    [scores] = score(pool, ["leep"])
     assert "must sum to 1" in scores["leep"].reason
 
 
@@ -160,16 +160,16 @@ def test_source_classes_without_probability_are_left_out() -> None:
     features, _, labels = make_data(5)
     probabilities = np.eye(3)[(labels > 10).astype(int)]
     targets = [np.array([0, 1]), np.arange(CLASSES)]
-    given = Pool(features, labels, probabilities, targets)
-    for chosen, scores in zip(targets, score(given, ["leep"]), strict=True):
+    pool = Pool(features, labels, probabilities, targets)
+    for chosen, scores in zip(targets, score(pool, ["leep"]), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         assert scores["leep"].value == pytest.approx(leep(probabilities[rows], labels[rows]), rel=1e-12)
 
 
 def test_a_score_that_is_not_finite_is_none() -> None:
     labels = np.repeat(np.arange(3), 5)
-    given = Pool(np.eye(3)[labels], labels, None, [np.array([0, 1])])
+    pool = Pool(np.eye(3)[labels], labels, None, [np.array([0, 1])])
     infinite = replace(METRICS["log_me"], function=lambda statistics: math.inf)
-    [scores] = score_targets(given, {"infinite": infinite})
+    [scores] = score_targets(pool, {"infinite": infinite})
     assert scores["infinite"].value is None
     assert scores["infinite"].reason == "the score is inf"

@@ -61,8 +61,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(folder: Path, tmp_path: Path) -> Run:
     def select(*options: str) -> Path:
         dataset = ["--dataset=headstart.datamodules.ClassFolders", f"--dataset.root={folder / 'animals'}"]
-        given = [f"--registry={folder / 'registry.json'}", "--source=mobilenet_v2_narrow", *dataset, *SETTINGS]
-        evaluate.main(["target-selection", *given, f"--output={tmp_path / 'out'}", *options])
+        arguments = [f"--registry={folder / 'registry.json'}", "--source=mobilenet_v2_narrow", *dataset, *SETTINGS]
+        evaluate.main(["target-selection", *arguments, f"--output={tmp_path / 'out'}", *options])
         return tmp_path / "out"
 
     return select
@@ -72,8 +72,8 @@ def test_rows_of_transferability_are_read(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
-    given = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
-    evaluate.main(["transferability", "--metrics=[num_classes]", *given])
+    options = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
+    evaluate.main(["transferability", "--metrics=[num_classes]", *options])
     monkeypatch.setattr(ComputedRows, "__iter__", lambda rows: pytest.fail("a row is computed again"))
     assert len(read_rows(run("--metrics=[h_score]"))) == 7
 
@@ -143,7 +143,7 @@ def test_a_seed_decides_the_targets(run: Run) -> None:
 def test_known_performances_fill_the_table_and_judge_the_metrics(run: Run, folder: Path) -> None:
     out = run("--class_share=varying", "--metrics=[h_score, log_me]")
     names = list(json.loads((out / "targets.json").read_text())["targets"])
-    reached = {name: 0.5 + 0.05 * (place * 3 % 7) for place, name in enumerate(names)}
+    reached = {name: 0.5 + 0.05 * (index * 3 % 7) for index, name in enumerate(names)}
     lines = ["source,target,performance", *(f"mobilenet_v2_narrow,{name},{value}" for name, value in reached.items())]
     table = folder / "performances.csv"
     table.write_text("\n".join(lines) + "\n")
@@ -207,7 +207,7 @@ def test_the_printed_report_holds_the_tables_of_the_written_one(
 def test_a_metric_that_tells_no_target_apart_is_said_to_and_not_measured(run: Run, folder: Path) -> None:
     names = json.loads((run("--metrics=[h_score, log_me]") / "targets.json").read_text())["targets"]
     table = folder / "all.csv"
-    lines = [f"mobilenet_v2_narrow,{name},{0.5 + place / 20}" for place, name in enumerate(names)]
+    lines = [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]
     table.write_text("\n".join(["source,target,performance", *lines]))
     # Fewer photos than features tell the three classes of every target apart.
     out = run("--metrics=[h_score, log_me]", f"--performances={table}")
@@ -235,13 +235,13 @@ def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, 
 
 
 def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: Run, tmp_path: Path) -> None:
-    def score(row: dict[str, str], place: int) -> str:
-        return row["score"] if row["metric"] == "num_classes" else str(float(row["score"]) + place)
+    def score(row: dict[str, str], index: int) -> str:
+        return row["score"] if row["metric"] == "num_classes" else str(float(row["score"]) + index)
 
     rows = read_rows(run("--metrics=[h_score, gbc, num_classes]"))
     joined = [
-        {**row, "source": source, "score": score(row, place), "performance": str(place)}
-        for place, source in enumerate(("a", "b"))
+        {**row, "source": source, "score": score(row, index), "performance": str(index)}
+        for index, source in enumerate(("a", "b"))
         for row in rows
     ]
     with (tmp_path / "joined.csv").open("w", newline="") as file:
@@ -269,14 +269,14 @@ def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: p
 def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:
     out = run("--metrics=[num_classes]")
     before = (out / "scores.csv").read_bytes()
-    for option, place in {
+    for option, key in {
         "--metrics=[h_score]": "metrics",
         "--seed=1": "seed, targets",
         "--targets=8": "targets",
         "--extraction.precision=bfloat16": "extraction/precision",
     }.items():
-        given = ["--metrics=[num_classes]"] * (not option.startswith("--metrics"))
-        message = refused(lambda option=option, given=given: run(*given, option, "--overwrite=false"))
-        assert f"holds results of another configuration ({place}); choose another folder" in message
+        options = ["--metrics=[num_classes]"] * (not option.startswith("--metrics"))
+        message = refused(lambda option=option, options=options: run(*options, option, "--overwrite=false"))
+        assert f"holds results of another configuration ({key}); choose another folder" in message
     assert (out / "scores.csv").read_bytes() == before
     run("--metrics=[num_classes]", "--overwrite=false", "--extraction.num_workers=1")

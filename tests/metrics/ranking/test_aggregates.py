@@ -28,8 +28,8 @@ def test_interquartile_means_are_means_trimmed_by_a_quarter_of_settings_that_cou
 ) -> None:
     values = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.float64) for size in sizes]
     counts = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(sizes)]
-    found, often = interquartile_means(values, counts), 4 * math.lcm(*sizes)
-    assert found.shape == (4, 5)
+    result, often = interquartile_means(values, counts), 4 * math.lcm(*sizes)
+    assert result.shape == (4, 5)
     for resample in range(4):
         for method in range(5):
             # Runs are repeated until all settings have equally many, which a quarter of is a whole number.
@@ -37,17 +37,17 @@ def test_interquartile_means_are_means_trimmed_by_a_quarter_of_settings_that_cou
                 np.repeat(its[method], its_counts[resample].astype(int) * (often // its.shape[1]))
                 for its, its_counts in zip(values, counts, strict=True)
             ]
-            assert found[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-6)
+            assert result[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-6)
 
 
 def test_probability_of_improvement_is_the_mann_whitney_statistic() -> None:
-    found = probabilities_of_improvement(VALUES[0], COUNTS[0])
+    result = probabilities_of_improvement(VALUES[0], COUNTS[0])
     for resample, counts in enumerate(COUNTS[0].astype(int)):
         runs = [np.repeat(values, counts) for values in VALUES[0]]
         for one in range(5):
             for other in range(5):
                 expected = stats.mannwhitneyu(runs[other], runs[one]).statistic / SIZES[0] ** 2
-                assert found[resample, one, other] == pytest.approx(expected)
+                assert result[resample, one, other] == pytest.approx(expected)
 
 
 def test_aggregates_are_those_of_rliable() -> None:
@@ -56,8 +56,8 @@ def test_aggregates_are_those_of_rliable() -> None:
     once = [np.ones((1, 16))] * 3
     # It takes scores of runs by tasks, higher is better.
     scores = {str(method): np.stack([-each[method] for each in values], axis=1) for method in range(2)}
-    [found] = interquartile_means(values, once)
-    assert found[0] == pytest.approx(-metrics.aggregate_iqm(scores["0"]), rel=1e-6)
+    [result] = interquartile_means(values, once)
+    assert result[0] == pytest.approx(-metrics.aggregate_iqm(scores["0"]), rel=1e-6)
     improvement = np.mean([probabilities_of_improvement(each, once[0])[0, 0, 1] for each in values])
     assert improvement == pytest.approx(metrics.probability_of_improvement(scores["0"], scores["1"]))
 

@@ -13,35 +13,35 @@ from headstart.metrics.ranking.best_metrics import find_best
 def test_ties_are_by_adjusted_paired_tests_of_all_pairs(seed: int) -> None:
     generator = np.random.default_rng(seed)
     values = generator.normal(size=(5, 8)) + np.array([0, 0.4, 0.8, 1.2, 3])[:, None]
-    found = find_best(values)
+    best = find_best(values)
     top = int(values.mean(axis=1).argmax())
-    assert found.best.tolist() == [place == top for place in range(5)]
-    assert found.compared.all()
+    assert best.best.tolist() == [index == top for index in range(5)]
+    assert best.compared.all()
     p_values = np.array([stats.ttest_rel(values[i], values[j]).pvalue for i in range(5) for j in range(i)])
     ordered = np.sort(p_values)
     # Holm's procedure refuses one by one, from the smallest, as long as p is at most 5 % over the tests that are left.
     failed = np.flatnonzero(ordered > 0.05 / np.arange(10, 0, -1))
     refused = ordered[failed[0]] if len(failed) else np.inf
     expected = [i != top and stats.ttest_rel(values[i], values[top]).pvalue >= refused for i in range(5)]
-    assert found.tied.tolist() == expected
+    assert best.tied.tolist() == expected
 
 
 def test_two_that_are_close_are_tied_where_they_are_not_equal() -> None:
     values = np.array([[0.5, 0.6, 0.7, 0.8], [0.52, 0.58, 0.71, 0.79], [0.1, 0.2, 0.3, 0.41]])
-    found = find_best(values)
-    assert (found.best.tolist(), found.tied.tolist()) == ([True, True, False], [False, False, False])
+    best = find_best(values)
+    assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, False])
     values[0] += [0.01, 0, 0, 0]
-    found = find_best(values)
-    assert (found.best.tolist(), found.tied.tolist()) == ([True, False, False], [False, True, False])
-    assert found.on_target.argmax(axis=0).tolist() == [1, 0, 1, 0]
-    assert (found.on_target.sum(axis=0) == 1).all()
+    best = find_best(values)
+    assert (best.best.tolist(), best.tied.tolist()) == ([True, False, False], [False, True, False])
+    assert best.on_target.argmax(axis=0).tolist() == [1, 0, 1, 0]
+    assert (best.on_target.sum(axis=0) == 1).all()
 
 
 def test_equal_values_are_equally_good() -> None:
     values = np.array([[0.5, 0.5], [0.5, 0.5 + 1e-15], [0.2, 0.6]])
-    found = find_best(values)
-    assert found.on_target.tolist() == [[True, False], [True, False], [False, True]]
-    assert (found.best.tolist(), found.tied.tolist()) == ([True, True, False], [False, False, True])
+    best = find_best(values)
+    assert best.on_target.tolist() == [[True, False], [True, False], [False, True]]
+    assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, True])
 
 
 def test_a_difference_that_is_the_same_everywhere_is_told_apart() -> None:
@@ -50,18 +50,18 @@ def test_a_difference_that_is_the_same_everywhere_is_told_apart() -> None:
 
 def test_what_lacks_values_is_not_compared() -> None:
     values = np.array([[0.5, np.nan, 0.6], [0.1, np.nan, 0.2], [0.9, np.nan, np.nan]])
-    found = find_best(values)
-    assert found.compared.tolist() == [True, True, False], "no metric has a value on the second target"
-    assert found.best.tolist() == [True, False, False]
-    assert found.on_target.tolist() == [[False, False, True], [False] * 3, [True, False, False]]
+    best = find_best(values)
+    assert best.compared.tolist() == [True, True, False], "no metric has a value on the second target"
+    assert best.best.tolist() == [True, False, False]
+    assert best.on_target.tolist() == [[False, False, True], [False] * 3, [True, False, False]]
 
 
 @pytest.mark.parametrize("values", [[[0.5, 0.6]], [[0.5, np.nan], [np.nan, 0.5]], [[np.nan], [np.nan]]])
 def test_nothing_is_the_best_of_one(values: list[list[float]]) -> None:
-    found = find_best(np.array(values))
-    assert not any(flags.any() for flags in (found.best, found.tied, found.on_target))
+    best = find_best(np.array(values))
+    assert not any(flags.any() for flags in (best.best, best.tied, best.on_target))
 
 
 def test_one_target_tells_nothing_apart_and_ties_nothing() -> None:
-    found = find_best(np.array([[0.5], [0.4]]))
-    assert (found.best.tolist(), found.tied.tolist()) == ([True, False], [False, False])
+    best = find_best(np.array([[0.5], [0.4]]))
+    assert (best.best.tolist(), best.tied.tolist()) == ([True, False], [False, False])

@@ -11,7 +11,7 @@ from headstart.metrics.ranking.mean_ranks import rank
 
 def make(columns: dict[str, list[float | None]]) -> dict[str, dict[str, float | None]]:
     count = len(next(iter(columns.values())))
-    return {f"source {place}": {metric: values[place] for metric, values in columns.items()} for place in range(count)}
+    return {f"source {index}": {metric: values[index] for metric, values in columns.items()} for index in range(count)}
 
 
 def test_ranks_are_those_of_scipy() -> None:
@@ -26,7 +26,7 @@ def test_ranks_are_those_of_scipy() -> None:
         assert list(ranking.ranks[metric].values()) == ranks.tolist()
     means = np.mean(expected, axis=0)
     assert list(ranking.mean_ranks.values()) == pytest.approx(means)
-    assert ranking.names == [f"source {place}" for place in np.argsort(means, kind="stable")]
+    assert ranking.names == [f"source {index}" for index in np.argsort(means, kind="stable")]
 
 
 def test_metric_without_a_score_or_a_difference_ranks_nothing() -> None:

@@ -50,10 +50,10 @@ def test_pools_equal_scipy(size: int, distinct: int | None) -> None:
             scores = 0.1 * generator.integers(distinct, size=(3, sources))
             performances = 0.1 * (1 + generator.integers(distinct, size=sources))
         pools = some_pools(generator, sources, size)
-        found = measure_pools(scores, performances, pools)
+        result = measure_pools(scores, performances, pools)
         expected = np.array([[by_scipy(row[pool], performances[pool]) for row in scores] for pool in pools])
-        np.testing.assert_allclose(found, expected.transpose(0, 2, 1), rtol=0, atol=1e-12, equal_nan=True)
-        undefined += int(np.isnan(found).sum())
+        np.testing.assert_allclose(result, expected.transpose(0, 2, 1), rtol=0, atol=1e-12, equal_nan=True)
+        undefined += int(np.isnan(result).sum())
     assert undefined == 0 if distinct is None else undefined > 0 or size > 3
 
 
@@ -88,9 +88,9 @@ def test_rel_at_1_takes_the_first_of_equal_scores() -> None:
 def test_constant_input_has_no_correlation(scores: list[float], performances: list[float]) -> None:
     for measure in (weighted_kendall, kendall, pearson):
         assert isnan(measure(scores, performances))
-    found = measure_pools([scores], performances, [[0, 1, 2]])[0, :, 0]
-    assert np.isnan(found[:3]).all()
-    assert found[3] == rel_at_1(scores, performances)
+    result = measure_pools([scores], performances, [[0, 1, 2]])[0, :, 0]
+    assert np.isnan(result[:3]).all()
+    assert result[3] == rel_at_1(scores, performances)
 
 
 def test_rel_at_1_is_undefined_where_nothing_performs() -> None:
@@ -105,9 +105,9 @@ def test_rel_at_1_is_undefined_where_performances_are_not_counted_from_0(perform
 
 
 def test_a_negative_performance_leaves_no_pool_of_its_target_a_rel_at_1() -> None:
-    found = measure_pools([[1, 2, 3]], [0.5, 0.9, -0.1], [[0, 1], [1, 2]])[:, :, 0]
-    assert np.isnan(found[:, 3]).all()
-    assert np.isfinite(found[:, :3]).all()
+    result = measure_pools([[1, 2, 3]], [0.5, 0.9, -0.1], [[0, 1], [1, 2]])[:, :, 0]
+    assert np.isnan(result[:, 3]).all()
+    assert np.isfinite(result[:, :3]).all()
 
 
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
@@ -119,8 +119,8 @@ def test_pearson_neither_under_nor_overflows(scale: float) -> None:
 
 def test_pearson_keeps_its_digits_beside_a_large_value_outside_the_pool() -> None:
     x, y = np.array([1e6 + 1, 1e6 + 2, 1e6 + 4, -1e9]), np.array([1.0, 3.0, 4.0, 5.0])
-    found = measure_pools([x], y, [[0, 1, 2]])[0, 2, 0]
-    np.testing.assert_allclose(found, pearson([1, 2, 4], [1, 3, 4]), rtol=0, atol=1e-12)
+    result = measure_pools([x], y, [[0, 1, 2]])[0, 2, 0]
+    np.testing.assert_allclose(result, pearson([1, 2, 4], [1, 3, 4]), rtol=0, atol=1e-12)
 
 
 def test_no_pools_give_no_values() -> None:

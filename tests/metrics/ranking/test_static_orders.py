@@ -37,7 +37,7 @@ def draw(seed: int, distinct: int | None = None) -> tuple[Values, NDArray[np.boo
 @pytest.mark.parametrize("distinct", [None, 3])
 def test_mean_ranks_are_those_of_the_other_targets(distinct: int | None) -> None:
     performances, known = draw(0, distinct)
-    found = mean_ranks_elsewhere(performance_ranks(performances, known))
+    result = mean_ranks_elsewhere(performance_ranks(performances, known))
     for source, target in np.ndindex(7, 5):
         ranks = [
             stats.rankdata(-performances[known[:, each], each])[known[:source, each].sum()]
@@ -45,9 +45,9 @@ def test_mean_ranks_are_those_of_the_other_targets(distinct: int | None) -> None
             if each != target and known[source, each]
         ]
         if known[source, target]:
-            assert found[source, target] == pytest.approx(np.mean(ranks), abs=1e-12)
+            assert result[source, target] == pytest.approx(np.mean(ranks), abs=1e-12)
         else:
-            assert math.isnan(found[source, target])
+            assert math.isnan(result[source, target])
 
 
 def test_a_source_that_is_known_on_no_other_target_has_no_mean_rank() -> None:
@@ -69,15 +69,15 @@ def test_targets_are_measured_one_by_one(distinct: int | None) -> None:
     performances, known = draw(2, distinct)
     scores = np.random.default_rng(3).normal(size=(3, 7, 5))
     scores[1, 2, 3] = np.nan
-    found = measure_targets(scores, performances, known)
+    result = measure_targets(scores, performances, known)
     for ranker, target in np.ndindex(3, 5):
         here = known[:, target]
-        for place, measure in enumerate(EVALUATION_MEASURES.values()):
+        for index, measure in enumerate(EVALUATION_MEASURES.values()):
             if (ranker, target) == (1, 3):
-                assert math.isnan(found[ranker, target, place])
+                assert math.isnan(result[ranker, target, index])
                 continue
             expected = measure.compute(scores[ranker, here, target], performances[here, target])
-            assert found[ranker, target, place] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+            assert result[ranker, target, index] == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
 def signs(values: Values) -> Values:
@@ -87,21 +87,21 @@ def signs(values: Values) -> Values:
 @pytest.mark.parametrize("distinct", [None, 4])
 def test_partial_kendall_is_the_cosine_of_what_a_projection_leaves(distinct: int | None) -> None:
     generator = np.random.default_rng(4)
-    given = generator.normal(size=9) if distinct is None else generator.integers(distinct, size=9).astype(float)
+    control = generator.normal(size=9) if distinct is None else generator.integers(distinct, size=9).astype(float)
     for noise in (0.3, 1, 3):
-        first, second = (given + noise * generator.normal(size=9) for _ in range(2))
-        third = signs(given)
+        first, second = (control + noise * generator.normal(size=9) for _ in range(2))
+        third = signs(control)
         left = [signs(each) - (signs(each) @ third) / (third @ third) * third for each in (first, second)]
         expected = left[0] @ left[1] / np.linalg.norm(left[0]) / np.linalg.norm(left[1])
-        assert partial_kendall(first, second, given) == pytest.approx(expected, abs=1e-12)
+        assert partial_kendall(first, second, control) == pytest.approx(expected, abs=1e-12)
 
 
 def test_partial_kendall_of_what_leaves_nothing_is_undefined() -> None:
-    given, other = np.arange(5.0), np.array([2.0, 1, 0, 4, 3])
-    assert math.isnan(partial_kendall(given, other, given))
-    assert math.isnan(partial_kendall(other, -given, given))
+    control, other = np.arange(5.0), np.array([2.0, 1, 0, 4, 3])
+    assert math.isnan(partial_kendall(control, other, control))
+    assert math.isnan(partial_kendall(other, -control, control))
     assert math.isnan(partial_kendall(other, other, np.ones(5)))
-    assert partial_kendall(other, other, given) == pytest.approx(1)
+    assert partial_kendall(other, other, control) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("distinct", [None, 3])

@@ -118,9 +118,9 @@ def test_saved_curves_come_back(tmp_path: Path, changes: dict[str, object]) -> N
     curves.save(tmp_path / "curves.npz")
     loaded = Curves.load(tmp_path / "curves.npz")
     for field in fields(Curves):
-        kept, read = getattr(curves, field.name), getattr(loaded, field.name)
-        assert type(read) is type(kept), field.name
-        assert np.array_equal(read, kept), field.name
+        saved, read = getattr(curves, field.name), getattr(loaded, field.name)
+        assert type(read) is type(saved), field.name
+        assert np.array_equal(read, saved), field.name
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
 
 

@@ -58,8 +58,8 @@ def test_samples_to_criterion_and_onset_are_those_of_every_evaluation(kind: str,
     for trace in traces(kind):
         known = follow(trace, consecutive)
         seen = np.arange(1, len(known) + 1)
-        found = samples_to_criterion(known, seen, REQUIRED, consecutive)
-        assert (float(found[0]), float(found[1])) == criterion(trace, consecutive)
+        result = samples_to_criterion(known, seen, REQUIRED, consecutive)
+        assert (float(result[0]), float(result[1])) == criterion(trace, consecutive)
         assert not is_open(known, seen, REQUIRED, [consecutive]).any()
         evaluated = known != SKIPPED
         assert (known[evaluated] == trace[: len(known)][evaluated]).all()

@@ -114,8 +114,8 @@ def test_orderings_needed_as_by_the_noncentral_t(effect: float) -> None:
         return float(spread.sf(half) + spread.cdf(-half))
 
     expected = next(n for n in range(3, MOST) if power(n) >= 0.8)
-    [found] = orderings_needed(observed[:, None], np.array([0.05]))
-    assert found == pytest.approx(expected, rel=0.12)
+    [needed] = orderings_needed(observed[:, None], np.array([0.05]))
+    assert needed == pytest.approx(expected, rel=0.12)
 
 
 def test_orderings_needed_of_what_does_not_differ() -> None:
@@ -133,9 +133,9 @@ def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
     require_checkout()
     from headstart.benchmarks.coverage.resolution_coverage import FIELDS, rank_coverage
 
-    found = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
-    assert found["false finds"] <= 0.1
-    assert found["all, tests"] >= 0.9
+    result = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
+    assert result["false finds"] <= 0.1
+    assert result["all, tests"] >= 0.9
     close = rank_coverage(FIELDS["close"], 12, leaderboards=50)
     assert close["all, tests"] >= 0.9 > close["all, bootstrap"]
 

@@ -160,8 +160,8 @@ def test_single_precision_and_memory_maps_are_read(measure: SimilarityMeasure, t
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
     expected = measure.pairwise([x.astype(np.float64) for x in pair])[0]
     np.testing.assert_allclose(measure.pairwise([mapped, pair[1]])[0], expected, atol=1e-12)
-    for x, kept in zip(pair, before, strict=True):
-        np.testing.assert_array_equal(x, kept)
+    for x, copy in zip(pair, before, strict=True):
+        np.testing.assert_array_equal(x, copy)
 
 
 @EVERY

@@ -273,12 +273,12 @@ def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:
 
 @pytest.mark.parametrize(("scale", "without", "lost"), [(1e-3, 0.89, 0.045), (1, 0.89, 0)])
 def test_what_an_epsilon_would_change(scale: float, without: float, lost: float) -> None:
-    generator, found = np.random.default_rng(0), []
+    generator, result = np.random.default_rng(0), []
     for _ in range(20):
         x, y = scale * generator.standard_normal((2, 64, 512))
         square = (double_centred_hsic(x, x) * double_centred_hsic(y, y)) ** 0.5
-        found.append((linear_cka(x, y), double_centred_hsic(x, y) / (square + 1e-6)))
-    exact, with_epsilon = np.mean(found, axis=0)
+        result.append((linear_cka(x, y), double_centred_hsic(x, y) / (square + 1e-6)))
+    exact, with_epsilon = np.mean(result, axis=0)
     assert exact == pytest.approx(without, abs=2e-3)
     assert exact - with_epsilon == pytest.approx(lost, abs=1e-3)
 

@@ -35,7 +35,7 @@ def test_both_forms_equal_leaving_out_rows(
     monkeypatch.setattr(cka_jackknife, "BLOCK_BYTES", block_bytes)
     for name in ("_without_by_rows", "_without_by_pairs"):
         monkeypatch.setattr(cka_jackknife, name, getattr(cka_jackknife, form))
-    found = cka_intervals(iter(many))
+    intervals = cka_intervals(iter(many))
     matrix = pairwise_cka(many)
     without = {
         (i, j): [linear_cka(np.delete(many[i], r, axis=0), np.delete(many[j], r, axis=0)) for r in range(n)]
@@ -43,12 +43,12 @@ def test_both_forms_equal_leaving_out_rows(
     }
     for (i, j), values in without.items():
         half = half_width(values)
-        assert found.low[i, j] == found.low[j, i] == pytest.approx(max(matrix[i, j] - half, 0), abs=1e-9)
-        assert found.high[i, j] == found.high[j, i] == pytest.approx(min(matrix[i, j] + half, 1), abs=1e-9)
+        assert intervals.low[i, j] == intervals.low[j, i] == pytest.approx(max(matrix[i, j] - half, 0), abs=1e-9)
+        assert intervals.high[i, j] == intervals.high[j, i] == pytest.approx(min(matrix[i, j] + half, 1), abs=1e-9)
     half = half_width(list(np.mean(list(without.values()), axis=0)))
     mean = np.mean([matrix[pair] for pair in PAIRS])
-    assert found.mean == pytest.approx((max(mean - half, 0), min(mean + half, 1)), abs=1e-9)
-    for ends in (found.low, found.high):
+    assert intervals.mean == pytest.approx((max(mean - half, 0), min(mean + half, 1)), abs=1e-9)
+    for ends in (intervals.low, intervals.high):
         np.testing.assert_array_equal(ends.diagonal(), 1)
 
 
@@ -81,29 +81,29 @@ def test_intervals_hold_the_cka_of_the_population() -> None:
 def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:
     x, y = np.zeros((5, 2)), embeddings(5, 4)[0]
     x[0] = 1
-    found = cka_intervals([x, y])
-    assert np.isnan([found.low[0, 1], *found.mean]).all()
+    intervals = cka_intervals([x, y])
+    assert np.isnan([intervals.low[0, 1], *intervals.mean]).all()
 
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_so_few_stimuli_have_no_interval(n: int) -> None:
-    found = cka_intervals(embeddings(n, 3, 4))
-    assert np.isnan([found.low[0, 1], found.high[0, 1], *found.mean]).all()
+    intervals = cka_intervals(embeddings(n, 3, 4))
+    assert np.isnan([intervals.low[0, 1], intervals.high[0, 1], *intervals.mean]).all()
 
 
 @pytest.mark.parametrize("n", [12, 90])
 @pytest.mark.parametrize("scale", [1e-70, 1e70])
 def test_scale_does_not_count(n: int, scale: float) -> None:
     many = embeddings(n, 9, 20)
-    expected, found = cka_intervals(many), cka_intervals([scale * each for each in many])
-    np.testing.assert_allclose([found.low, found.high], [expected.low, expected.high], rtol=1e-8)
-    assert found.mean == pytest.approx(expected.mean)
+    expected, intervals = cka_intervals(many), cka_intervals([scale * each for each in many])
+    np.testing.assert_allclose([intervals.low, intervals.high], [expected.low, expected.high], rtol=1e-8)
+    assert intervals.mean == pytest.approx(expected.mean)
 
 
 def test_one_embedding_has_no_mean() -> None:
-    found = cka_intervals(embeddings(9, 4))
-    np.testing.assert_array_equal(found.low, [[1]])
-    assert np.isnan(found.mean).all()
+    intervals = cka_intervals(embeddings(9, 4))
+    np.testing.assert_array_equal(intervals.low, [[1]])
+    assert np.isnan(intervals.mean).all()
 
 
 def test_what_is_wrong_is_named() -> None:
@@ -120,6 +120,6 @@ def test_tensors_elsewhere_are_computed_with_there(n: int, monkeypatch: pytest.M
     many = embeddings(n, 9, 20)
     expected = cka_intervals(many)
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    found = cka_intervals([torch.from_numpy(each) for each in many])
-    np.testing.assert_allclose(found.low, expected.low, atol=1e-12)
-    assert found.mean == pytest.approx(expected.mean, abs=1e-12)
+    intervals = cka_intervals([torch.from_numpy(each) for each in many])
+    np.testing.assert_allclose(intervals.low, expected.low, atol=1e-12)
+    assert intervals.mean == pytest.approx(expected.mean, abs=1e-12)

@@ -64,9 +64,9 @@ def test_moments_are_those_of_drawn_permutations() -> None:
     null = cka_null(x, y)
     assert null.mean == pytest.approx(values.mean(), abs=1e-4)
     assert null.sd == pytest.approx(values.std(), rel=0.01)
-    found = calibrated_cka([x, y])
-    assert found.null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=0.1)
-    assert found.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * null.sd)
+    calibrated = calibrated_cka([x, y])
+    assert calibrated.null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=0.1)
+    assert calibrated.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * null.sd)
 
 
 @pytest.mark.parametrize("form", ["_gram_form", "_feature_form"])
@@ -88,50 +88,58 @@ def test_scale_and_place_do_not_count(scale: float) -> None:
 
 def test_matrices_hold_what_pairs_give() -> None:
     many = embeddings(25, 3, 40, 7)
-    found = calibrated_cka(iter(many))
+    calibrated = calibrated_cka(iter(many))
     biased, debiased = biased_and_debiased_cka(many)
-    np.testing.assert_array_equal(found.biased, biased)
-    assert found.debiased is not None
-    np.testing.assert_array_equal(found.debiased, debiased)
+    np.testing.assert_array_equal(calibrated.biased, biased)
+    assert calibrated.debiased is not None
+    np.testing.assert_array_equal(calibrated.debiased, debiased)
     for (i, x), (j, y) in itertools.product(enumerate(many), repeat=2):
-        assert (found.null_mean[i, j], found.null_sd[i, j]) == pytest.approx(cka_null(x, y), rel=1e-10)
-    np.testing.assert_allclose(found.z, (biased - found.null_mean) / found.null_sd)
-    expected = np.maximum(0, (biased - found.null_quantile) / (1 - found.null_quantile))
-    np.testing.assert_allclose(found.calibrated, expected, atol=1e-15)
-    np.testing.assert_array_equal(found.calibrated.diagonal(), 1)
-    for matrix in (found.null_mean, found.null_sd, found.null_skewness, found.p, found.calibrated):
+        assert (calibrated.null_mean[i, j], calibrated.null_sd[i, j]) == pytest.approx(cka_null(x, y), rel=1e-10)
+    np.testing.assert_allclose(calibrated.z, (biased - calibrated.null_mean) / calibrated.null_sd)
+    expected = np.maximum(0, (biased - calibrated.null_quantile) / (1 - calibrated.null_quantile))
+    np.testing.assert_allclose(calibrated.calibrated, expected, atol=1e-15)
+    np.testing.assert_array_equal(calibrated.calibrated.diagonal(), 1)
+    for matrix in (
+        calibrated.null_mean,
+        calibrated.null_sd,
+        calibrated.null_skewness,
+        calibrated.p,
+        calibrated.calibrated,
+    ):
         np.testing.assert_array_equal(matrix, matrix.T)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
 def test_tails_are_those_of_the_pearson_distribution(level: float) -> None:
     many = embeddings(30, 1, 6, 40)
-    found = calibrated_cka(many, level)
-    assert found.level == level
-    tail = stats.pearson3(found.null_skewness, loc=found.null_mean, scale=found.null_sd)
-    np.testing.assert_allclose(found.null_quantile, np.minimum(tail.ppf(level), 1), rtol=1e-9)
-    np.testing.assert_allclose(found.p, tail.sf(found.biased), rtol=1e-6, atol=1e-14)
+    calibrated = calibrated_cka(many, level)
+    assert calibrated.level == level
+    tail = stats.pearson3(calibrated.null_skewness, loc=calibrated.null_mean, scale=calibrated.null_sd)
+    np.testing.assert_allclose(calibrated.null_quantile, np.minimum(tail.ppf(level), 1), rtol=1e-9)
+    np.testing.assert_allclose(calibrated.p, tail.sf(calibrated.biased), rtol=1e-6, atol=1e-14)
 
 
 def test_a_negative_skewness_mirrors_the_tail() -> None:
     # Rows of equal length: those that are near in one are near in few permutations, those that are far in many.
     for seed in range(200):
         many = embeddings(4, 2, 2, seed=seed)
-        found = calibrated_cka(many, 0.8)
-        if found.null_skewness[0, 1] < -0.1:
+        calibrated = calibrated_cka(many, 0.8)
+        if calibrated.null_skewness[0, 1] < -0.1:
             break
-    tail = stats.pearson3(found.null_skewness[0, 1], loc=found.null_mean[0, 1], scale=found.null_sd[0, 1])
-    assert found.null_skewness[0, 1] < -0.1
-    assert found.p[0, 1] == pytest.approx(tail.sf(found.biased[0, 1]), abs=1e-9)
-    assert found.null_quantile[0, 1] == pytest.approx(min(tail.ppf(0.8), 1), rel=1e-9)
+    tail = stats.pearson3(
+        calibrated.null_skewness[0, 1], loc=calibrated.null_mean[0, 1], scale=calibrated.null_sd[0, 1]
+    )
+    assert calibrated.null_skewness[0, 1] < -0.1
+    assert calibrated.p[0, 1] == pytest.approx(tail.sf(calibrated.biased[0, 1]), abs=1e-9)
+    assert calibrated.null_quantile[0, 1] == pytest.approx(min(tail.ppf(0.8), 1), rel=1e-9)
 
 
 def test_unrelated_embeddings_are_told_from_related_ones() -> None:
     generator = np.random.default_rng(0)
     draws = [[generator.standard_normal((16, d)) for d in (300, 200)] for _ in range(200)]
-    found = [calibrated_cka(pair) for pair in draws]
-    assert found[0].biased[0, 1] > 0.9
-    above = [each.calibrated[0, 1] > 0 for each in found]
+    results = [calibrated_cka(pair) for pair in draws]
+    assert results[0].biased[0, 1] > 0.9
+    above = [each.calibrated[0, 1] > 0 for each in results]
     # 5 % of 200, within three standard deviations.
     assert 1 <= sum(above) <= 19
     x = draws[0][0]
@@ -166,10 +174,10 @@ def test_two_stimuli_have_a_null_without_spread() -> None:
     mean, sd = cka_null(x, y)
     assert mean == pytest.approx(1)
     assert sd == 0
-    found = calibrated_cka([x, y])
-    assert np.isnan(found.z).all()
-    np.testing.assert_array_equal(found.p, 1)
-    np.testing.assert_array_equal(found.calibrated, 0)
+    calibrated = calibrated_cka([x, y])
+    assert np.isnan(calibrated.z).all()
+    np.testing.assert_array_equal(calibrated.p, 1)
+    np.testing.assert_array_equal(calibrated.calibrated, 0)
     # Nor is one made of what rounding leaves between a CKA of 1 and a null that is 1 throughout.
     for seed in range(50):
         far, y = embeddings(2, 3, 4, seed=seed)
@@ -182,10 +190,10 @@ def test_rows_at_one_distance_have_a_null_without_spread() -> None:
     null = cka_null(np.eye(6), y)
     assert null.mean == pytest.approx(linear_cka(np.eye(6), y), rel=1e-12)
     assert null.sd == 0
-    found = calibrated_cka([np.eye(6), y])
-    assert math.isnan(found.z[0, 1])
-    assert found.p[0, 1] == 1
-    assert found.null_sd[1, 1] > 0
+    calibrated = calibrated_cka([np.eye(6), y])
+    assert math.isnan(calibrated.z[0, 1])
+    assert calibrated.p[0, 1] == 1
+    assert calibrated.null_sd[1, 1] > 0
 
 
 def test_what_is_wrong_is_named() -> None:
@@ -208,6 +216,6 @@ def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(cubic_sums, "ROWS", 25)
     expected = calibrated_cka(many)
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
-    found = calibrated_cka([torch.from_numpy(each) for each in many])
-    np.testing.assert_allclose(found.p, expected.p, rtol=1e-9)
-    np.testing.assert_allclose(found.calibrated, expected.calibrated, rtol=1e-9)
+    calibrated = calibrated_cka([torch.from_numpy(each) for each in many])
+    np.testing.assert_allclose(calibrated.p, expected.p, rtol=1e-9)
+    np.testing.assert_allclose(calibrated.calibrated, expected.calibrated, rtol=1e-9)

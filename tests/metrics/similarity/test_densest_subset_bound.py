@@ -27,19 +27,19 @@ def densest(matrix: NDArray[np.float64], size: int) -> float:
 def test_no_subset_has_more(size: int, steps: int) -> None:
     matrix = weights(9, seed=size)
     optimum = densest(matrix, size)
-    found = bound_densest_subset(matrix, size, optimum, steps)
-    assert found.value >= optimum - 1e-9
-    assert found.steps <= steps
-    assert found.value == pytest.approx(np.sort(found.worths)[-size:].sum())
-    assert found.worths[found.members].sum() == pytest.approx(found.value)
+    bound = bound_densest_subset(matrix, size, optimum, steps)
+    assert bound.value >= optimum - 1e-9
+    assert bound.steps <= steps
+    assert bound.value == pytest.approx(np.sort(bound.worths)[-size:].sum())
+    assert bound.worths[bound.members].sum() == pytest.approx(bound.value)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_any_multipliers_of_their_kind_give_a_bound(seed: int) -> None:
     generator = np.random.default_rng(seed)
     factor, skew = generator.normal(size=(8, 3)), generator.normal(size=(8, 8))
-    found = bound_densest_subset(weights(8, seed), 3, -np.inf, 0, Multipliers(factor @ factor.T, (skew - skew.T) / 2))
-    assert found.value >= densest(weights(8, seed), 3)
+    bound = bound_densest_subset(weights(8, seed), 3, -np.inf, 0, Multipliers(factor @ factor.T, (skew - skew.T) / 2))
+    assert bound.value >= densest(weights(8, seed), 3)
 
 
 def test_steps_tighten_the_bound() -> None:
@@ -60,10 +60,10 @@ def test_multipliers_stay_of_their_kind() -> None:
 def test_a_clique_that_nothing_else_touches_needs_no_steps() -> None:
     matrix = np.zeros((10, 10))
     matrix[:4, :4] = 1 - np.eye(4)
-    found = bound_densest_subset(matrix, 4, 12, 100)
-    assert (found.value, found.steps, sorted(found.members)) == (12, 0, [0, 1, 2, 3])
+    bound = bound_densest_subset(matrix, 4, 12, 100)
+    assert (bound.value, bound.steps, sorted(bound.members)) == (12, 0, [0, 1, 2, 3])
 
 
 def test_it_ends_when_there_is_no_more_time() -> None:
-    asked = iter([False, False, True])
-    assert bound_densest_subset(weights(12, seed=1), 4, 0, 50, over=lambda: next(asked)).steps == 2
+    deadline = iter([False, False, True])
+    assert bound_densest_subset(weights(12, seed=1), 4, 0, 50, over=lambda: next(deadline)).steps == 2

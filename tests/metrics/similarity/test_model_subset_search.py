@@ -38,11 +38,11 @@ def brute_force(matrix: NDArray[np.float64], size: int) -> tuple[tuple[int, ...]
 )
 def test_small_registries_are_searched_exactly(models: int, size: int) -> None:
     matrix = similarities(models, seed=10 * models + size)
-    found = best_model_subset(matrix, size)
+    best = best_model_subset(matrix, size)
     chosen, value = brute_force(matrix, size)
-    assert found.exact
-    assert found.chosen == chosen
-    assert found.value == pytest.approx(value, abs=1e-12)
+    assert best.exact
+    assert best.chosen == chosen
+    assert best.value == pytest.approx(value, abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 3, 10, 11])
@@ -57,9 +57,9 @@ def test_chunks_join(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_branch_and_bound_proves_the_optimum(size: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
     matrix = similarities(13, seed)
-    found = best_model_subset(matrix, size)
-    assert found.exact
-    assert found.value == found.bound == pytest.approx(brute_force(matrix, size)[1], abs=1e-12)
+    best = best_model_subset(matrix, size)
+    assert best.exact
+    assert best.value == best.bound == pytest.approx(brute_force(matrix, size)[1], abs=1e-12)
 
 
 @pytest.mark.parametrize("size", [2, 4, 7, 12])
@@ -68,10 +68,10 @@ def test_the_bound_is_never_below_the_optimum(size: int, effort: float, monkeypa
     monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
     monkeypatch.setattr(model_subset_search, "EFFORT", effort)
     matrix = similarities(13, seed=9) - 0.5
-    found = best_model_subset(matrix, size)
-    assert found.bound is not None
-    assert found.value <= brute_force(matrix, size)[1] + 1e-12 <= found.bound + 2e-12
-    assert found.exact == (found.bound == found.value)
+    best = best_model_subset(matrix, size)
+    assert best.bound is not None
+    assert best.value <= brute_force(matrix, size)[1] + 1e-12 <= best.bound + 2e-12
+    assert best.exact == (best.bound == best.value)
 
 
 def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,9 +79,9 @@ def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds = []
     for effort in (0, 3e6, 3e7, 1e8):
         monkeypatch.setattr(model_subset_search, "EFFORT", effort)
-        found = best_model_subset(matrix, 10)
-        assert not found.exact
-        bounds.append(found.bound or 0)
+        best = best_model_subset(matrix, 10)
+        assert not best.exact
+        bounds.append(best.bound or 0)
     assert bounds == sorted(bounds, reverse=True)
     # Without any steps the bound is what the best models have with their own best partners.
     largest = np.sort(matrix - np.eye(60), axis=1)[:, -9:].mean(axis=1)
@@ -92,12 +92,12 @@ def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_time_ends_the_proof_and_progress_tells_how_far_it_is() -> None:
     matrix = similarities(90, seed=0)
     told: list[tuple[int, int, str]] = []
-    found = best_model_subset(matrix, 12, 0.3, lambda *state: told.append(state))
-    assert not found.exact
-    assert found.bound is not None
+    best = best_model_subset(matrix, 12, 0.3, lambda *state: told.append(state))
+    assert not best.exact
+    assert best.bound is not None
     assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
     assert told[-1][0] == told[-1][1]
-    assert told[-1][2].startswith(f"best {found.value:.4f}, at most ")
+    assert told[-1][2].startswith(f"best {best.value:.4f}, at most ")
 
 
 @pytest.mark.parametrize("size", [2, 10, 60])
@@ -105,14 +105,14 @@ def test_no_exchange_improves_a_large_search(size: int, monkeypatch: pytest.Monk
     monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
     monkeypatch.setattr(model_subset_search, "EFFORT", 0)
     matrix = similarities(70, seed=size)
-    found = best_model_subset(matrix, size)
-    assert len(set(found.chosen)) == size
-    assert found.value == pytest.approx(mean_pair(matrix, found.chosen), abs=1e-12)
-    others = set(range(70)) - set(found.chosen)
-    for leaver, joiner in product(found.chosen, others):
-        neighbour = (*(set(found.chosen) - {leaver}), joiner)
+    best = best_model_subset(matrix, size)
+    assert len(set(best.chosen)) == size
+    assert best.value == pytest.approx(mean_pair(matrix, best.chosen), abs=1e-12)
+    others = set(range(70)) - set(best.chosen)
+    for leaver, joiner in product(best.chosen, others):
+        neighbour = (*(set(best.chosen) - {leaver}), joiner)
         inside = matrix[np.ix_(neighbour, neighbour)]
-        assert (inside.sum() - np.trace(inside)) / (size * (size - 1)) <= found.value + 1e-10
+        assert (inside.sum() - np.trace(inside)) / (size * (size - 1)) <= best.value + 1e-10
 
 
 def test_the_limit_decides_what_is_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +125,9 @@ def test_a_planted_family_is_found() -> None:
     matrix = similarities(100, seed=0) / 2
     family = tuple(range(3, 100, 10))
     matrix[np.ix_(family, family)] += 0.3
-    found = best_model_subset(matrix, len(family))
-    assert found.chosen == family
-    assert found.exact
+    best = best_model_subset(matrix, len(family))
+    assert best.chosen == family
+    assert best.exact
 
 
 def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +138,9 @@ def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -
     matrix[np.ix_(family, family)] = 0.9
     matrix[np.ix_(trap, trap)] = 0.8
     matrix[family, decoys] = matrix[decoys, family] = 1
-    found = best_model_subset(matrix, 5)
-    assert found.chosen == tuple(family)
-    assert found.value == pytest.approx(0.9)
+    best = best_model_subset(matrix, 5)
+    assert best.chosen == tuple(family)
+    assert best.value == pytest.approx(0.9)
     # One start ends in the trap, and the bound shows the way out.
     monkeypatch.setattr(model_subset_search, "STARTS", 1)
     assert best_model_subset(matrix, 5).chosen == tuple(family)
@@ -161,10 +161,10 @@ def test_random_subsets_have_the_values_of_subsets() -> None:
     values = random_model_subsets(matrix, 3, count=500, seed=1)
     every = np.array([mean_pair(matrix, subset) for subset in combinations(range(7), 3)])
     assert values.shape == (500,)
-    places = np.abs(values[:, None] - every).argmin(axis=1)
-    np.testing.assert_allclose(values, every[places], atol=1e-12)
+    indices = np.abs(values[:, None] - every).argmin(axis=1)
+    np.testing.assert_allclose(values, every[indices], atol=1e-12)
     # All 35 subsets are as likely: each comes up, and about 500 / 35 times.
-    counts = np.bincount(places, minlength=len(every))
+    counts = np.bincount(indices, minlength=len(every))
     assert counts.min() > 0
     assert counts.max() < 40
 

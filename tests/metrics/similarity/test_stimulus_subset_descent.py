@@ -50,18 +50,18 @@ def test_small_catalogs_are_enumerated() -> None:
             values[subset] = agreement(embeddings, subset)
         except ValueError:
             continue
-    found = descend(SIGNS, embeddings, start=(0, 1, 2, 3))
-    assert found.exact
-    assert found.value == pytest.approx(min(values.values()))
-    assert values[found.chosen] == found.value
+    result = descend(SIGNS, embeddings, start=(0, 1, 2, 3))
+    assert result.exact
+    assert result.value == pytest.approx(min(values.values()))
+    assert values[result.chosen] == result.value
 
 
 def test_linear_cka_by_evaluation_is_linear_cka_by_its_own_search() -> None:
     embeddings = catalog(12, seed=3)
     own, _ = worst_stimulus_subset(embeddings, 5)
-    found = descend(LINEAR, embeddings, start=range(5))
-    assert (found.chosen, found.exact) == (own.chosen, own.exact)
-    assert found.value == pytest.approx(own.value, abs=1e-9)
+    result = descend(LINEAR, embeddings, start=range(5))
+    assert (result.chosen, result.exact) == (own.chosen, own.exact)
+    assert result.value == pytest.approx(own.value, abs=1e-9)
     np.testing.assert_allclose(
         random_mean_similarities(LINEAR, embeddings, 5, count=20, seed=4),
         random_stimulus_subsets(embeddings, 5, count=20, seed=4),
@@ -73,21 +73,21 @@ def test_every_step_down_is_kept_and_the_seed_sets_the_way(monkeypatch: pytest.M
     monkeypatch.setattr(stimulus_subset_descent, "EVALUATIONS", 300)
     embeddings, start = catalog(40, models=5), tuple(range(10))
     steps: list[tuple[int, int]] = []
-    found = descend(SIGNS, embeddings, start, seed=1, progress=lambda done, total, _: steps.append((done, total)))
+    result = descend(SIGNS, embeddings, start, seed=1, progress=lambda done, total, _: steps.append((done, total)))
     assert steps == [(i, 300) for i in range(1, 301)]
-    assert not found.exact
-    assert len(set(found.chosen)) == 10
-    assert list(found.chosen) == sorted(found.chosen)
-    assert found.value == pytest.approx(agreement(embeddings, found.chosen))
-    assert descend(SIGNS, embeddings, start, seed=1) == found
+    assert not result.exact
+    assert len(set(result.chosen)) == 10
+    assert list(result.chosen) == sorted(result.chosen)
+    assert result.value == pytest.approx(agreement(embeddings, result.chosen))
+    assert descend(SIGNS, embeddings, start, seed=1) == result
     others = {descend(SIGNS, catalog(200, models=4), start, seed=seed).chosen for seed in range(3)}
     assert len(others) > 1
 
 
 def test_lower_than_random_subsets() -> None:
     embeddings = catalog(80, models=4)
-    found = descend(LINEAR, embeddings, start=range(10))
-    assert found.value < random_mean_similarities(LINEAR, embeddings, 10).min() - 0.05
+    result = descend(LINEAR, embeddings, start=range(10))
+    assert result.value < random_mean_similarities(LINEAR, embeddings, 10).min() - 0.05
 
 
 def test_undefined_subsets_are_passed_over() -> None:

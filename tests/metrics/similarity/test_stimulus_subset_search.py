@@ -74,8 +74,8 @@ def test_what_is_enumerated(stimuli: int, size: int, exact: bool, monkeypatch: p
     state = SearchState(chosen, 0.5, 0.0, chosen)
     monkeypatch.setattr(stimulus_subset_search, "_enumerate", lambda *_: chosen)
     monkeypatch.setattr(stimulus_subset_search, "_sweep", lambda *_: state)
-    found, end = worst_stimulus_subset(make_catalog(stimuli, seed=0, widths=(3, 4, 5)), size)
-    assert (found.chosen, found.exact, end is None) == (chosen, exact, exact)
+    result, end = worst_stimulus_subset(make_catalog(stimuli, seed=0, widths=(3, 4, 5)), size)
+    assert (result.chosen, result.exact, end is None) == (chosen, exact, exact)
 
 
 def test_better_than_random_subsets() -> None:
@@ -103,8 +103,8 @@ def test_planted_disagreement_is_found(seed: int) -> None:
 
 def test_what_is_found_depends_on_the_seed_alone() -> None:
     embeddings = make_catalog(40, seed=1)
-    found = find(embeddings, 6, seed=5)
-    assert find(embeddings, 6, seed=5) == found
+    result = find(embeddings, 6, seed=5)
+    assert find(embeddings, 6, seed=5) == result
     values = random_stimulus_subsets(embeddings, 6, seed=5)
     np.testing.assert_array_equal(values, random_stimulus_subsets(embeddings, 6, seed=5))
     assert (values != random_stimulus_subsets(embeddings, 6, seed=6)).any()
@@ -113,12 +113,12 @@ def test_what_is_found_depends_on_the_seed_alone() -> None:
 def test_location_scale_and_precision_of_embeddings_do_not_matter() -> None:
     embeddings = make_catalog(30, seed=2)
     before = [each.copy() for each in embeddings]
-    found = find(embeddings, 5)
+    result = find(embeddings, 5)
     shifted: Embeddings = [1e-3 * each + 70 for each in embeddings]
     rounded: Embeddings = [each.astype(np.float32) for each in embeddings]
     moved, single = find(shifted, 5), find(rounded, 5)
-    assert moved.chosen == single.chosen == found.chosen
-    assert moved.value == pytest.approx(found.value, abs=1e-9)
+    assert moved.chosen == single.chosen == result.chosen
+    assert moved.value == pytest.approx(result.value, abs=1e-9)
     for each, old in zip(embeddings, before, strict=True):
         np.testing.assert_array_equal(each, old)
 
@@ -143,9 +143,9 @@ def test_subsets_of_copies_are_passed_over(
 ) -> None:
     monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", limit)
     embeddings = with_copies(40, distinct=(7, 31), noise=noise)
-    found = find(embeddings, size)
-    assert {7, 31} & set(found.chosen)
-    assert found.value == pytest.approx(mean_cka(embeddings, found.chosen), abs=1e-6 if noise else 1e-9)
+    result = find(embeddings, size)
+    assert {7, 31} & set(result.chosen)
+    assert result.value == pytest.approx(mean_cka(embeddings, result.chosen), abs=1e-6 if noise else 1e-9)
     assert random_stimulus_subsets(embeddings, size).max() <= 1 + 1e-9
 
 

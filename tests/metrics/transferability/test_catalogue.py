@@ -37,13 +37,13 @@ def make(spread: float, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.
     return features, np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
 
 
-def evaluate(name: str, given: Inputs) -> float:
+def evaluate(name: str, inputs: Inputs) -> float:
     """Return a score; of a metric that compares sources, in a pool with two others: a worse one, and a better one."""
     metric = METRICS[name]
     if metric.combine is None:
-        return float(metric.compute(given))
+        return float(metric.compute(inputs))
     others = [metric.compute(Inputs(make(spread, seed=1)[0], LABELS)) for spread in (8.0, 0.1)]
-    return float(metric.combine(np.array([metric.compute(given), *others]))[0])
+    return float(metric.combine(np.array([metric.compute(inputs), *others]))[0])
 
 
 def score(name: str, spread: float = 1.0, order: NDArray[np.int64] | None = None, seed: int = 0) -> float:
@@ -99,24 +99,24 @@ def test_labels_that_have_nothing_to_do_with_the_features_have_the_lower_score(n
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_takes_a_head_only_where_it_says_so(name: str) -> None:
     features, _ = make(1.0)
-    given = Inputs(features, LABELS, facts=FACTS)
+    inputs = Inputs(features, LABELS, facts=FACTS)
     if "probabilities" in METRICS[name].data:
         with pytest.raises(ValueError, match="the model has no source head"):
-            evaluate(name, given)
+            evaluate(name, inputs)
     else:
-        assert np.isfinite(evaluate(name, given))
+        assert np.isfinite(evaluate(name, inputs))
 
 
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_takes_facts_of_the_source_only_where_it_says_so(name: str) -> None:
     features, probabilities = make(1.0)
-    given = Inputs(features, LABELS, probabilities)
+    inputs = Inputs(features, LABELS, probabilities)
     if "facts" in METRICS[name].data:
         assert METRICS[name].baseline
         with pytest.raises(ValueError, match="is not known"):
-            evaluate(name, given)
+            evaluate(name, inputs)
     else:
-        assert np.isfinite(evaluate(name, given))
+        assert np.isfinite(evaluate(name, inputs))
 
 
 @pytest.mark.parametrize("name", METRICS)
@@ -139,10 +139,10 @@ def test_the_pool_of_one_target_is_that_target(name: str) -> None:
     features, probabilities = make(1.0)
     pool = Pool(features, LABELS, probabilities, [np.arange(3)], facts=FACTS)
     pooled, rest = METRICS[name].pooled, METRICS[name].pooled_rest
-    found = evaluate(name, pool.inputs(pool.targets[0])) if pooled is None else float(pooled(pool)[0])
+    result = evaluate(name, pool.inputs(pool.targets[0])) if pooled is None else float(pooled(pool)[0])
     if rest is not None:
-        found += rest(pool.inputs(pool.targets[0]))
-    assert found == pytest.approx(score(name), rel=1e-9, abs=1e-12)
+        result += rest(pool.inputs(pool.targets[0]))
+    assert result == pytest.approx(score(name), rel=1e-9, abs=1e-12)
     rows = pool.inputs(np.array([0, 2]))
     np.testing.assert_array_equal(rows.features, features[LABELS != 1])
     np.testing.assert_array_equal(rows.probabilities, probabilities[LABELS != 1])

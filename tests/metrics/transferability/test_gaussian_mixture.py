@@ -50,8 +50,8 @@ def test_separated_clusters_are_found() -> None:
     labels = np.arange(300) % 3
     rows = 100 * np.eye(3)[labels] + generator.standard_normal((300, 3))
     responsibilities = fit_mixture(rows, 3, 0)[0]
-    found = responsibilities.argmax(1)
-    assert len({(a, b) for a, b in zip(labels.tolist(), found.tolist(), strict=True)}) == 3
+    clusters = responsibilities.argmax(1)
+    assert len({(a, b) for a, b in zip(labels.tolist(), clusters.tolist(), strict=True)}) == 3
     np.testing.assert_allclose(responsibilities.max(1), 1)
     # One Gaussian has its likelihood in closed form.
     covariance = np.cov(rows, rowvar=False, ddof=0) + 1e-6 * np.eye(3)

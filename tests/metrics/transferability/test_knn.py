@@ -20,10 +20,10 @@ def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[ND
 
 def by_scikit_learn(x: NDArray[np.float64], labels: NDArray[np.int64], neighbours: int) -> float:
     # Asked about what it was fitted to, it leaves each sample out.
-    found = NearestNeighbors(n_neighbors=neighbours, metric="cosine", algorithm="brute").fit(x).kneighbors()
+    neighbourhoods = NearestNeighbors(n_neighbors=neighbours, metric="cosine", algorithm="brute").fit(x).kneighbors()
     right = 0
-    for label, distances, places in zip(labels, *found, strict=True):
-        votes = np.bincount(labels[places], weights=np.exp((1 - distances) / 0.07))
+    for label, distances, indices in zip(labels, *neighbourhoods, strict=True):
+        votes = np.bincount(labels[indices], weights=np.exp((1 - distances) / 0.07))
         right += int(votes.argmax() == label)
     return right / len(x)
 

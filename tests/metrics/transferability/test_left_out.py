@@ -50,14 +50,14 @@ def test_remaining_statistics_are_those_of_the_remaining_rows(shape: tuple[int, 
     features, labels = make(*shape)
     whole = Inputs(features, labels)
     for part in range(10):
-        kept = divide(labels, 10, 0) != part
-        found, expected = whole.remaining(kept).statistics, FeatureStatistics(features[kept], labels[kept])
-        assert found.samples == expected.samples
+        mask = divide(labels, 10, 0) != part
+        result, expected = whole.remaining(mask).statistics, FeatureStatistics(features[mask], labels[mask])
+        assert result.samples == expected.samples
         for name in ("labels", "class_sizes", "counts"):
-            assert np.array_equal(getattr(found, name), getattr(expected, name))
+            assert np.array_equal(getattr(result, name), getattr(expected, name))
         for name in ("mean", "centred", "class_means", "gram"):
-            assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-10, abs=1e-10), name
-        assert found.spectrum.rank == expected.spectrum.rank
+            assert getattr(result, name) == pytest.approx(getattr(expected, name), rel=1e-10, abs=1e-10), name
+        assert result.spectrum.rank == expected.spectrum.rank
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
@@ -68,37 +68,37 @@ def test_scores_of_what_remains_are_those_of_the_rows(name: str, shape: tuple[in
     features, labels = make(*shape)
     logits = np.exp(features[:, :4] / 3)
     probabilities = logits / logits.sum(1, keepdims=True)
-    kept = divide(labels, 5, 1) != 2
-    remaining = Inputs(features, labels, probabilities).remaining(kept)
-    alone = Inputs(features[kept], labels[kept], probabilities[kept])
+    mask = divide(labels, 5, 1) != 2
+    remaining = Inputs(features, labels, probabilities).remaining(mask)
+    alone = Inputs(features[mask], labels[mask], probabilities[mask])
     assert METRICS[name].compute(remaining) == pytest.approx(METRICS[name].compute(alone), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
 def test_what_is_prepared_gives_the_score_where_all_are_kept(name: str) -> None:
     features, labels = make(60, 7)
-    given = Inputs(features, labels)
-    score = METRICS[name].scorer(given)
-    assert score(np.ones(60, dtype=bool), given) == METRICS[name].compute(given)
-    kept = divide(labels, 5, 0) != 0
-    assert score(kept[given.order], given.remaining(kept)) != METRICS[name].compute(given)
+    inputs = Inputs(features, labels)
+    score = METRICS[name].scorer(inputs)
+    assert score(np.ones(60, dtype=bool), inputs) == METRICS[name].compute(inputs)
+    mask = divide(labels, 5, 0) != 0
+    assert score(mask[inputs.order], inputs.remaining(mask)) != METRICS[name].compute(inputs)
 
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     features, labels = make(60, 7)
-    kept, given = divide(labels, 5, 0) != 0, Inputs(features, labels)
-    expected = METRICS["parc"].compute(Inputs(features[kept], labels[kept]))
-    assert prepare_parc(given.statistics)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+    mask, given = divide(labels, 5, 0) != 0, Inputs(features, labels)
+    expected = METRICS["parc"].compute(Inputs(features[mask], labels[mask]))
+    assert prepare_parc(given.statistics)(mask[given.order]) == pytest.approx(expected, rel=1e-12)
     # Of probes that are drawn, those that are kept count.
     drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
-    chosen = given.order[drawn][kept[given.order][drawn]]
+    chosen = given.order[drawn][mask[given.order][drawn]]
     expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
-    assert prepare_parc(given.statistics, probes=20)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+    assert prepare_parc(given.statistics, probes=20)(mask[given.order]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
     values = np.random.default_rng(0).standard_normal(30)
-    left_out = np.array([np.delete(values, place).mean() for place in range(30)])
+    left_out = np.array([np.delete(values, index).mean() for index in range(30)])
     error = values.std(ddof=1) / math.sqrt(30)
     assert standard_error(left_out) == pytest.approx(error)
     low, high = interval(float(values.mean()), left_out)
@@ -109,19 +109,19 @@ def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> No
     generator = np.random.default_rng(3)
     # A mean over ten samples without each in turn: the test is the paired t test of the samples.
     values = generator.standard_normal((5, 10)) * 0.3 + generator.standard_normal(10) + np.arange(5)[:, None] / 3
-    left_out = np.stack([np.delete(values, place, axis=1).mean(1) for place in range(10)], axis=1)
-    found = significant_differences(values.mean(1), left_out)
+    left_out = np.stack([np.delete(values, index, axis=1).mean(1) for index in range(10)], axis=1)
+    result = significant_differences(values.mean(1), left_out)
     pairs = list(combinations(range(5), 2))
     p_values = np.array([stats.ttest_rel(values[i], values[j]).pvalue for i, j in pairs])
     apart = np.zeros(10, dtype=bool)
-    for step, place in enumerate(np.argsort(p_values)):
-        if p_values[place] * (10 - step) >= 0.05:
+    for step, index in enumerate(np.argsort(p_values)):
+        if p_values[index] * (10 - step) >= 0.05:
             break
-        apart[place] = True
+        apart[index] = True
     assert 0 < apart.sum() < 10
-    assert [bool(found[pair]) for pair in pairs] == apart.tolist()
-    assert np.array_equal(found, found.T)
-    assert not found.diagonal().any()
+    assert [bool(result[pair]) for pair in pairs] == apart.tolist()
+    assert np.array_equal(result, result.T)
+    assert not result.diagonal().any()
 
 
 def test_sources_of_the_same_score_are_not_told_apart() -> None:
@@ -138,9 +138,9 @@ def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
         generator = np.random.default_rng(seed)
         labels = np.repeat(np.arange(4), 30)
         features = generator.standard_normal((120, 10)) + 0.8 * np.eye(4, 10)[labels]
-        given, parts = Inputs(features, labels), divide(labels, 10, seed)
-        rests = [given.remaining(parts != part) for part in range(10)]
-        values = [METRICS[name].compute(given) for name in names]
+        inputs, parts = Inputs(features, labels), divide(labels, 10, seed)
+        rests = [inputs.remaining(parts != part) for part in range(10)]
+        values = [METRICS[name].compute(inputs) for name in names]
         return np.array(values), np.array([[METRICS[name].compute(rest) for rest in rests] for name in names])
 
     names = ("h_score", "log_me", "gbc", "knn")

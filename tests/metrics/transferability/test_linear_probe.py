@@ -80,11 +80,11 @@ def test_spreads_of_all_orders_of_magnitude_take_few_steps(monkeypatch: pytest.M
     steps = 0
     minimise = scipy.optimize.minimize
 
-    def counted(*given: Any, **options: Any) -> Any:
+    def counted(*args: Any, **options: Any) -> Any:
         nonlocal steps
-        found = minimise(*given, **options)
-        steps += found.nit
-        return found
+        result = minimise(*args, **options)
+        steps += result.nit
+        return result
 
     monkeypatch.setattr(scipy.optimize, "minimize", counted)
     weight, intercept = fit_logistic(rows, labels, 3, 0.5, tolerance=1e-9)

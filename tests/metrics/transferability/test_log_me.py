@@ -193,24 +193,24 @@ def test_targets_that_are_linear_in_few_features_have_the_evidence_of_what_round
 def twice(copies: int, other: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
     """Return fewer samples than features, of which some have those of the first, in its class or in the other one."""
     x, labels = sample(60, 200, 2)
-    places = np.flatnonzero((labels != labels[0]) == other)[1 : 1 + copies]
-    x[places] = x[0]
-    return x, labels, places
+    indices = np.flatnonzero((labels != labels[0]) == other)[1 : 1 + copies]
+    x[indices] = x[0]
+    return x, labels, indices
 
 
 @pytest.mark.parametrize(("copies", "other"), [(1, False), (5, False), (1, True), (5, True)])
 def test_samples_that_are_there_twice_have_a_finite_score_that_goes_on_beside_them(copies: int, other: bool) -> None:
-    x, labels, places = twice(copies, other)
+    x, labels, indices = twice(copies, other)
     score = log_me(x, labels)
     assert math.isfinite(score)
     noise = np.random.default_rng(1).standard_normal((copies, 200))
     for spread, tolerance in ((1e-12, 1e-6), (1e-9, 1e-3), (1e-7, 0.1)):
         beside = x.copy()
-        beside[places] += spread * noise
+        beside[indices] += spread * noise
         assert log_me(beside, labels) == pytest.approx(score, abs=tolerance * copies)
     # Computed in 32 bits in another pass, a photo has other last digits.
     rounded = x.astype(np.float32)
-    rounded[places] *= 1 + np.float32(2**-23)
+    rounded[indices] *= 1 + np.float32(2**-23)
     assert log_me(rounded, labels) == pytest.approx(score, abs=0.1 * copies)
     tensors = torch.from_numpy(x), torch.from_numpy(labels)
     assert log_me(*tensors) == pytest.approx(score, rel=1e-9)

@@ -27,8 +27,8 @@ def make_maps(images: int, side: int, shares: list[float], seed: int = 0) -> Map
 
 def numbered(maps: Maps) -> NDArray[np.float64]:
     """Return features `[images, 3, h, w]` that hold the pixel's image, row and column."""
-    places = np.indices(maps.shape)
-    return places.transpose(1, 0, 2, 3).astype(np.float64)
+    indices = np.indices(maps.shape)
+    return indices.transpose(1, 0, 2, 3).astype(np.float64)
 
 
 def test_classes_of_known_frequency_are_sampled_alike() -> None:
@@ -48,9 +48,9 @@ def test_shares_within_an_image_follow_the_frequencies_of_the_data_set() -> None
     # Class 1 has a quarter of the pixels of class 0 over the data set, class 2 three quarters.
     first = labels[features[:, 0] < 200]
     last = labels[features[:, 0] >= 200]
-    for found, label, expected in ((first, 1, 4 / 5), (last, 2, (4 / 3) / (1 + 4 / 3))):
-        bound = 5 * math.sqrt(expected * (1 - expected) / len(found))
-        assert abs((found == label).mean() - expected) < bound + 10 / 1600
+    for actual, label, expected in ((first, 1, 4 / 5), (last, 2, (4 / 3) / (1 + 4 / 3))):
+        bound = 5 * math.sqrt(expected * (1 - expected) / len(actual))
+        assert abs((actual == label).mean() - expected) < bound + 10 / 1600
 
 
 def test_the_draw_without_replacement_is_successive() -> None:
@@ -58,8 +58,8 @@ def test_the_draw_without_replacement_is_successive() -> None:
     features, _ = sample_pixels(numbered(maps), maps, per_image=2, counts=np.array([1, 2]))
     # Weights 1, 1/2, 1/2, 1/2: the first pixel is drawn first, or second after one of the three others.
     expected = 1 / 2.5 + 3 * (0.5 / 2.5) * (1 / 2)
-    found = (features[:, 2] == 0).sum() / len(maps)
-    assert abs(found - expected) < 5 * math.sqrt(expected * (1 - expected) / len(maps))
+    share = (features[:, 2] == 0).sum() / len(maps)
+    assert abs(share - expected) < 5 * math.sqrt(expected * (1 - expected) / len(maps))
 
 
 def test_every_sampled_pixel_is_one_of_its_image_and_none_comes_twice() -> None:
@@ -96,9 +96,9 @@ def test_a_seed_decides_the_sample_also_batch_by_batch() -> None:
     generator = np.random.default_rng(7)
     batches = [(slice(0, 2), generator), (slice(2, 6), generator)]
     parts = [sample_pixels(features[b], maps[b], 30, seed=g, counts=counts) for b, g in batches]
-    for place in (0, 1):
-        np.testing.assert_array_equal(whole[place], again[place])
-        np.testing.assert_array_equal(whole[place], np.concatenate([part[place] for part in parts]))
+    for index in (0, 1):
+        np.testing.assert_array_equal(whole[index], again[index])
+        np.testing.assert_array_equal(whole[index], np.concatenate([part[index] for part in parts]))
     assert not np.array_equal(whole[0], other[0])
 
 
@@ -106,18 +106,18 @@ def test_tensors_give_the_same_sample() -> None:
     maps = make_maps(4, 12, [0.8, 0.2])
     features = numbered(maps).astype(np.float32)
     expected = sample_pixels(features, maps, 20)
-    found = sample_pixels(torch.from_numpy(features), torch.from_numpy(maps).to(torch.uint8), 20)
-    assert found[0].dtype == torch.float32
-    np.testing.assert_array_equal(found[0].numpy(), expected[0])
-    np.testing.assert_array_equal(found[1].numpy(), expected[1])
+    sampled = sample_pixels(torch.from_numpy(features), torch.from_numpy(maps).to(torch.uint8), 20)
+    assert sampled[0].dtype == torch.float32
+    np.testing.assert_array_equal(sampled[0].numpy(), expected[0])
+    np.testing.assert_array_equal(sampled[1].numpy(), expected[1])
 
 
 def test_lists_give_the_same_sample() -> None:
     maps = make_maps(2, 6, [0.8, 0.2])
     expected = sample_pixels(numbered(maps), maps, 20)
-    found = sample_pixels(numbered(maps).tolist(), maps.tolist(), 20)
-    np.testing.assert_array_equal(found[0], expected[0])
-    np.testing.assert_array_equal(found[1], expected[1])
+    sampled = sample_pixels(numbered(maps).tolist(), maps.tolist(), 20)
+    np.testing.assert_array_equal(sampled[0], expected[0])
+    np.testing.assert_array_equal(sampled[1], expected[1])
 
 
 @pytest.mark.parametrize("sides", [(4, 12), (5, 13), (6, 3)])
@@ -125,10 +125,10 @@ def test_label_maps_are_read_at_the_centres_of_feature_pixels(sides: tuple[int, 
     small, large = sides
     maps = np.random.default_rng(0).integers(0, 5, (2, large, large))
     features = numbered(np.zeros((2, small, small), dtype=np.int64))
-    found, labels = sample_pixels(features, maps, small * small)
-    for (image, row, column), label in zip(found.astype(int), labels, strict=True):
-        place = [math.floor((i + 0.5) * large / small) for i in (row, column)]
-        assert label == maps[image, place[0], place[1]]
+    sampled, labels = sample_pixels(features, maps, small * small)
+    for (image, row, column), label in zip(sampled.astype(int), labels, strict=True):
+        position = [math.floor((i + 0.5) * large / small) for i in (row, column)]
+        assert label == maps[image, position[0], position[1]]
 
 
 def test_pixels_are_counted_over_maps_of_all_sizes_and_kinds() -> None:
@@ -173,7 +173,7 @@ def test_metrics_on_the_sample_are_those_of_a_loop_over_pixels() -> None:
     ],
 )
 def test_what_does_not_fit_is_named(change: dict[str, object], message: str) -> None:
-    given = {"features": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 4), dtype=int), **change}
+    arguments = {"features": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 4), dtype=int), **change}
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
-        sample_pixels(**given)  # type: ignore[arg-type]
+        sample_pixels(**arguments)  # type: ignore[arg-type]
     assert message in str(caught.value)

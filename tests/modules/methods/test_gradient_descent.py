@@ -67,10 +67,10 @@ def test_every_ordering_starts_from_a_head_of_its_own() -> None:
     start = Start(4, 2, [3, 0, 7], max_samples=10, seed=0)
     method = begin(GradientDescent(), start)
     assert isinstance(method, GradientDescent)
-    for place, number in enumerate(start.numbers):
+    for index, number in enumerate(start.numbers):
         head, bias = sample_head(4, 2, seed=0, ordering=number)
-        assert torch.equal(method.weight[place], head)
-        assert torch.equal(method.bias[place], bias)
+        assert torch.equal(method.weight[index], head)
+        assert torch.equal(method.bias[index], bias)
 
 
 @pytest.mark.parametrize("batch", [1, 4])

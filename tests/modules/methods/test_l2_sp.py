@@ -16,12 +16,12 @@ def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
     method = begin(L2SP(ALPHA, BETA, lambda p: SGD(p, lr=RATE)), staged())
     start = weights(method)
     photos, labels = draw_photos(3)
-    for place in range(3):
+    for index in range(3):
         plain = begin(GradientDescent(lambda p: SGD(p, lr=RATE)), staged())
         plain.load_state_dict(method.state_dict())
         before, head = weights(method), method.state_dict()["weight"].clone()
         for each in (method, plain):
-            each.adapt(photos[:, place : place + 1], labels[:, place : place + 1])
+            each.adapt(photos[:, index : index + 1], labels[:, index : index + 1])
         for name, value in weights(method).items():
             expected = weights(plain)[name] - RATE * ALPHA * (before[name] - start[name])
             torch.testing.assert_close(value, expected)

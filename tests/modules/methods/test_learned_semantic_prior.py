@@ -52,8 +52,8 @@ def test_equals_the_formula_sample_by_sample() -> None:
         placed = torch.stack([place(sample, head, TEMPERATURE) for sample in features])
         weights = np.full(2 * len(SCALES), 1 / (2 * len(SCALES)))
         for n in range(12):
-            given = predict((features[:n], placed[:n], truth[:n]), features[n : n + 1], placed[n : n + 1])
-            weights = weights * np.array([each[0, truth[n]] for each in given])
+            expected = predict((features[:n], placed[:n], truth[:n]), features[n : n + 1], placed[n : n + 1])
+            weights = weights * np.array([each[0, truth[n]] for each in expected])
             weights = (1 - 1 / (n + 2)) * weights / weights.sum() + 1 / ((n + 2) * len(weights))
         learnt = predict((features, placed, truth), validation, points)
         mixed = sum(weight * each for weight, each in zip(weights, learnt, strict=True))

@@ -160,8 +160,8 @@ def test_evaluations_fold_what_is_learnt(make: Callable[[], nn.Module]) -> None:
         with torch.no_grad():
             expected = method(photos)
         with folded(method):
-            found = method(photos)
-        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+            result = method(photos)
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_drawn_comes_from_the_seed() -> None:

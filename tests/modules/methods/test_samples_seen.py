@@ -18,9 +18,9 @@ def test_samples_are_kept_in_order(shared: bool) -> None:
     features, labels = draw_samples(orderings=3, samples=5, features=4)
     start = make_start(features)
     seen = SamplesSeen(start if shared else replace(start, samples=None))
-    places = torch.arange(15).view(3, 5)
+    indices = torch.arange(15).view(3, 5)
     for part in range(0, 5, 2):
-        seen.append(features[:, part : part + 2], labels[:, part : part + 2], places[:, part : part + 2])
+        seen.append(features[:, part : part + 2], labels[:, part : part + 2], indices[:, part : part + 2])
     assert seen.count == 5
     assert torch.equal(seen.labels, labels)
     assert torch.equal(seen.features(torch.tensor([3, 0])), features[:, [3, 0]])
@@ -43,18 +43,18 @@ def test_inputs_of_a_backbone_are_kept_as_they_come() -> None:
 @pytest.mark.parametrize("seen_before", [0, 1, 3, 4])
 def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: int) -> None:
     features, labels = draw_samples(orderings=2, samples=8, features=4)
-    places = torch.arange(16).view(2, 8)
+    indices = torch.arange(16).view(2, 8)
     start = make_start(features)
     seen = SamplesSeen(start if shared else replace(start, samples=None))
     for sample in range(seen_before):
-        seen.append(features[:, [sample]], labels[:, [sample]], places[:, [sample]])
+        seen.append(features[:, [sample]], labels[:, [sample]], indices[:, [sample]])
     other = deepcopy(seen)
     assert other.matrix.data_ptr() == seen.matrix.data_ptr()
     chosen = list(range(seen_before))
     for own, one, sample in ((chosen.copy(), other, 7), (chosen.copy(), seen, 6)):
         for number in (sample, sample - 2):
             own.append(number)
-            one.append(features[:, [number]], labels[:, [number]], places[:, [number]])
+            one.append(features[:, [number]], labels[:, [number]], indices[:, [number]])
         assert torch.equal(one.gather(slice(None)), features[:, own])
         assert torch.equal(one.labels, labels[:, own])
     assert torch.equal(other.gather(slice(None)), features[:, [*chosen, 7, 5]])

@@ -62,9 +62,9 @@ def test_a_rare_class_is_not_at_a_disadvantage() -> None:
 
     labels = torch.tensor([[0] * 30 + [1] * 2]).repeat(50, 1)
     inputs, rare = draw(labels), draw(torch.ones(500, dtype=torch.int64))
-    found = [
+    results = [
         (feed(method, inputs, labels)(rare).argmax(-1) == 1).float().mean()
         for method in (NearestClassMean(), ShrunkenClassMean())
     ]
-    assert found[0] < 0.1
-    assert found[1] > 0.5
+    assert results[0] < 0.1
+    assert results[1] > 0.5

@@ -47,8 +47,8 @@ def likelihoods(features: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
     means = torch.stack([features[labels == label].mean(0) for label in range(CLASSES)])
     scatter = (features - means[labels]).mT @ (features - means[labels])
     covariance = (scatter + torch.eye(features.shape[1])) / (1 + len(labels))
-    given = [torch.from_numpy(multivariate_normal.logpdf(samples, mean, covariance)) for mean in means]
-    return torch.stack(given, -1)
+    densities = [torch.from_numpy(multivariate_normal.logpdf(samples, mean, covariance)) for mean in means]
+    return torch.stack(densities, -1)
 
 
 @torch.no_grad()
@@ -76,7 +76,7 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
     bias = torch.zeros(CLASSES, requires_grad=True)
     optimizer = SGD([*side.parameters(), head, bias], lr=0.3)
     base = begin(StreamingLDA(), make_start(torch.zeros(1, 12, 6), CLASSES))
-    for count, (images, target, places) in enumerate(batches(photos, labels, 3)):
+    for count, (images, target, indices) in enumerate(batches(photos, labels, 3)):
         with torch.no_grad():
             features = tiny_backbone()(images[0])[None]
             known = (1 + 3 * count) * base(features)[0]
@@ -86,8 +86,8 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        adapt(base, (features, target, places))
-        adapt(method, (images, target, places))
+        adapt(base, (features, target, indices))
+        adapt(method, (images, target, indices))
     assert head.abs().max() > 1e-3
     torch.testing.assert_close(method.get_parameter("weight")[0], head)
     assert method.backbone is not None

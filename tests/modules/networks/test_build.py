@@ -199,17 +199,17 @@ def test_pickle_with_code_is_refused(tmp_path: Path) -> None:
 
 def test_torchvision_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     network = torchvision.models.squeezenet1_1()
-    asked: list[str] = []
+    requests: list[str] = []
 
     def give(url: str, **_: Any) -> dict[str, Tensor]:
-        asked.append(url)
+        requests.append(url)
         state: dict[str, Tensor] = network.state_dict()
         return state
 
     monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", give)
     for weights in ("IMAGENET1K_V1", "DEFAULT"):
         assert weights_digest(build("squeezenet1_1", weights=weights, parameters={})) == weights_digest(network)
-    assert asked == ["https://download.pytorch.org/models/squeezenet1_1-b8a52dc0.pth"] * 2
+    assert requests == ["https://download.pytorch.org/models/squeezenet1_1-b8a52dc0.pth"] * 2
     message = refusal("squeezenet1_1", weights="IMAGENET1K_V9", parameters={})
     assert "torchvision's squeezenet1_1 has no 'IMAGENET1K_V9'; allowed are IMAGENET1K_V1, DEFAULT, null" in message
 
@@ -229,18 +229,18 @@ def test_torchvision_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_timm_weights(monkeypatch: pytest.MonkeyPatch, name: str, weights: str, expected: str) -> None:
-    asked: list[str] = []
+    requests: list[str] = []
     classes = 21843 if "in21k" in expected else 1000
     network = timm.create_model(expected.removeprefix("timm/").partition(".")[0], num_classes=classes)
 
     def give(location: str, *_: Any, **__: Any) -> dict[str, Tensor]:
-        asked.append(location)
+        requests.append(location)
         state: dict[str, Tensor] = network.state_dict()
         return state
 
     monkeypatch.setattr("timm.models._builder.load_state_dict_from_hf", give)
     assert weights_digest(build(name, "timm", weights)) == weights_digest(network)
-    assert asked == [expected]
+    assert requests == [expected]
 
 
 @pytest.mark.parametrize(

@@ -96,11 +96,11 @@ def test_what_is_advised_can_be_given() -> None:
 def test_code_that_depends_on_values_cannot_be_cut() -> None:
     backbone = build_cut(*MOBILE)
     features = backbone.network.get_submodule("features")
-    kept = type(features).forward
+    original = type(features).forward
 
     class Undecided(nn.Sequential):
         def forward(self, images: torch.Tensor) -> torch.Tensor:
-            features: torch.Tensor = kept(self, images)
+            features: torch.Tensor = original(self, images)
             return features if images.mean() > 0 else -features
 
     features.__class__ = Undecided
@@ -111,11 +111,11 @@ def test_code_that_depends_on_values_cannot_be_cut() -> None:
 def test_code_that_depends_on_what_tracing_does_not_see_is_found_out() -> None:
     backbone = build_cut(*MOBILE)
     features = backbone.network.get_submodule("features")
-    kept = type(features).forward
+    original = type(features).forward
 
     class Traced(nn.Sequential):
         def forward(self, images: torch.Tensor) -> torch.Tensor:
-            features: torch.Tensor = kept(self, images)
+            features: torch.Tensor = original(self, images)
             return features if isinstance(images, torch.Tensor) else 2 * features
 
     features.__class__ = Traced

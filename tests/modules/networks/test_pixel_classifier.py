@@ -32,11 +32,11 @@ def images() -> Tensor:
 def stages(network: nn.Module, images: Tensor) -> list[Tensor]:
     """Return the outputs of ResNet's four stages."""
     at = network.maxpool(network.relu(network.bn1(network.conv1(images))))  # type: ignore[operator]
-    found = []
+    outputs = []
     for stage in (network.layer1, network.layer2, network.layer3, network.layer4):
         at = stage(at)  # type: ignore[operator]
-        found.append(at)
-    return found
+        outputs.append(at)
+    return outputs
 
 
 def test_stages_side_by_side_under_a_linear_classifier(images: Tensor) -> None:
@@ -54,8 +54,8 @@ def test_stages_side_by_side_under_a_linear_classifier(images: Tensor) -> None:
 
 
 def test_maps_of_a_network_of_blocks() -> None:
-    found = find_maps(mobilenet_v2(width_mult=0.25).eval(), 64)
-    assert found == {"features.3": 8, "features.6": 8, "features.13": 24, "features": 1280}
+    maps = find_maps(mobilenet_v2(width_mult=0.25).eval(), 64)
+    assert maps == {"features.3": 8, "features.6": 8, "features.13": 24, "features": 1280}
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_weights_of_a_classifier_of_photos_stay(tmp_path: Path, images: Tensor) 
     assert isinstance(network, PixelClassifier)
     assert preprocessing == Preprocessing(SIDE, SIDE, (0.5, 0.5, 0.5), (0.5, 0.5, 0.5))
     with torch.no_grad():
-        for found, expected in zip(network.body(images).values(), stages(plain, images), strict=True):
-            torch.testing.assert_close(found, expected)
+        for actual, expected in zip(network.body(images).values(), stages(plain, images), strict=True):
+            torch.testing.assert_close(actual, expected)
     # The classifier was not trained, and is no source's head.
     assert build_backbone(spec).source_head is None
 

@@ -126,9 +126,9 @@ def test_both_doors_lead_to_one_network(tmp_path: Path) -> None:
         ("mobilenet_v2", "torchvision", {"name": "mobilenet_v2", "width_mult": 0.25}, str(tmp_path / "w.pth")),
         ("timm/test_vit", "timm", {"model_name": "test_vit", "width_mult": 0.25}, "DEFAULT"),
     ]:
-        given = BackboneSpec(name, weights, {"width_mult": 0.25}).network(3)
+        network = BackboneSpec(name, weights, {"width_mult": 0.25}).network(3)
         entry = name_network("an entry", source, weights, parameters)
-        assert given.identity == entry.identity
+        assert network.identity == entry.identity
     drawn = BackboneSpec("timm/test_vit", "random").network(3)
     entry = name_network("an entry", "timm", None, {"model_name": "test_vit"})
     assert replace(drawn, seed=entry.seed).identity == entry.identity

@@ -258,10 +258,10 @@ def test_statistics_are_trained() -> None:
     backbone, photos = whole(batch_norm="trained"), draw_photos(8)
     before = {name: value.clone() for name, value in backbone.network.named_buffers() if "running" in name}
     evaluated = evaluate(backbone, photos)
-    kept = dict(backbone.network.named_buffers())
-    assert all(torch.equal(kept[name], value) for name, value in before.items())
+    original = dict(backbone.network.named_buffers())
+    assert all(torch.equal(original[name], value) for name, value in before.items())
     backbone(photos)
-    assert not any(torch.equal(kept[name], value) for name, value in before.items())
+    assert not any(torch.equal(original[name], value) for name, value in before.items())
     assert not torch.equal(evaluate(backbone, photos), evaluated)
 
 
