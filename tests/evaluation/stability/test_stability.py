@@ -352,13 +352,13 @@ def test_a_study_of_another_table_is_not_replaced_unasked(
     first = run(table, tmp_path / "out", "--pool_size=4")
     assert run(table, tmp_path / "out", "--pool_size=4")["setup_stability"] == first["setup_stability"]
     other = write_table(tmp_path / "other.csv", ["t0", "t1"], SCORES)
-    for arguments, options, key in (
+    for studied, options, key in (
         (other, ["--pool_size=4"], "table/sha256"),
         (table, ["--pool_size=3"], "pool_size"),
         (table, ["--pool_size=4", "--metrics=[gbc, right]"], "metrics"),
     ):
         with pytest.raises(SystemExit):
-            run(arguments, tmp_path / "out", *options)
+            run(studied, tmp_path / "out", *options)
         assert f"holds results of another configuration ({key}); " in capsys.readouterr().err
         assert json.loads((tmp_path / "out" / "stability.json").read_text())["pool_size"] == 4
     assert run(other, tmp_path / "out", "--pool_size=4", "--overwrite=true")["targets"] == ["t0", "t1"]
