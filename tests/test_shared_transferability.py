@@ -36,11 +36,11 @@ def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
     registry.write_text(json.dumps(document))
     options = ["--targets.pets=CatsAndDogs", f"--targets.pets.root={PHOTOS}", "--logger=false"]
     evaluate.main(["transferability", *options, f"--registry={registry}", f"--output={tmp_path / 'out'}"])
-    found = json.loads((tmp_path / "out" / "transferability.json").read_text())
-    assert found["targets"]["pets"]["photos"] == 2000
-    scores = found["scores"]["pets"]
+    document = json.loads((tmp_path / "out" / "transferability.json").read_text())
+    assert document["targets"]["pets"]["photos"] == 2000
+    scores = document["scores"]["pets"]
     assert list(scores) == ["mobilenet_v2_imagenet", "mobilenet_v2_birds", "mobilenet_v2_insects"]
-    metrics = [metric for metric in found["metrics"] if metric != "num_classes"]
+    metrics = [metric for metric in document["metrics"] if metric != "num_classes"]
     assert len(metrics) == 11
     for metric in metrics:
         values = [cells[metric]["score"] for cells in scores.values()]

@@ -95,9 +95,9 @@ def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
 def test_summary_tells_how_sure_its_scores_are() -> None:
     generator = np.random.default_rng(0)
     baseline, mean = generator.integers(40, 120, 60).astype(float), generator.integers(10, 60, 60).astype(float)
-    kept = {"median": 1, "restricted_mean": 2, "reached": 3}
+    counts = {"median": 1, "restricted_mean": 2, "reached": 3}
     scores = {
-        name: {"samples_to_criterion": [None if x > 100 else x for x in values], **kept}
+        name: {"samples_to_criterion": [None if x > 100 else x for x in values], **counts}
         for name, values in (("baseline", baseline), ("mean", mean))
     }
     baseline = np.minimum(baseline, 100)

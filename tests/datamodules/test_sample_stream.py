@@ -162,9 +162,9 @@ def test_unreadable_photos_are_left_out_and_recorded(
         assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
         assert len(stream.train_inputs) == 22
     whole = stream.photos.train()
-    kept = [i for i, name in enumerate(whole.names) if name not in bad_photos]
+    readable = [i for i, name in enumerate(whole.names) if name not in bad_photos]
     if kind is PhotoStream:
-        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in kept])
+        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in readable])
         assert torch.equal(stream.train_inputs, pixels)
 
 
@@ -186,8 +186,8 @@ def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, phot
     (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
     with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
         set_up(FeatureStream, orderings=1)
-    kept = set_up(FeatureStream, orderings=1, on_duplicates="keep")
-    assert kept.protocol()["duplicate_photos"] == [
+    stream = set_up(FeatureStream, orderings=1, on_duplicates="keep")
+    assert stream.protocol()["duplicate_photos"] == [
         [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
     ]
 

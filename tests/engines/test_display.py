@@ -50,9 +50,9 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
 def test_time_left_is_told_however_long_tasks_take(
     stream: Callable[[], io.StringIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told, now = stream(), [0.0]
+    output, now = stream(), [0.0]
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setattr(sys, "stderr", output)
     monkeypatch.setattr("headstart.engines.display.time.monotonic", lambda: now[0])
     with Display("sweep", 4) as shown:
         for name in "ab":
@@ -61,10 +61,10 @@ def test_time_left_is_told_however_long_tasks_take(
             shown.show_end(name, "complete", "", again=False)
         if shown._live is not None:
             shown._live.refresh()
-    assert "[1/4] a: complete, after 100.0 s; about 0:05:00 left" in told.getvalue()
-    assert "[2/4] b: complete, after 100.0 s; about 0:03:20 left" in told.getvalue()
+    assert "[1/4] a: complete, after 100.0 s; about 0:05:00 left" in output.getvalue()
+    assert "[2/4] b: complete, after 100.0 s; about 0:03:20 left" in output.getvalue()
     # In the bar's own line.
-    assert (re.search(r"2/4.*0:03:20 left", told.getvalue().rpartition("[2/4]")[2]) is not None) == told.isatty()
+    assert (re.search(r"2/4.*0:03:20 left", output.getvalue().rpartition("[2/4]")[2]) is not None) == output.isatty()
 
 
 def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:

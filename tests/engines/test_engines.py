@@ -269,9 +269,9 @@ def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_what_no_machine_has_is_told(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
     large, full, small = TaskResources(64), TaskResources(1, memory=10**6), TaskResources(1)
-    for resources, told in ((large, "64 CPU"), (full, "1 CPU, 1e+15 memory"), (small, "")):
+    for resources, message in ((large, "64 CPU"), (full, "1 CPU, 1e+15 memory"), (small, "")):
         RayCluster(cluster.address, resources, {}).close()
-        assert capfd.readouterr().err.startswith(f"warning: no machine of the cluster has {told};") == bool(told)
+        assert capfd.readouterr().err.startswith(f"warning: no machine of the cluster has {message};") == bool(message)
 
 
 @pytest.mark.slow

@@ -33,7 +33,7 @@ def documents(source: str, target: str, trained: str, **fed: Any) -> tuple[dict[
     return plain, training
 
 
-def told(source: str, target: str) -> dict[str, Any]:
+def protocol(source: str, target: str) -> dict[str, Any]:
     backbone, weights, registry = WEIGHTS[source]
     return {
         **{"dataset": target, "backbone": backbone, "weights": weights, "registry": registry},
@@ -47,7 +47,7 @@ def write(folder: Path, pair: tuple[str, str], counts: dict[int, int], trained: 
         "task": "target_accuracy",
         "complete": True,
         "accuracies": [count / VALIDATED for count in counts.values()],
-        "protocol": told(*pair),
+        "protocol": protocol(*pair),
         "made_from": {**fed, "training": training, "orderings": list(counts)},
     }
     folder.mkdir(parents=True)
@@ -83,7 +83,7 @@ def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs(runs: Path, t
     with Ledger(tmp_path / "ledger") as ledger:
         for pair, counts in SCORES.items():
             fed, training = documents(*pair, "all")
-            stream, method = ledger.record(fed, description=told(*pair)), ledger.record(training)
+            stream, method = ledger.record(fed, description=protocol(*pair)), ledger.record(training)
             ledger.write({TraceKey(stream, method, k): Trace(np.array([count])) for k, count in enumerate(counts)})
     alone = performances(str(tmp_path / "ledger"), output=str(tmp_path / "a.csv"))
     assert alone == pytest.approx(EXPECTED)

@@ -61,13 +61,13 @@ def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.M
 def test_the_mistake_is_the_same(
     arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = []
+    messages = []
     for options in ([], ["--workers=2"]):
         with pytest.raises(SystemExit, match="1"):
             score(arena, "out", "--extraction.device=cuda", *options)
-        told.append(capfd.readouterr().err.splitlines()[-1])
-    assert told[0] == told[1]
-    assert told[0].startswith("error: ")
+        messages.append(capfd.readouterr().err.splitlines()[-1])
+    assert messages[0] == messages[1]
+    assert messages[0].startswith("error: ")
 
 
 class Ending:

@@ -72,8 +72,8 @@ def test_everything_listed_has_lines_of_80_columns(kind: Kind, capsys: pytest.Ca
     assert max(map(len, lines)) <= 80
     choices = list_choices(kind)
     start = max(map(len, choices)) + 2
-    beginnings = [place for place, line in enumerate(lines) if line[0] != " "]
-    for place, end, (name, text) in zip(beginnings, [*beginnings[1:], len(lines)], choices.items(), strict=True):
-        assert lines[place][:start].rstrip() == name
-        assert " ".join(line[start:] for line in lines[place:end]) == text
+    beginnings = [first for first, line in enumerate(lines) if line[0] != " "]
+    for first, end, (name, text) in zip(beginnings, [*beginnings[1:], len(lines)], choices.items(), strict=True):
+        assert lines[first][:start].rstrip() == name
+        assert " ".join(line[start:] for line in lines[first:end]) == text
         assert len(text) > 5

@@ -79,19 +79,19 @@ def test_a_clock_that_was_ahead_holds_nothing_up(database: Database) -> None:
 
 def test_two_workers_claim_different_ones(database: Database) -> None:
     submit(database, 20)
-    together, found = Barrier(2), []
+    together, claimed = Barrier(2), []
 
     def work(name: str) -> None:
         together.wait()
         while (job := claim(database, name)) is not None:
-            found.append(job.submission_id)
+            claimed.append(job.submission_id)
 
     threads = [Thread(target=work, args=(name,)) for name in ("first", "second")]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == list(range(1, 21))
+    assert sorted(claimed) == list(range(1, 21))
 
 
 def test_who_lost_the_lease_changes_nothing(database: Database) -> None:

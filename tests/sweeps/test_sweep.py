@@ -58,10 +58,10 @@ def run(file: Path, output: Path, *options: str, code: int = 0) -> dict[str, dic
     """Run a sweep in this process; give its table."""
     try:
         sweep.main([str(file), f"--output={output}", f"--ledger={output}-ledger", *options])
-        found: Any = 0
+        exit_code: Any = 0
     except SystemExit as ended:
-        found = ended.code
-    assert found == code
+        exit_code = ended.code
+    assert exit_code == code
     return table(output)
 
 

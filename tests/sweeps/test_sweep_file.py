@@ -81,8 +81,8 @@ def test_any_value_gives_a_folder_s_name(value: Any, tmp_path: Path) -> None:
     assert run.name.isascii()
     assert 8 <= len(run.name) <= 100
     (option,) = (option for option in run.options if "mine" in option)
-    given = option.partition("=")[2]
-    assert (given if isinstance(value, str) else yaml.safe_load(given)) == value
+    text = option.partition("=")[2]
+    assert (text if isinstance(value, str) else yaml.safe_load(text)) == value
 
 
 def test_a_date_is_a_value(tmp_path: Path) -> None:

@@ -72,8 +72,8 @@ def test_objects_of_all_classes_in_turn() -> None:
     assert np.bincount(train.labels).tolist() == [2] * 60
     assert np.bincount(validation.labels).tolist() == [1] * 60
     assert not set(train.names) & set(validation.names)
-    for place, (label, index) in {0: (0, 0), 59: (59, 0), 60: (0, 1), 119: (59, 1)}.items():
-        assert train.read(place).tobytes() == draw_object(label, index, 4).tobytes()
+    for position, (label, index) in {0: (0, 0), 59: (59, 0), 60: (0, 1), 119: (59, 1)}.items():
+        assert train.read(position).tobytes() == draw_object(label, index, 4).tobytes()
     assert len(set(train.digests()) | set(validation.digests())) == 180
 
 

@@ -10,7 +10,7 @@ from headstart.datamodules import ClassFolders
 from headstart.datamodules.photos.duplicates import count_once, find_duplicates
 
 
-def found(root: Path, **options: list[str]) -> list[list[str]]:
+def duplicates(root: Path, **options: list[str]) -> list[list[str]]:
     source = ClassFolders(str(root))
     return find_duplicates(source.train(), source.validation(), **options)
 
@@ -20,7 +20,7 @@ def copy(root: Path, one: str, other: str) -> None:
 
 
 def test_different_photos(photo_folder: Path) -> None:
-    assert found(photo_folder) == []
+    assert duplicates(photo_folder) == []
 
 
 @pytest.mark.parametrize(
@@ -35,16 +35,16 @@ def test_different_photos(photo_folder: Path) -> None:
 def test_copies_that_spoil(photo_folder: Path, one: str, other: str) -> None:
     one = str(next((photo_folder / one).parent.iterdir()).relative_to(photo_folder))
     copy(photo_folder, one, other)
-    (names,) = found(photo_folder)
+    (names,) = duplicates(photo_folder)
     splits = {"train": "training", "validation": "validation"}
     assert sorted(names) == sorted(f"{name} ({splits[name.partition('/')[0]]})" for name in (one, other))
-    assert found(photo_folder, without=[other]) == []
+    assert duplicates(photo_folder, without=[other]) == []
 
 
 def test_copies_within_a_class_of_a_split_do_no_harm(photo_folder: Path) -> None:
     one = next((photo_folder / "train" / "dark").iterdir())
     (one.parent / "copy.jpg").write_bytes(one.read_bytes())
-    assert found(photo_folder) == []
+    assert duplicates(photo_folder) == []
 
 
 def test_copies_in_one_class_are_counted_once(photo_folder: Path) -> None:

@@ -42,7 +42,7 @@ def write_table(path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
+def figures(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the lines of the page find, and what the audit does."""
     folder = tmp_path_factory.mktemp("audit")
     write_table(folder / "table.csv")
@@ -69,8 +69,8 @@ def test_each_figure_takes_ten_lines() -> None:
         assert all(len(line) <= 120 for line in lines)
 
 
-def test_means_and_intervals_of_the_mean_rank(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    names, document = found
+def test_means_and_intervals_of_the_mean_rank(figures: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    names, document = figures
     expected = document["rankers"]["mean_rank"]["weighted_kendall"]
     assert names["mean"] == pytest.approx(expected["mean"], abs=1e-12)
     assert names["ci95"] == pytest.approx(expected["ci95"], abs=1e-12)
@@ -78,8 +78,8 @@ def test_means_and_intervals_of_the_mean_rank(found: tuple[dict[str, Any], dict[
     assert per_target == pytest.approx(expected["per_target"], abs=1e-12)
 
 
-def test_a_metric_by_every_measure_and_beside_the_mean_rank(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    names, document = found
+def test_a_metric_by_every_measure_and_beside_the_mean_rank(figures: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    names, document = figures
     for index, measure in enumerate(["weighted_kendall", "kendall", "pearson", "rel_at_1"]):
         per_target = dict(zip(names["targets"].tolist(), names["by_measure"][:, index], strict=True))
         assert per_target == pytest.approx(document["rankers"]["log_me"][measure]["per_target"], abs=1e-12)
@@ -94,16 +94,16 @@ def test_a_metric_by_every_measure_and_beside_the_mean_rank(found: tuple[dict[st
         assert value is None or sources[target] == pytest.approx(value, abs=1e-12)
 
 
-def test_leave_one_out_and_the_agreement_of_targets(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    names, document = found
+def test_leave_one_out_and_the_agreement_of_targets(figures: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    names, document = figures
     expected = document["leave_one_model_out"]["mean_rank"]["weighted_kendall"]
     assert names["without_each"] == pytest.approx(expected, abs=1e-12)
     assert names["rho"] == pytest.approx(document["ranks"]["mean_spearman"], abs=1e-12)
     assert names["kendalls_w"] == pytest.approx(document["ranks"]["kendalls_w"], abs=1e-12)
 
 
-def test_setup_stability_and_win_rates(found: tuple[dict[str, Any], dict[str, Any]]) -> None:
-    names, document = found
+def test_setup_stability_and_win_rates(figures: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    names, document = figures
     assert names["stability"] == pytest.approx(document["setup_stability"], abs=1e-12)
     rates = {name: rates["average"] for name, rates in document["win_rate_percent"].items()}
     assert dict(zip(["mean_rank", *names["names"]], names["win_rates"], strict=True)) == pytest.approx(rates, abs=1e-9)

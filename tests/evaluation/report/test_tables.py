@@ -69,9 +69,9 @@ def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) 
     for setting in document["sensitivity"]["settings"]:
         _, *rows = page.tables[setting["name"]]
         cells = [cell for row in rows for cell in row[1:]]
-        for cell, found in zip(cells, setting["grid"], strict=True):
-            mark = " *" if found["undecided"] else ""
-            assert cell == ("–" if found["tau"] is None else f"{found['order'][0]} {found['tau']:.2f}{mark}")
+        for cell, entry in zip(cells, setting["grid"], strict=True):
+            mark = " *" if entry["undecided"] else ""
+            assert cell == ("–" if entry["tau"] is None else f"{entry['order'][0]} {entry['tau']:.2f}{mark}")
 
 
 def test_the_best_is_named_with_what_is_not_told_apart_from_it(tmp_path: Path) -> None:

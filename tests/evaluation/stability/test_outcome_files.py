@@ -59,8 +59,8 @@ def test_every_experiment_has_its_row(table: TransferTable, tmp_path: Path, monk
                 row = next(rows)
                 [sources] = csv.reader([row["sources"]], delimiter=";")
                 assert (sources, row["target"], row["measure"]) == (pool, target, measure)
-                found = [float(row[name] or "nan") for name in table.metrics]
-                np.testing.assert_array_equal(found, expected)
+                values = [float(row[name] or "nan") for name in table.metrics]
+                np.testing.assert_array_equal(values, expected)
                 best = [
                     name
                     for name, value in zip(table.metrics, expected, strict=True)

@@ -13,17 +13,17 @@ from headstart.evaluation.stability.table import TransferTable, metric_titles, r
 from headstart.output.errors import UserError
 
 PLAIN = ["metric,source,target,score,performance"] + [
-    f"{metric},{source},{target},{10 * place + row},{0.1 * (place + 1)}"
+    f"{metric},{source},{target},{10 * index + row},{0.1 * (index + 1)}"
     for row, metric in enumerate(["own", "n_leep", "gbc"])
-    for place, (source, target) in enumerate([("a", "x"), ("b", "x"), ("c", "x"), ("a", "b"), ("c", "b")])
+    for index, (source, target) in enumerate([("a", "x"), ("b", "x"), ("c", "x"), ("a", "b"), ("c", "b")])
 ]
 RELEASED = [
     ",Transferability Metric,Source Architecture,Transferability Metric Score,Test Accuracy,Trainable Backbone,"
 ]
 RELEASED[0] += "Target Dataset"
 RELEASED += [
-    f"{place},{metric},{source},{(1 if trained else -1) * (1 + (source == 'b'))},{0.5 if trained else 0.4},{trained},t"
-    for place, (metric, source, trained) in enumerate(
+    f"{index},{metric},{source},{(1 if trained else -1) * (1 + (source == 'b'))},{0.5 if trained else 0.4},{trained},t"
+    for index, (metric, source, trained) in enumerate(
         (metric, source, trained) for metric in ("hscore", "gbc") for source in "ab" for trained in (True, False)
     )
 ]

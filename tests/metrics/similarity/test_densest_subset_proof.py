@@ -65,13 +65,13 @@ def test_few_open_parts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_operations_are_told() -> None:
-    told: list[float] = []
+    reports: list[float] = []
     search = DensestSubset(weights(12, seed=0), np.arange(4), improve=lambda nodes: nodes)
 
     def over(operations: float) -> bool:
-        told.append(operations)
+        reports.append(operations)
         return False
 
     search.search(over)
     assert search.proved
-    assert max(told) == 12**3
+    assert max(reports) == 12**3

@@ -91,13 +91,13 @@ def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_time_ends_the_proof_and_progress_tells_how_far_it_is() -> None:
     matrix = similarities(90, seed=0)
-    told: list[tuple[int, int, str]] = []
-    best = best_model_subset(matrix, 12, 0.3, lambda *state: told.append(state))
+    reports: list[tuple[int, int, str]] = []
+    best = best_model_subset(matrix, 12, 0.3, lambda *state: reports.append(state))
     assert not best.exact
     assert best.bound is not None
-    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
-    assert told[-1][0] == told[-1][1]
-    assert told[-1][2].startswith(f"best {best.value:.4f}, at most ")
+    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+    assert reports[-1][0] == reports[-1][1]
+    assert reports[-1][2].startswith(f"best {best.value:.4f}, at most ")
 
 
 @pytest.mark.parametrize("size", [2, 10, 60])

@@ -51,9 +51,9 @@ def test_small_catalogs_are_solved(size: int, monkeypatch: pytest.MonkeyPatch) -
     best = min(values, key=lambda subset: values[subset])
     for block in (1, 7 * len(WIDTHS) * size**2, 2**16):
         monkeypatch.setattr(stimulus_subset_search, "NUMBERS", block)
-        found = find(embeddings, size)
-        assert (found.chosen, found.exact) == (best, True)
-        assert found.value == pytest.approx(values[best], abs=1e-9)
+        result = find(embeddings, size)
+        assert (result.chosen, result.exact) == (best, True)
+        assert result.value == pytest.approx(values[best], abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -25,13 +25,13 @@ def test_as_with_scikit_learn(samples: int, features: int, scale: float) -> None
     shrinkage = float(np.exp(-5 * np.linalg.eigvalsh(within(x, labels))[-1]))
     assert 1e-10 < shrinkage < 1
     statistics = FeatureStatistics(x, labels)
-    found, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions)
+    actual, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions)
     assert used == pytest.approx(shrinkage, rel=1e-9)
     expected = probabilities(x, labels, shrinkage)
-    np.testing.assert_allclose(found, expected, atol=1e-9)
-    np.testing.assert_allclose(of_own_class(found, statistics), expected[np.arange(samples), labels], atol=1e-9)
-    given, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions, 0.5)
-    np.testing.assert_allclose(given, probabilities(x, labels, 0.5), atol=1e-9)
+    np.testing.assert_allclose(actual, expected, atol=1e-9)
+    np.testing.assert_allclose(of_own_class(actual, statistics), expected[np.arange(samples), labels], atol=1e-9)
+    with_prior, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions, 0.5)
+    np.testing.assert_allclose(with_prior, probabilities(x, labels, 0.5), atol=1e-9)
     assert used == 0.5
 
 

@@ -86,14 +86,14 @@ def test_what_is_prepared_gives_the_score_where_all_are_kept(name: str) -> None:
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     features, labels = make(60, 7)
-    mask, given = divide(labels, 5, 0) != 0, Inputs(features, labels)
+    mask, inputs = divide(labels, 5, 0) != 0, Inputs(features, labels)
     expected = METRICS["parc"].compute(Inputs(features[mask], labels[mask]))
-    assert prepare_parc(given.statistics)(mask[given.order]) == pytest.approx(expected, rel=1e-12)
+    assert prepare_parc(inputs.statistics)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
     # Of probes that are drawn, those that are kept count.
     drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
-    chosen = given.order[drawn][mask[given.order][drawn]]
+    chosen = inputs.order[drawn][mask[inputs.order][drawn]]
     expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
-    assert prepare_parc(given.statistics, probes=20)(mask[given.order]) == pytest.approx(expected, rel=1e-12)
+    assert prepare_parc(inputs.statistics, probes=20)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:

@@ -105,12 +105,12 @@ def test_sums_stay_in_float64() -> None:
 )
 def test_setting_a_precision_leaves_the_states(metric: Metric, function: Any) -> None:
     x, labels = sample()
-    given = x.softmax(1) if isinstance(metric, LEEP) else x
+    inputs = x.softmax(1) if isinstance(metric, LEEP) else x
     metric.reset()
     assert metric.set_dtype(torch.float16) is metric
-    metric.update(given[:50], labels[:50])
+    metric.update(inputs[:50], labels[:50])
     metric.set_dtype(torch.float32)
-    metric.update(given[50:], labels[50:])
+    metric.update(inputs[50:], labels[50:])
     assert float(metric.compute()) == pytest.approx(function(x, labels), rel=1e-7)
 
 

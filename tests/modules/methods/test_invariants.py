@@ -156,9 +156,9 @@ def test_is_where_the_catalogue_says(name: str) -> None:
 
 
 def test_catalogue_is_complete() -> None:
-    places = [f"headstart.modules.methods.{file.stem}" for file in (ROOT / "modules" / "methods").glob("*.py")]
-    classes = {value for module in places for value in vars(import_module(module)).values() if isinstance(value, type)}
-    methods = {value.__name__ for value in classes if issubclass(value, Method) and value.__module__ in places}
+    paths = [f"headstart.modules.methods.{file.stem}" for file in (ROOT / "modules" / "methods").glob("*.py")]
+    classes = {value for module in paths for value in vars(import_module(module)).values() if isinstance(value, type)}
+    methods = {value.__name__ for value in classes if issubclass(value, Method) and value.__module__ in paths}
     bases = {"FineTuning"}
     assert methods == set(METHODS) | bases
 

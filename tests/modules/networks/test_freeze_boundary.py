@@ -37,8 +37,8 @@ def test_features_and_gradients_are_those_of_the_whole(name: str, arguments: dic
     assert activations.shape == (4, *parts.shape)
     features = parts.tail(activations.clone())
     torch.testing.assert_close(features, whole, rtol=1e-5, atol=1e-5)
-    found = torch.autograd.grad((features @ direction).sum(), list(weights.values()))
-    for path, gradient, expected in zip(weights, found, gradients, strict=True):
+    actual = torch.autograd.grad((features @ direction).sum(), list(weights.values()))
+    for path, gradient, expected in zip(weights, actual, gradients, strict=True):
         torch.testing.assert_close(gradient, expected, rtol=1e-3, atol=1e-4, msg=path)
 
 
