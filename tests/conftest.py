@@ -19,7 +19,7 @@ SPLITS = {"train": 12, "validation": 6}
 CLASSES = ("dark", "light")
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
 
-# Read when the package of the hub is imported, which collecting the tests may do; else it tries again for 20 seconds.
+# The hub's package reads this at import, which collecting the tests may cause; its default retries for 20 seconds.
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 

@@ -37,7 +37,7 @@ from headstart.estimators import CLASSIFIERS, HeadstartClassifier
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", Path(headstart.__file__).parents[1] / "shared"))
 REAL = (SHARED / "data" / "cats_and_dogs", SHARED / "weights" / "mobilenet_v2_imagenet.safetensors")
-# What has to be given beside the name: a module, and a classifier that is installed.
+# Required arguments beside the name: a module, and a classifier that is installed.
 GIVEN: dict[str, dict[str, Any]] = {
     "own_lightning_module": {"module": Probe},
     "scikit_learn_classifier": {"classifier": "sklearn.naive_bayes.GaussianNB"},

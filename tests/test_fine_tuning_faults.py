@@ -112,7 +112,7 @@ def test_what_was_measured_is_kept(fail: Any, kind: type, line: str, evaluation:
     assert result.startswith(line)
     assert "ordering 1; lower its learning rate" in result or "lower data.batch_size" in result
     assert not results["complete"]
-    # Of the second ordering, what lies before.
+    # The evaluations of the second ordering before the fault remain.
     assert len(results["methods"]["baseline"]["evaluations"]) == 2
     assert results["methods"]["baseline"]["evaluations"][0] == (12 if evaluation == "every" else 4)
 

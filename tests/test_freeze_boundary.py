@@ -66,6 +66,6 @@ def test_methods_train_what_is_behind_the_boundary(tmp_path: Path, monkeypatch: 
         assert set(correct[boundary]) == {"baseline", *METHODS}
         assert all(counts.min() >= 0 for counts in correct[boundary].values())
     assert results["all"]["protocol"]["stream_sha256"] != results["features.14"]["protocol"]["stream_sha256"]
-    # Who trains nothing in front of the boundary does the same with it and without.
+    # Methods that train nothing in front of the boundary have the same result with and without it.
     for name in ("baseline", "LinearProbeThenFineTune"):
         assert np.array_equal(correct["all"][name], correct["features.14"][name])

@@ -86,7 +86,7 @@ def results(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 def test_killed_at_twenty_random_moments(tmp_path: Path, evaluation: str, boundary: str) -> None:
     cache, whole, broken = tmp_path / "cache", tmp_path / "whole", tmp_path / "broken"
     assert begin(whole, cache, evaluation, boundary).wait() == 0
-    # The second time, photos are there.
+    # The photos exist the second time.
     began = time.monotonic()
     assert begin(tmp_path / "again", cache, evaluation, boundary).wait() == 0
     seconds = time.monotonic() - began
@@ -101,11 +101,11 @@ def test_killed_at_twenty_random_moments(tmp_path: Path, evaluation: str, bounda
             process.wait()
             kills += 1
         else:
-            # It came to its end: from the beginning again.
+            # The run has finished: it restarts from the beginning.
             assert process.returncode == 0
             assert results(broken) == results(whole)
             if is_whole:
-                # Other work on the machine has ended.
+                # The run is faster than the first one was.
                 seconds = time.monotonic() - began
             for file in (broken, broken.with_suffix(".ledger")):
                 shutil.rmtree(file)

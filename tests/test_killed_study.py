@@ -26,7 +26,7 @@ require_checkout()
 
 NAMES = ["animals", "plants", "untrained"]
 STUDY = Path("configs") / "local" / "study"
-# What every command measures anew, and the digest of a table with such a column.
+# Durations, which differ between runs, and the digest of a table with such a column.
 TIMES = {"total_seconds", "features_seconds", "seconds", "left_out_seconds", "table"}
 
 
@@ -116,7 +116,7 @@ def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
     named = "drawn_objects, 12 classes", "drawn_objects, 3 classes"
     first, name, *words = shlex.split(command.replace(*named))
     assert first == "headstart"
-    # The doors of this checkout.
+    # The entry points of this checkout.
     door = [f"{name}.py"] if name in ("train", "sweep") else ["evaluate.py", name]
     environment = {**os.environ, "HEADSTART_CACHE": str(cache), "WANDB_MODE": "disabled"}
     environment.pop("HEADSTART_LEDGER", None)

@@ -24,11 +24,11 @@ from headstart.modules.networks.taps import Tap
 PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
 ENTRIES: dict[str, dict[str, Any]] = {entry["model_name"]: entry for entry in json.loads(PATH.read_text())["models"]}
 NETWORKS = read_registry(PATH).networks(list(ENTRIES), seed=0)
-# open_clip is an extra.
+# open_clip is an optional dependency.
 AVAILABLE = [
     name for name, entry in ENTRIES.items() if entry["source"] != "open_clip" or find_spec("open_clip") is not None
 ]
-# What OpenAI's CLIP and its successors in open_clip are trained with (open_clip's constants and default configuration).
+# Training values of OpenAI's CLIP and its successors in open_clip (open_clip's constants and default configuration).
 CLIP = Preprocessing(224, 224, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711), "bicubic")
 
 

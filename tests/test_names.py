@@ -123,7 +123,7 @@ def test_in_the_processes_of_a_sweep(
 ) -> None:
     sweep = [sys.executable, str(ROOT / "sweep.py")] if door else [*COMMANDS["command"][:1], "sweep"]
     where = f"--ray={request.getfixturevalue('ray')}" if engine == "ray" else "--workers=2"
-    # What is installed here is so on every machine.
+    # The package is installed on every machine.
     (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
     more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []
     command = [*sweep, str(write_sweep(tmp_path, options)), f"--output={tmp_path / 'out'}", where, *more]
@@ -148,7 +148,7 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
         "    except ModuleNotFoundError as error:\n        assert name.startswith(error.name), error\n"
     )
     assert run_python(code, ROOT, ROOT) == ""
-    # Also where the folder was asked before the suite was imported.
+    # The folder may be searched before the suite is imported, too.
     assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
 
 

@@ -43,7 +43,7 @@ class Gathers(GradientDescent):
         self.bias.sum().backward()
 
     def forward(self, inputs):
-        # As many of the first samples are of the first class as batches have left a gradient.
+        # The first class is predicted for as many samples as batches have left a gradient.
         first = torch.arange(len(inputs)) < self.bias.grad[0, 0]
         return torch.stack([first, ~first], -1).float().expand(len(self.start.numbers), -1, -1)
 

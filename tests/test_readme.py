@@ -20,14 +20,14 @@ pytestmark = pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a check
 
 README = (ROOT / "README.md").read_text()
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-# What is named in the text, and what stands there for the reader's own.
+# Code spans of the text, and values that replace the reader's own.
 NAMED = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", README))]
 OWN = {"CHECKOUT": ".", "FOLDER": "photos", "FILE": "weights.pth", " ...": ""}
-# What `make demo-sources` did before, of which the README says so.
+# The README mentions that `make demo-sources` ran before.
 AGAIN = ("demo_sources.yaml", "demo_targets.yaml")
 # The tests are collected only, lest they run themselves; what the make above this test was told is not for these.
 ENVIRONMENT = {"PYTEST_ADDOPTS": "--collect-only --quiet", "MAKEFLAGS": "", "ARGS": "", "no_proxy": "127.0.0.1"}
-# For what needs an account; nothing before it has one.
+# The steps from here on need an account; those before have none.
 ACCOUNT = "export WANDB_API_KEY=0123456789012345678901234567890123456789 WANDB_BASE_URL="
 
 

@@ -23,7 +23,7 @@ REGISTRY, SUBMISSION = (
     SHARED / "data" / "realign_challenge" / f"blue_team_{name}.json" for name in ("model_registry", "submission")
 )
 PHOTOS = SHARED / "data" / "ants_and_bees" / "validation"
-# Of the registry, in the order of their parameters, the smallest: 0.3 to 4 million of them.
+# The smallest models of the registry in the order of their parameters, 0.3 to 4 million.
 SMALL = ["test_byobnet.r160_in1k", "lcnet_050.ra2_in1k", "mobilevitv2_050.cvnets_in1k", "repghostnet_050.in1k"]
 
 pytestmark = pytest.mark.skipif(

@@ -450,7 +450,7 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
     process = subprocess.Popen(command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     tables = tmp_path / "cache" / "rows"
     deadline = time.monotonic() + 120
-    # Rows count as there once the journal says so.
+    # Rows are complete once they are in the journal.
     while not any(path.read_bytes().count(b"\n") > 1 for path in tables.glob("*/*.journal")):
         assert time.monotonic() < deadline
         assert process.poll() is None
@@ -464,6 +464,6 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
     (table,) = tables.iterdir()
     (journal,) = table.glob("*.journal")
     assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}
-    # The rows that are to come, their form, and what was written of them.
+    # The journal names the expected rows, their form, and the rows written so far.
     assert len(journal.read_text().splitlines()) >= 2
     assert not (tmp_path / "run").exists()

@@ -291,7 +291,7 @@ def test_methods_that_stay_behind_keep_their_states(script: Script, fed: list[in
     fed.clear()
     three = script(counts, results=ComparisonRun(), folder="three", max_samples=14, **CRITERION)
     assert fed == list(range(9, 15))
-    # Of what all have passed nothing is kept: one checkpoint of the two, one of the third.
+    # Checkpoints that all have passed are removed: one of the two and one of the third remain.
     assert len(stored(three)) == 2
 
 

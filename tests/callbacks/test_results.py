@@ -314,7 +314,7 @@ def test_a_threshold_that_one_class_meets_is_warned_of(
 
 
 def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    # Of 7 validation samples, 4 are of the first class and 3 of the second, and the first so many are right.
+    # 4 of 7 validation samples are of the first class and 3 of the second, and the first so many are right.
     counts = [[[1, 2, 3, 4, 5, 6, 7]] * 2]
     accuracy = script(counts, validation_size=7, consecutive=1, threshold=0.9)
     run = script(

@@ -67,7 +67,7 @@ def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture
     assert "are free again" in capsys.readouterr().out
     Path("runs/ledger/results.json").touch()
     cache(remove="runs/ledger")
-    # Only what is the ledger's own.
+    # Only files of the ledger are removed.
     assert [path.name for path in Path("runs/ledger").iterdir()] == ["results.json"]
     with Ledger(Path("runs/other")) as ledger:
         ledger.write({TraceKey("stream", "method", 0): Trace(np.arange(3))})

@@ -93,7 +93,7 @@ def test_configurations_of_the_suite_are_found_from_any_folder(
     assert "headstart.datamodules.DrawnPets" in by_name
     assert shown("train", "--config=configs/demo.yaml") == by_name == shown("demo")
     assert "kernel_ridge" in shown("demo", "--model=configs/model/frozen_methods.yaml")
-    # What is there is the user's.
+    # Existing files belong to the user.
     (tmp_path / "demo.yaml").write_text("seed_everything: 7")
     assert "seed_everything: 7" in shown(
         "train", "--config=demo.yaml", "--data=FeatureStream", "--data.photos=DrawnPets"

@@ -13,7 +13,7 @@ from headstart.datamodules import PhotoSource
 
 Fit = Callable[..., Path]
 
-# What is wrong, by the source's arguments, and the argument that the message names; '' for the source as a whole.
+# Wrong arguments of a source, and the argument that the message names; '' for the source as a whole.
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "AntsAndBees": ({"root": "nowhere"}, "root"),
     "CatsAndDogs": ({"root": "nowhere"}, "root"),

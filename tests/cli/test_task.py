@@ -56,7 +56,7 @@ def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture
     assert "usage: headstart train" in text
     printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
     assert printed["task"] == task
-    # What sweeps know to be options of their runs.
+    # Sweeps pass these options on to their runs.
     assert set(printed) <= set(OF_RUNS)
 
 

@@ -14,7 +14,7 @@ Fit = Callable[..., Path]
 # A registry may have any name, a folder is tried below, and the interval follows from another option.
 OTHERS = ("default_root_dir", "model_registry", "val_check_interval")
 OPTIONS = [name for name in inspect.signature(Trainer).parameters if name not in OTHERS]
-# What does run with -7, as it does without the option.
+# Options that accept -7.
 HARMLESS = {"log_every_n_steps", "enable_autolog_hparams"}
 
 

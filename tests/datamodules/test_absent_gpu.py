@@ -32,7 +32,7 @@ SAMPLES = 9
 # The iterations of one end when all orderings have converged, another computes on the processor, and what a module of
 # the user's does is its own.
 WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
-# Of a size that fits the small backbone.
+# A rank that fits the small backbone.
 OPTIONS = {"LoRA": {"rank": 1}}
 
 
@@ -116,7 +116,7 @@ def test_a_folded_tail_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
     backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
     parts = cut(backbone, "features.14")
-    # In full precision: torch casts automatically on devices that are there alone.
+    # Full precision: torch casts automatically only on devices that exist.
     tail = TrainableBackbone(parts.tail, batch_norm="trained")
     with absent_gpu() as waits:
         to_gpu(tail)

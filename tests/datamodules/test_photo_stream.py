@@ -94,7 +94,7 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
 
 
 def test_bytes_of_a_photo_at_the_boundary(set_up: SetUp) -> None:
-    # Of MobileNetV2 a quarter as wide: 24 maps of 2 x 2 in 2 bytes, and the thumbnail.
+    # MobileNetV2 of a quarter of the width has 24 maps of 2 x 2 in 2 bytes, and the thumbnail.
     stream = set_up(PhotoStream, trainable_from="features.14", precision="bfloat16")
     assert stream.train_inputs.shape == (24, 24, 2, 2)
     assert stream.train_inputs.stride(0) * 2 == 24 * 2 * 2 * 2 + 256
@@ -208,7 +208,7 @@ def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: st
     assert torch.equal(stream.train_inputs[:24], plain.train_inputs)
     assert len({each.numpy().tobytes() for each in stream.train_inputs}) == 4 * 24
     assert torch.equal(stream.validation_inputs, plain.validation_inputs)
-    # What is counted is photos.
+    # Photos are counted.
     assert stream.near_duplicates == plain.near_duplicates
     assert [stream.protocol()[key] for key in ("train_size", "views")] == [24, 4]
     assert stream.identity() == {**plain.identity(), "views": 4}

@@ -137,7 +137,7 @@ def test_equal_photos_are_computed_once(photo_folder: Path, find: Find, computed
     assert (result.rows[:12] == result.rows[0]).all()
 
 
-# What separates rows, by the class whose field it is: another value of it gives another table.
+# Fields that identify a table of rows, by their class: another value results in another table.
 SEPARATING: dict[type, dict[str, Any]] = {
     NetworkSpec: {
         "library": "timm",
@@ -159,7 +159,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
     Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda", "thumbnails": True},
 }
-# What does not: names and permissions, and for the model, whose name is given, what it is called.
+# Fields that do not: names, permissions and terms.
 HARMLESS: dict[type, dict[str, Any]] = {
     NetworkSpec: {"name": "another", "allowed_modules": ["zoo"], "terms": None},
     Preprocessing: {},
@@ -250,7 +250,7 @@ def test_rows_of_two_devices_lie_side_by_side(
     photos: Photos, find: Find, computed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     on_cpu = find(photos)
-    # As on a machine with a GPU, whose part the processor takes.
+    # The processor stands in for a GPU.
     loading = row_computation.load
     monkeypatch.setattr(row_computation, "load", lambda network, taps, *_: loading(network, taps, ON_CPU))
     for _ in range(2):

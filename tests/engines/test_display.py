@@ -63,7 +63,7 @@ def test_time_left_is_told_however_long_tasks_take(
             shown._live.refresh()
     assert "[1/4] a: complete, after 100.0 s; about 0:05:00 left" in output.getvalue()
     assert "[2/4] b: complete, after 100.0 s; about 0:03:20 left" in output.getvalue()
-    # In the bar's own line.
+    # The bar has a line of its own.
     assert (re.search(r"2/4.*0:03:20 left", output.getvalue().rpartition("[2/4]")[2]) is not None) == output.isatty()
 
 

@@ -51,7 +51,7 @@ def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.M
     assert here["pairwise"]["names"] == there["pairwise"]["names"]
     assert here["digests"] == there["digests"]
     assert np.allclose(here["pairwise"]["biased"], there["pairwise"]["biased"], atol=1e-6)
-    # What was computed elsewhere on this machine is found here.
+    # Features that another process computed on this machine are reused.
     if "workers" in elsewhere:
         cache(monkeypatch, tmp_path / "there")
         assert score(arena, "again") == there

@@ -14,7 +14,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 GPU = torch.device("cuda", 0)
-# What reads a value, and what reads whether a factorisation has failed.
+# Operations that read a value, and those that check whether a factorisation has failed.
 READS = ("_local_scalar_dense", "_linalg_check_errors")
 
 
@@ -58,7 +58,7 @@ def absent_gpu() -> Iterator[Waits]:
         FakeTensorMode(allow_non_fake_inputs=True),
         Waits() as waits,
         patch.object(Tensor, "backward", _zeros),
-        # There is none on a GPU that is not there, and nothing is drawn.
+        # The simulated GPU has no generator, and nothing is sampled.
         patch.object(torch, "Generator", lambda device="cpu": generator()),
     ):
         yield waits

@@ -35,7 +35,7 @@ WEIGHTS = {
     "resnet50-11ad3fa6": "resnet50",
 }
 ARCHIVES = ("cats_and_dogs_filtered.zip", "images.tar.gz", "annotations.tar.gz")
-# What the dashboard's server answers, whatever of it was asked for.
+# The response of the dashboard's server to every request.
 ANSWER = {
     "viewer": {"id": "1", "username": "someone", "entity": "someone", "flags": "{}", "teams": {"edges": []}},
     "upsertSweep": {

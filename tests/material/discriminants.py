@@ -29,7 +29,7 @@ class Shrunk(BaseEstimator):  # type: ignore[misc]
 def probabilities(rows: Rows, labels: Labels, shrinkage: float) -> Rows:
     """Return the probabilities of the classes of the rows that it is fitted to."""
     model = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk(shrinkage)).fit(rows, labels)
-    # For two classes it gives the difference of two scores alone.
+    # The decision function of two classes is the difference of two scores.
     result: Rows = model.predict_proba(rows)
     return result
 

@@ -81,7 +81,7 @@ def run_as_user(command: Sequence[str]) -> None:
 @contextmanager
 def serve_postgresql() -> Iterator[Server]:
     """Create and start a server, and remove it at the end."""
-    # Not below pytest's folders, which are their owner's alone.
+    # Pytest's folders cannot be used: only their owner can read them.
     folder = Path(tempfile.mkdtemp(prefix="portal-postgresql-", dir="/tmp"))
     if os.getuid() == 0:
         shutil.chown(folder, USER)

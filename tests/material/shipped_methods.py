@@ -21,7 +21,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "Replay": {"replay_size": 4},  # fewer than are in memory
     "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},
 }
-# By what they are fed.
+# The methods by their inputs.
 CASES = [(name, inputs) for name, method in METHODS.items() for inputs in method.inputs]
 ON_FEATURES = [name for name, inputs in CASES if inputs == "features"]
 ON_PHOTOS = [name for name, inputs in CASES if inputs == "photos"]

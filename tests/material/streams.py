@@ -45,7 +45,7 @@ def tail() -> TrainableBackbone:
     for layer in layers:
         for parameter in layer.parameters():
             nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
-    # Of the kind that a cut gives.
+    # A graph module, as cutting a network returns it.
     network = symbolic_trace(nn.Sequential(*layers).eval())
     return TrainableBackbone(network, batch_norm="trained", dropout=True)
 

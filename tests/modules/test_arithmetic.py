@@ -12,7 +12,7 @@ from headstart.modules import arithmetic
 from headstart.modules.arithmetic import settle_arithmetic
 
 BACKENDS: Any = torch.backends
-# What decides on products of float32, and how somebody may have set it before.
+# The settings of float32 products, and values that a user may have set.
 UNSETTLED: dict[str, Callable[[], object]] = {
     "nothing": lambda: None,
     "medium": lambda: torch.set_float32_matmul_precision("medium"),

@@ -99,7 +99,7 @@ def test_code_is_that_which_was_imported(write: Write, tmp_path: Path) -> None:
     file.write_text(MINE.replace("SCALE = 2", "SCALE = 3"))
     before = source_of(module)
     assert before == source_of(write()) != source_of(write(MINE.replace("SCALE = 2", "SCALE = 3")))
-    # What is digested once stays, too.
+    # A digest is computed once.
     first = source_of(module := write(parent=PARENT.replace("1", "2")))
     (tmp_path / "my_parts.py").write_text(PARENT)
     assert source_of(module) == first

@@ -162,7 +162,7 @@ def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
     make = OWN.get(name) or maker(name)
     whole = _run(make, "features", None)
     assert torch.equal(_run(make, "features", 4), whole)
-    # From behind a lower limit.
+    # The next samples follow a lower limit.
     assert torch.equal(_run(make, "features", 4, limit=8), whole)
 
 

@@ -215,7 +215,7 @@ def reply(status: str) -> Callable[[socket.socket], None]:
 
 def reset(connection: socket.socket) -> None:
     connection.recv(4096)
-    # To linger for no time is to reset the connection.
+    # A linger time of 0 resets the connection.
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     connection.close()
 

@@ -85,7 +85,7 @@ def test_the_distance_is_that_of_the_literature() -> None:
 def test_lines_are_told_apart(sight: str) -> None:
     colours = [style.colour for style in LINE_STYLES]
     assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
-    # On white, and beside the grey of a baseline and of the threshold.
+    # The colours are compared with white and with the greys of the baseline and the threshold.
     assert min(distance(colour, "white", sight) for colour in colours) > 30
     assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
     assert distance(ALARM, "white", sight) > 30

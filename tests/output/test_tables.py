@@ -93,7 +93,7 @@ def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> N
     assert max(map(cell_len, lines)) <= width
     text = "\n".join(lines)
     assert sorted(cell for cell in NUMBERS if text.count(cell) < NUMBERS.count(cell)) == []
-    # What looks like markup is printed, if broken where it is too long.
+    # Text that looks like markup is printed, and wrapped where it is too long.
     assert "[red]" in text
     names = "".join(line[: len("[red]a name ")] for line in lines) if width == 30 else text
     assert "everything" in re.sub(r"\s+", "", names)

@@ -60,7 +60,7 @@ def test_all_modules_are_copied(image: Path) -> None:
     files = [str(Path(line).resolve()) for line in done.stdout.splitlines() if line]
     ours = [file for file in files if not file.startswith(elsewhere)]
     assert len(ours) > 50
-    # In an editable installation, a module that is not copied would come from the checkout.
+    # An editable installation would load a module that is not copied from the checkout.
     assert [file for file in ours if not file.startswith(str(image.resolve()))] == []
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headstart.tests.test_rooms import imports
 
-# From the ground up; a room imports from lower floors and itself alone.
+# The layers from the bottom up; a layer imports only from lower layers and itself.
 FLOORS = {"settings": 0, "records": 1, "work": 2, "web": 3, "serve": 4, "admin": 4}
 PREFIX = "headstart.portal."
 

@@ -93,7 +93,7 @@ def test_what_a_killed_process_wrote_in_part_is_named_where_it_cannot_be_undone(
 ) -> None:
     fill(tmp_path / "whole")
     folder, connect = killed_while_it_wrote(tmp_path / "whole", tmp_path / "killed"), sqlite3.connect
-    # As of a disk that cannot be written, where SQLite falls back to that.
+    # SQLite falls back to this mode on a disk that cannot be written.
     monkeypatch.setattr(
         "sqlite3.connect", lambda address, **options: connect(address.replace("mode=rw", "mode=ro"), **options)
     )

@@ -92,7 +92,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert [row["computed_traces"] > 0 for row in rows.values()] == [True] * 2
     assert set(results(tmp_path / "a")) == set(rows)
     assert "2 runs: 2 complete" in capfd.readouterr().out
-    # As the same options give it.
+    # The same options have the same result.
     from headstart import train
 
     name, row = next(iter(rows.items()))
@@ -132,12 +132,12 @@ def test_dry_run_tells_and_does_nothing(
     )
     rows = run(only, tmp_path / "a")
     before = {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()}
-    # Also while it runs.
+    # The same holds while it runs.
     with sweep_alone(tmp_path / "a"):
         sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
     output = capfd.readouterr().out
     assert {row["computed_traces"] for row in rows.values()} == {4}
-    # Of the one that has run, of one that is evaluated elsewhere, and of two with other random weights.
+    # The traces of a finished run, of one that is evaluated elsewhere, and of two with other random weights.
     assert [output.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
     assert output.count("are still to be passed through the network") == 2
     assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
@@ -163,7 +163,7 @@ def test_workers_measure_the_same_traces(
     source = [f"--data.photos.{key}" for key in ("class_path=CsvPhotos", f"init_args.file={tmp_path / 'photos.csv'}")]
     file = write(tmp_path, [*options, *source, "--data.num_workers=1", "--trainer.logger=false"])
     run(file, tmp_path / "a")
-    # Where they decode the photos themselves.
+    # The processes decode the photos themselves.
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "empty"))
     run(file, tmp_path / "b", "--workers=2")
     assert traces(tmp_path / "b") == traces(tmp_path / "a") != {}
@@ -265,7 +265,7 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
         unpack(self, folder, archive)
 
     monkeypatch.setattr(SweepServer, "_unpack", note)
-    # What a command left that was killed is none of the runs, and cleared away.
+    # Leftovers of a killed command are removed and are no runs.
     (tmp_path / "b" / ".incoming" / "killed").mkdir(parents=True)
     run(file, tmp_path / "b")
     assert len(taken) == 2
@@ -316,7 +316,7 @@ def test_logs_that_cannot_be_written_are_told_of_once_and_odd_text_is_logged(
         odd, full = (Task(name, "", None) for name in ("odd", "full"))
         server.receive(odd, TaskMessage("printed", "\udc80"))
         assert (tmp_path / "logs" / "odd.log").read_text() == "\\udc80\n"
-        # As a disk that is full.
+        # Simulate a full disk.
         (tmp_path / "logs" / "full.log").symlink_to("/dev/full")
         for _ in range(3):
             server.receive(full, TaskMessage("printed", "line"))
@@ -460,7 +460,7 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(
             kills += chance.choice(killers)(process.pid)
         process.wait(90)
         if process.returncode == 0:
-            # What is done is begun anew, so that there is something to kill.
+            # Finished runs are restarted, so that there is something to kill.
             for path in output.glob("*/results.json"):
                 path.unlink()
             Path(f"{output}-ledger/traces.sqlite").unlink()

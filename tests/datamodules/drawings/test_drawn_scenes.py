@@ -48,7 +48,7 @@ def test_what_is_painted_later_covers_what_was_before(canvas: LabelledCanvas) ->
     replace(canvas, label=0, outline=None).within(-0.5, 0.0, 0.2).polygon(square, (0, 0, 10))
     picture, labels = arrays(canvas)
     assert set(np.unique(labels)) == {0, 3, 7}
-    # By the colours alone: clutter is background, and an outline is of what it surrounds.
+    # The colours alone decide: clutter is background, and an outline belongs to its object.
     assert (labels[(picture == (0, 10, 0)).all(2)] == 3).all()
     assert (labels[(picture == (0, 0, 10)).all(2)] == 0).all()
     assert (labels[(picture == (10, 0, 0)).all(2)] == 7).all()

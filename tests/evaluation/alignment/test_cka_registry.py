@@ -46,7 +46,7 @@ def test_entry_of_timm_is_what_timms_own_transform_does(name: str) -> None:
 
 def test_entry_of_torchvision() -> None:
     entry = make_entry("torchvision:resnet50")
-    # As torchvision's page on these weights has it.
+    # The values are those of torchvision's page on these weights.
     assert (entry.preprocess.resize, entry.preprocess.crop, entry.preprocess.interpolation) == (232, 224, "bilinear")
     assert (entry.model_name, entry.weights, entry.layer, entry.output_dim) == (
         "resnet50",

@@ -176,7 +176,7 @@ def test_picture_is_legible(drawn: Any, models: int) -> None:
 
 
 def test_names_of_very_many_models_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Beyond 200 models the side of the picture is bounded, and the names shrink with their cells.
+    # The side of the picture is bounded above 200 models, and the names shrink with their cells.
     written: list[Figure] = []
 
     def keep(self: Figure, target: Path, **options: Any) -> None:
@@ -230,7 +230,7 @@ def escape(name: str) -> str:
 def test_names_in_scripts_that_no_font_has(drawn: Any, caplog: pytest.LogCaptureFixture) -> None:
     names = ["视觉模型", "画像モデル", "이미지", "\U0001f98a", "vit"]
     picture = drawn(names, draw_similarities(5), "模型")
-    # Where there is a font, they are written as they are.
+    # Names are written unchanged where there is a font.
     assert sorted(map(escape, picture.names("x"))) == sorted(map(escape, names))
     assert "\\U0001f98a" in picture.names("y") or "\U0001f98a" in picture.names("y")
     assert not caplog.records

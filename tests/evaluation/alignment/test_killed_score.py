@@ -88,7 +88,7 @@ def test_same_command_again(tmp_path: Path, before: bool) -> None:
             assert json.loads((out / "score.json").read_text())["score"] == 0.5
         if not ended:
             break
-        # What was killed once all was done is a score of its own.
+        # A process that is killed at the very end has written its own score.
         done = 0.5 in scores and not (log / "scores.pending.json").exists()
         write(out, log)
         assert [record["score"] for record in records(log)] == [0.25] * before + [0.5] * (1 + done)

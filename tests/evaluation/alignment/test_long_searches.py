@@ -39,7 +39,7 @@ def test_a_time_budget_is_kept_and_more_goes_on(arena: Arena) -> None:
     assert first["state"]["seconds"] >= 0.2
     scored = arena.score(arena.folder / "out" / "submission.json", "--team=red", output="scored")
     assert scored["score"] == pytest.approx(first["score"], abs=1e-9)
-    # What the time was spent on is not spent again, and a longer time begins where the shorter ended.
+    # A longer search resumes where the shorter one ended.
     assert read(arena.evaluate(*RED, "--time_budget=0.2"))["score"] == first["score"]
     more = read(arena.evaluate(*RED, "--time_budget=0.6"))
     assert more["state"]["restart"] > first["state"]["restart"]

@@ -51,7 +51,7 @@ def test_result_is_what_the_measure_gives(arena: Arena, measure: str, capsys: py
             assert document[f"{mean}_{estimate}"] == mean_over_pairs(matrix)
     printed = " ".join(capsys.readouterr().out.split())
     assert f"mean pairwise {SIMILARITY_MEASURES[measure].title} {document[f'{mean}_biased']:.6f}" in printed
-    # Where there is one estimate, nobody asks which it is.
+    # A measure with one estimate does not name it.
     assert ("biased" in printed) == SIMILARITY_MEASURES[measure].has_debiased
 
 

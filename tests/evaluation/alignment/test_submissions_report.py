@@ -99,7 +99,7 @@ def test_red_scores_are_the_contracts_and_what_is_undefined_has_a_reason(arena: 
     }.items():
         assert few[reading]["score"] is few[reading]["rank"] is None
         assert reason in few[reading]["reason"]
-    # Of 9 stimuli, too, nobody has 10 neighbours: two submissions are left to compare.
+    # No stimulus among 9 has 10 neighbours: two submissions are left to compare.
     measure = document["measures"]["mutual_knn"]
     assert measure["compared_pairs"] == 1
     assert "mobilenet_v2_" in few["pwcca"]["reason"]

@@ -66,7 +66,7 @@ def test_resolution_is_stated(three: Path) -> None:
 
 
 def test_methods_between_two_others_have_the_letters_of_both(tmp_path: Path) -> None:
-    # The middle one is told apart from neither, these are from each other.
+    # The middle one differs significantly from neither, but these two differ from each other.
     noise = np.random.default_rng(1).integers(-9, 10, (3, 20))
     traces = {name: reach(27 + 3 * k + noise[k], 60) for k, name in enumerate(("baseline", "middle", "worst"))}
     [setting] = rank(store(tmp_path / "stored", traces))["settings"]

@@ -55,7 +55,7 @@ def test_interquartile_mean_ranks_and_improvement(
     for row in over["methods"]:
         index = METHODS.index(row["name"])
         logarithms = np.log(np.concatenate([each[index] for each in relative]))
-        # Twice as many, so that a quarter is a whole number of runs.
+        # A quarter of twice as many is a whole number of runs.
         middle = np.exp(stats.trim_mean(np.repeat(logarithms, 2), 0.25))
         assert row["interquartile_mean"] == pytest.approx(middle, rel=1e-6)
         low, high = row["interquartile_mean_interval"]
@@ -110,7 +110,7 @@ def test_criteria_and_other_choices_of_data_sets_are_named(tmp_path: Path) -> No
         store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset, device=device)
     document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
     assert document["over_settings"]["remarks"] == ["The settings differ also in device (cpu, cuda)."]
-    # They differ in more than the data set.
+    # The settings differ in more than the data set.
     assert document["setup_stability"]["parts"][0] == {
         "part": "data set",
         "stability": None,
@@ -125,7 +125,7 @@ def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
     fed: dict[str, Any] = {"train_photos_sha256": "pets", "weights_sha256": BACKBONES[0], "batch_size": 8}
     store(tmp_path / "stored", traces, description={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
-    # A data set of its own counts whatever its batch size.
+    # A data set of its own counts with any batch size.
     own: dict[str, Any] = {"train_photos_sha256": "birds", "batch_size": 4}
     store(tmp_path / "stored", traces, description={"dataset": "birds", "weights": "111"}, **own)
     over = rank()["over_settings"]
@@ -260,7 +260,7 @@ def test_intervals_over_settings_hold_as_often_as_stated() -> None:
     require_checkout()
     from headstart.benchmarks.coverage.over_settings_coverage import over_data_sets, over_orderings
 
-    # Those of another estimate than the one given hold too rarely, or nearly always.
+    # The intervals of other estimates hold too rarely, or nearly always.
     middle, improvement = over_orderings((20, 20, 40), leaderboards=60)
     assert 0.9 <= middle <= 0.985
     assert 0.9 <= improvement <= 0.985
@@ -302,14 +302,14 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
         add(tmp_path / "runs", seed, thresholds, dataset)
     document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
     over = document["over_settings"]
-    # Of those of several, 70 % is the most frequent; the cars have none such.
+    # The most frequent threshold of several data sets is 70 %; the cars have no such threshold.
     assert [name.replace("resnet50 (DEFAULT), ", "") for name in over["settings"]] == [
         *("ants, threshold 0.7", "birds, resnet50 (DEFAULT)", "cars, threshold 0.6", "flowers, threshold 0.7"),
         "pets, resnet50 (DEFAULT)",
     ]
     [remark] = [remark for remark in over["remarks"] if remark.startswith("Over settings of threshold 0.7 ")]
     assert "(where there is none such, of cars, resnet50 (DEFAULT), threshold 0.6)" in remark
-    # Each of the five is compared with the others, by its own threshold.
+    # Each of the five is compared with the others by its own threshold.
     assert document["setup_stability"]["parts"][0]["compared"] == 10
 
 

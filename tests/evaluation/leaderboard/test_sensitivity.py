@@ -42,7 +42,7 @@ def test_cells_are_scoring_again(noisy: Path) -> None:
             assert cell["restricted_means"] == pytest.approx(means)
             assert [means[name] for name in cell["order"]] == sorted(means.values())
         else:
-            # None has met it by where the first undecided trace ends.
+            # No trace has met it before the first undecided trace ends.
             assert set(means.values()) == {again["restricted_at"]}
             assert set(cell["restricted_means"].values()) == {None}
 
@@ -58,7 +58,7 @@ def test_agreement_is_that_of_kendall(noisy: Path) -> None:
 
 
 def test_undecided_traces_are_counted(tmp_path: Path) -> None:
-    # Both have 90 %: at 95 % nothing is known behind the end of the trace that was stopped.
+    # Both reach 90 %: the trace that was stopped leaves 95 % undecided.
     store(tmp_path / "stored", {"baseline": reach([20, 30], 60), "stopped": reach([12, 14], 25)})
     cells = {(cell["threshold"], cell["consecutive"]): cell for cell in grid(tmp_path / "stored")}
     assert (cells[0.9, 10]["undecided"], cells[0.9, 10]["restricted_at"]) == (0, 60)

@@ -118,7 +118,7 @@ def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
     assert setting["restricted_at"] == 35
     assert any("Restricted at 35 samples instead of 60" in remark for remark in setting["remarks"])
     assert all(each["restricted_mean"] <= 35 for each in setting["methods"])
-    # Those of the baseline are known, from 40 samples on, and beyond what is compared.
+    # The samples to criterion of the baseline, 40, are known, and lie beyond the compared range.
     [baseline] = [each for each in setting["methods"] if each["name"] == "baseline"]
     assert (baseline["reached"], baseline["median"], baseline["onset"]) == (0, None, None)
 

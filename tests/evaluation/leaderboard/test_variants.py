@@ -86,7 +86,7 @@ def test_variants_are_named_by_what_was_swept(swept: Path) -> None:
     assert not document["left_out"]
     names = ["ridge (alpha 0.1)", "ridge (alpha 1)", "ridge (alpha 10)"]
     assert any(f"{', '.join(sorted(names))} are one class" in remark for remark in document["remarks"])
-    # The same in all settings, so that they are compared over them.
+    # The variants are the same in all settings, so that they are compared over them.
     assert {each["name"] for each in document["over_settings"]["methods"]} == {"baseline", *names}
 
 
@@ -97,7 +97,7 @@ def test_one_that_was_run_on_some_data_sets_only_has_its_name_there(swept: Path,
 
 def test_the_honest_choice_of_a_data_set_is_made_on_the_others(swept: Path) -> None:
     document = rank(swept, choose={"ridge": "ridge (*"})
-    # By the products of the samples on the two others, counted by hand.
+    # The products of the samples on the two others, counted by hand.
     chosen = {"pets": 1, "flowers": 0.1, "birds": 1}
     for setting in document["settings"]:
         row = next(each for each in setting["methods"] if each["name"] == "ridge")

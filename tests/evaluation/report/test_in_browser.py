@@ -180,5 +180,5 @@ def test_no_printed_page_ends_with_what_begins_a_setting(browser: Browser, tmp_p
     text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], check=True, capture_output=True).stdout
     ends = [sheet.strip().splitlines()[-1] for sheet in text.decode().split("\f") if sheet.strip()]
     assert len(ends) > 10
-    # The title of a setting, or what is told of it above its table.
+    # The title of a setting, or the notes above its table.
     assert not [end for end in ends if end.endswith((" samples.", "(DEFAULT)"))]

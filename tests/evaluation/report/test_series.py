@@ -25,7 +25,7 @@ def test_means_and_percentiles_of_every_evaluation(tmp_path: Path) -> None:
     assert [row["samples"] for row in result] == [*range(1, 9)] * 2
     assert [row["method"] for row in result] == [1] * 8 + [0] * 8
     assert [row["mean"] for row in result[:8]] == [50, 70, 80, 80, 82.5, 82.5, 85, 87.5]
-    # Of two values a and b the tenth percentile is a + (b - a) / 10.
+    # The tenth percentile of two values a and b is a + (b - a) / 10.
     assert (result[1]["low"], result[1]["high"]) == (62, 78)
 
 

@@ -186,7 +186,7 @@ def test_options_of_a_function_of_the_users_own(mine: str) -> None:
     assert (name, metric.title) == (f"{path}(scale=5)", f"{path} (scale=5)")
     assert metric.compute(Inputs(FEATURES, LABELS, HEAD, seed=3)) == 5 * 6 + 6 + 1000 * 3
     assert digest_metrics([name]) == digest_metrics([path])
-    # What a function needs besides can be an option.
+    # Further arguments of a function can be options.
     assert find_metrics([{f"{mine}.other": {"classes": 2}}])[f"{mine}.other(classes=2)"].compute(
         Inputs(FEATURES, LABELS)
     )

@@ -41,7 +41,7 @@ def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> N
     assert scores["near"]["ncti"].value == max(whole)
     for part in range(4):
         mask = parts != part
-        # On the scale of all photos.
+        # The scale is that of all photos.
         rest = np.array([ncti_terms(x[mask], LABELS[mask]) for x in features])
         without = (rest - terms.min(0)) / np.ptp(terms, axis=0) @ [1, 1, -1]
         results = [its["ncti"].left_out[part] for its in scores.values()]

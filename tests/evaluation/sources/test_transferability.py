@@ -319,7 +319,7 @@ def test_an_edited_metric_is_another_configuration(
     path.write_text("def own(features, labels):\n    return 1.0\n")
     run(f"--metrics=[{name}.own]")
     path.write_text("# A comment changes nothing.\ndef own(features, labels):\n    return 1.0\n")
-    # As in another process.
+    # Another process reads the module anew.
     monkeypatch.delitem(sys.modules, name)
     run(f"--metrics=[{name}.own]")
     path.write_text("def own(features, labels):\n    return 2.0\n")

@@ -33,7 +33,7 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     assert study.setup_stability["target"].mean == pytest.approx(1 / 3)
     assert (comparison["component"], comparison["unless_without"]) == ("target", [])
     assert comparison["difference"] == pytest.approx(2 / 3), "by the others all agree"
-    # Without the first all agree; without another 6 of 10 pairs agree and 4 are contrary.
+    # All agree without the first; 6 of 10 pairs agree and 4 disagree without another.
     without = np.array([1, *[0.2] * 5])
     half = stats.t.ppf(0.975, 5) * (5 / 6 * ((without - without.mean()) ** 2).sum()) ** 0.5
     assert comparison["ci95"] == pytest.approx([2 / 3 - half, 2 / 3 + half])

@@ -21,7 +21,7 @@ from headstart.tests.material.mistakes import error_of
 
 SOURCES, TARGETS = 6, 4
 PERFORMANCES = np.array([0.1, 0.3, 0.4, 0.7, 0.8, 0.9])
-# What an accurate metric, one that is the wrong way round, and two between them see.
+# The scores of an accurate metric, of its reverse, and of two between them.
 SCORES = {
     "right": PERFORMANCES,
     "gbc": -PERFORMANCES,
@@ -112,7 +112,7 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert left_out["second"]["average"] == [50, 100]
     printed = capsys.readouterr().out
     assert "average: second leads with ties=split, unless one of t1, t2 is left out." in printed
-    # Of three pairs of targets two contradict each other.
+    # Two of three pairs of targets contradict each other.
     assert document["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
     assert document["leave_one_target_out"]["setup_stability"]["target"] == pytest.approx([-1, 1])
     assert (document["moves_most"]["component"], document["moves_most"]["next"]) == ("target", "measure")

@@ -116,7 +116,7 @@ def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(
     document = json.loads((out / "targets.json").read_text())
     sizes = {name: len(target["classes"]) for name, target in document["targets"].items()}
     assert len(set(sizes.values())) > 1
-    # With its sign reversed, NumC ranks exactly as it does itself.
+    # NumC with a reversed sign ranks exactly as NumC does.
     assert document["kendall_with_num_classes"]["num_classes"] == 1
     for row in read_rows(out):
         if row["metric"] == "num_classes":

@@ -87,7 +87,7 @@ def test_another_criterion_is_open_where_evaluations_were_left_out() -> None:
     known = follow(np.array([0] * 20 + [9] * 20), 10)
     seen = np.arange(1, len(known) + 1)
     assert not is_open(known, seen, REQUIRED, [10]).any()
-    # Of 9 in a row it is known, too, that they are not met before.
+    # It is known that 9 in a row are not reached before, either.
     assert is_open(known, seen, REQUIRED, [1, 5]).tolist() == [True, True]
     assert is_open(known, seen, 0, [10]).tolist() == [True]
     assert is_open(np.array([1, 9, 9]), np.arange(3), REQUIRED, [1, 2]).tolist() == [False, False]

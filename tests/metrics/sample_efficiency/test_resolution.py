@@ -105,7 +105,7 @@ def test_ranks_of_methods_that_are_partly_told_apart() -> None:
 
 @pytest.mark.parametrize("effect", [0.2, 0.5, 1.0])
 def test_orderings_needed_as_by_the_noncentral_t(effect: float) -> None:
-    # So many values at the quantiles of a normal distribution that draws from them are draws from it.
+    # Samples of so many quantiles of a normal distribution are samples of the distribution.
     observed = stats.norm.ppf((np.arange(400) + 0.5) / 400) + effect
 
     def power(n: int) -> float:

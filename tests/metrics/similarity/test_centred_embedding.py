@@ -114,7 +114,7 @@ def test_debiased_with_one_row_far_from_all_others_is_exact_or_refused(far: floa
     if far < 1e5:
         assert linear_cka(x, GOOD, debiased=True) == pytest.approx(exact, abs=1e-6)
     else:
-        # What is left of the self term is made of the last digits of numbers 1e11 times as large.
+        # The rest of the self term consists of the last digits of numbers 1e11 times as large.
         with pytest.raises(ValueError, match=r"^x: debiased CKA is undefined or lost to rounding: .* is \de-1"):
             linear_cka(x, GOOD, debiased=True)
 

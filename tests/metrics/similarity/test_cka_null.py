@@ -152,7 +152,7 @@ def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
     x, y = embeddings(1200, 30, 50)
     estimated = calibrated_cka([x, y])
     centred = [each - each.mean(axis=0) for each in (x, y)]
-    # Of many stimuli, the null is that of a weighted sum of squares of normal variables.
+    # The null of many stimuli is that of a weighted sum of squares of normal variables.
     eigenvalues = [np.linalg.eigvalsh(each.T @ each) for each in centred]
     second, third = (math.prod(float((each**power).sum()) for each in eigenvalues) for power in (2, 3))
     assert estimated.null_skewness[0, 1] == pytest.approx(8**0.5 * third / second**1.5, rel=0.1)
@@ -212,7 +212,7 @@ def test_what_is_wrong_is_named() -> None:
 def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
     # Stands in for an accelerator: tensors are kept as tensors.
     many = embeddings(30, 9, 20, 40)
-    # Of drawn rows, more and fewer than columns.
+    # Random rows, more and fewer than columns.
     monkeypatch.setattr(cubic_sums, "ROWS", 25)
     expected = calibrated_cka(many)
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)

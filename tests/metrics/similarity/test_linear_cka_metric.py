@@ -126,7 +126,7 @@ def test_processes_are_merged(rank: int, debiased: bool) -> None:
     states = [fed(x[part], y[part], 4, debiased).moments for part in slices]
 
     def gather(state: Tensor, group: object) -> list[Tensor]:
-        # What torchmetrics gathers from a process without a state.
+        # Torchmetrics gathers this from a process without a state.
         gathered = [part[0] if part else torch.tensor([], dtype=torch.float64) for part in states]
         assert torch.equal(state, gathered[rank])
         assert state.dtype == torch.float64

@@ -83,7 +83,7 @@ def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
         assert not best.exact
         bounds.append(best.bound or 0)
     assert bounds == sorted(bounds, reverse=True)
-    # Without any steps the bound is what the best models have with their own best partners.
+    # The bound before the first step is the sum of the best models with their own best partners.
     largest = np.sort(matrix - np.eye(60), axis=1)[:, -9:].mean(axis=1)
     assert bounds[0] == pytest.approx(np.sort(largest)[-10:].mean(), abs=1e-9)
     assert bounds[-1] < bounds[0] - 0.1

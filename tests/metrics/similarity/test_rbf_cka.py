@@ -83,7 +83,7 @@ def test_wide_kernels_give_linear_cka() -> None:
         assert debiased is not None
         differences.append(abs(biased[0, 1] - linear_cka(x, y)))
         assert debiased[0, 1] == pytest.approx(linear_cka(x, y, debiased=True), abs=10 / fraction**2)
-    # What is left of the next order of the exponential falls with the square of the width.
+    # The next order of the exponential falls with the square of the width.
     assert differences[0] < 1e-2
     assert differences[1] == pytest.approx(differences[0] / 100, rel=0.1)
     assert differences[2] < 1e-8
@@ -140,7 +140,7 @@ def test_mostly_equal_rows_are_refused(noise: float) -> None:
     y[:15] = y[0] * (1 + noise * np.random.default_rng(1).standard_normal((15, 4)))
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: RBF CKA is undefined where the median distance"):
         pairwise_rbf_cka([x, y])
-    # With fewer copies, the median lies between different rows.
+    # The median lies between different rows where there are fewer copies.
     assert np.isfinite(pairwise_rbf_cka([x[10:], y[10:]])[0]).all()
 
 

@@ -51,7 +51,7 @@ def test_rows_that_are_nearly_parallel_keep_their_digits() -> None:
 
 
 def test_ties_share_their_mean_rank_although_they_are_rounded_apart() -> None:
-    # Of two columns, rows correlate by 1 or -1 alone: all dissimilarities are ties of two kinds.
+    # Rows of two columns correlate by 1 or -1 alone: all dissimilarities are ties of two kinds.
     x, y = (np.random.default_rng(seed).standard_normal((20, 2)) for seed in (0, 1))
     signs = [np.sign(each[:, 0] - each[:, 1]) for each in (x, y)]
     upper = np.triu_indices(20, 1)

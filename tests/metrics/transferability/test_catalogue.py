@@ -22,10 +22,10 @@ VARIANTS = {
     "source_accuracy": "source_facts",
     "parameters": "source_facts",
 }
-# What draws, by the places of samples.
+# Metrics that sample, by the positions of samples.
 DRAWN = {"n_leep", "linear_probe"}
 FACTS = SourceFacts(parameters=1000, accuracy=0.5)
-# Of 3 clusters of 20 samples each; of the two sources the first tells them apart.
+# There are 3 clusters of 20 samples each; only the first of the two sources separates them.
 LABELS = np.repeat(np.arange(3), 20)
 
 

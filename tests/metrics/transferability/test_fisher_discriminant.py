@@ -30,8 +30,8 @@ def test_as_with_scikit_learn(samples: int, features: int, scale: float) -> None
     expected = probabilities(x, labels, shrinkage)
     np.testing.assert_allclose(actual, expected, atol=1e-9)
     np.testing.assert_allclose(of_own_class(actual, statistics), expected[np.arange(samples), labels], atol=1e-9)
-    with_prior, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions, 0.5)
-    np.testing.assert_allclose(with_prior, probabilities(x, labels, 0.5), atol=1e-9)
+    shrunken, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions, 0.5)
+    np.testing.assert_allclose(shrunken, probabilities(x, labels, 0.5), atol=1e-9)
     assert used == 0.5
 
 

@@ -60,13 +60,13 @@ def test_separated_classes_reach_the_bound_and_shuffled_labels_are_near_chance()
     labels = np.arange(4000) % 5
     assert h_score(np.eye(5)[labels], labels) == pytest.approx(4, abs=1e-9)
     noise = np.random.default_rng(0).standard_normal((4000, 10))
-    # Of K - 1 directions among classes, d / (n - 1) is expected to be explained by chance.
+    # Chance explains d / (n - 1) of K - 1 directions among classes.
     assert h_score(noise, labels) == pytest.approx(4 * 10 / 3999, rel=1)
 
 
 def test_with_fewer_samples_than_features_every_class_is_explained() -> None:
     x, labels = sample(20, 100, 4)
-    # To the last digit, so that such sources tie.
+    # The scores are equal to the last digit, so that such sources tie.
     assert all(h_score(sample(20, 100, 4, seed)[0], labels) == 3 for seed in range(20))
     assert h_score(x[:, :19], labels) == 3 > h_score(x[:, :18], labels)
     assert h_score(x, labels, shrinkage=True) < 2.99

@@ -89,7 +89,7 @@ def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     mask, inputs = divide(labels, 5, 0) != 0, Inputs(features, labels)
     expected = METRICS["parc"].compute(Inputs(features[mask], labels[mask]))
     assert prepare_parc(inputs.statistics)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
-    # Of probes that are drawn, those that are kept count.
+    # Only remaining probes of those that are sampled count.
     drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
     chosen = inputs.order[drawn][mask[inputs.order][drawn]]
     expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))

@@ -58,7 +58,7 @@ def test_separated_classes_are_told_apart_and_noise_is_not() -> None:
 
 def test_edge_cases() -> None:
     x, _ = sample(40, 3, 2, 1.0)
-    # Without spread the larger class is predicted.
+    # The larger class is predicted where there is no spread.
     assert linear_probe_accuracy(np.full((40, 2), 0.1), (np.arange(40) >= 30).astype(int)) == 0.75
     assert linear_probe_accuracy(x, np.zeros(40, dtype=int)) == 1
     # A class with one sample is missed once.

@@ -92,7 +92,7 @@ def exact(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
 @pytest.mark.parametrize("offset", [0, 1e3, 1e6, 1e8])
 def test_a_mean_far_larger_than_the_spread_leaves_the_digits(offset: float) -> None:
     x, labels = sample(40, 4, 2)
-    # In binary fractions, to which adding the offset is exact.
+    # Adding the offset to binary fractions is exact.
     far = np.round(1024 * x) / 1024 + offset
     assert log_me(far, labels) == pytest.approx(exact(far, labels), rel=1e-6)
 

@@ -21,7 +21,7 @@ RIDGE = 0.2
 
 def expected_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: int) -> Tensor:
     samples, points = (functional.normalize(x.double(), dim=-1).numpy() for x in (inputs, validation))
-    # Of an even number of distances torch takes the lower of the two in the middle.
+    # The median of an even number of distances is the lower of the two in the middle in torch.
     width = np.quantile(pdist(samples[:FOR_WIDTH]), 0.5, method="lower")
     oracle = Oracle(alpha=RIDGE, kernel="rbf", gamma=1 / (2 * width**2))
     targets = functional.one_hot(labels, classes).numpy()

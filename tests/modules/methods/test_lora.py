@@ -91,7 +91,7 @@ def test_of_any_network_low_ranks_and_the_head_alone_move(make: Callable[[], nn.
     after = method.state_dict()
     changed = {name for name, value in before.items() if not torch.equal(value, after[name])}
     ups, downs = ({f"backbone.{name}.{part}" for name in adapted} for part in ("up", "down"))
-    # Of some factors in a deep random network the gradient is zero.
+    # The gradient of some factors in a deep random network is zero.
     assert {"weight", "bias", *ups} <= changed <= {"weight", "bias", *ups, *downs}
     assert len(changed & downs) > len(downs) / 2
     with torch.no_grad():
@@ -128,7 +128,7 @@ def test_gradients_are_those_of_the_factors() -> None:
     torch.nn.init.normal_(layer.up)
     photos, labels = draw_photos(4)
     method.loss(method(photos), labels).backward()
-    # By hand: the gradient of the whole weight, through each factor.
+    # The gradient of the whole weight through each factor, computed by hand.
     weight = layer.weight.detach().requires_grad_()
     features = photos.flatten(2) @ weight.mT + layer.get_parameter("bias")
     method.loss(features @ method.weight + method.bias, labels).backward()

@@ -151,7 +151,7 @@ def test_its_forward_has_the_trainer_and_logs_in_training_alone() -> None:
     for batch in batches(inputs, labels, 2):
         adapt(method, batch)
     logged = dict(method.logged)
-    # As a lazy evaluation and a checkpoint have it.
+    # A lazy evaluation and a checkpoint copy the method.
     method.own = deepcopy(method.own)
     assert torch.equal(method(inputs[0]), method(inputs[0]))
     assert method.logged == logged

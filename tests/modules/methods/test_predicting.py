@@ -30,7 +30,7 @@ def contents(state: MethodState) -> list[Any]:
     """Return all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
     method = state.method
     held = [{**vars(module), **module._parameters, **module._buffers} for module in method.modules()]
-    # To pickle a traced network, torch writes its code anew.
+    # Pickling a traced network regenerates its code.
     written = ("_code", "_lineno_map")
     identities = [{name: id(value) for name, value in each.items() if name not in written} for each in held]
     versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]

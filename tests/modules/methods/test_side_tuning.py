@@ -81,7 +81,7 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
             features = tiny_backbone()(images[0])[None]
             known = (1 + 3 * count) * base(features)[0]
         logits = known + side(images[0]) @ head + bias
-        # Of a class without a sample nothing is known.
+        # A class without a sample has no probability.
         loss = functional.cross_entropy(torch.where(known.isinf(), torch.zeros(()), logits), target[0])
         optimizer.zero_grad()
         loss.backward()

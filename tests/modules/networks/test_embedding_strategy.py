@@ -78,7 +78,7 @@ def test_usual_strategy_of_a_shape(values: Tensor, strategy: Strategy) -> None:
 
 @pytest.mark.parametrize("shape", [(3, 3, 3), (4, 3, 3), (8, 16, 16), (16, 8, 8), (2, 3, 4)])
 def test_maps_with_channels_first(shape: tuple[int, int, int]) -> None:
-    # Also a cube, and a map that is not square, as no photo gives one.
+    # A cube, and a map that is not square, which no photo results in.
     values = count_up(2, *shape)
     assert torch.equal(embed(values, "pool", Prefix()), values.mean((2, 3)))
 

@@ -49,7 +49,7 @@ def test_stages_side_by_side_under_a_linear_classifier(images: Tensor) -> None:
         expected = torch.einsum("nfhw,cf->nhwc", features, weight) + bias
         torch.testing.assert_close(network(images), expected)
     assert features.shape[1] == network.classifier.in_features == 64 + 128 + 256 + 512
-    # What does not lead to the maps is gone.
+    # Modules behind the maps are removed.
     assert not [name for name, _ in network.named_parameters() if "fc" in name]
 
 

@@ -225,7 +225,7 @@ def test_evaluations_do_not_depend_on_the_precision_of_training() -> None:
         alone = evaluate(backbone, photos)
         with torch.autocast("cpu", torch.bfloat16):
             assert torch.equal(evaluate(backbone, photos), alone)
-            # What autocast has kept of the weights is not what they are.
+            # Autocast caches outdated weights.
             backbone(photos)
             for parameter in backbone.parameters():
                 parameter.data *= 1.1
