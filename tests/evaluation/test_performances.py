@@ -218,11 +218,11 @@ def test_from_runs_to_the_stability_of_metrics(
     narrow = make_entry("mobilenet_v2_narrow", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.25})
     entries = [narrow, make_entry("shufflenet_v2_x0_5", "fc", "flatten", 1024)]
     (tmp_path / "registry.json").write_text(json.dumps({"contract_version": "1.0", "models": entries}))
-    arguments = [f"--registry={tmp_path / 'registry.json'}", "--extraction.num_workers=0", "--extraction.device=cpu"]
+    common = [f"--registry={tmp_path / 'registry.json'}", "--extraction.num_workers=0", "--extraction.device=cpu"]
     for target, root in {"pictures": photo_folder, "farms": tmp_path / "farms"}.items():
-        arguments += [f"--targets.{target}=ClassFolders", f"--targets.{target}.root={root}"]
-    arguments += ["--metrics=[h_score_shrunk, log_me, gbc]", f"--output={tmp_path / 'scores'}", "--logger=false"]
-    evaluate.main(["transferability", *arguments, f"--performances={table}"])
+        common += [f"--targets.{target}=ClassFolders", f"--targets.{target}.root={root}"]
+    common += ["--metrics=[h_score_shrunk, log_me, gbc]", f"--output={tmp_path / 'scores'}", "--logger=false"]
+    evaluate.main(["transferability", *common, f"--performances={table}"])
     scores = tmp_path / "scores" / "scores.csv"
     evaluate.main(["stability", f"--table={scores}", f"--output={tmp_path / 'study'}", "--logger=false"])
     study = json.loads((tmp_path / "study" / "stability.json").read_text())
