@@ -43,7 +43,7 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
 
 @pytest.fixture
 def result(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
-    """Run once; give what the run stored, and the labels."""
+    """Run once; return the stored features and the labels."""
     run()
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
