@@ -42,7 +42,9 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
 
 
 @pytest.fixture
-def result(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
+def stored_features(
+    run: Callable[..., Any], registry: Path, photo_folder: Path
+) -> tuple[SourceFeatures, NDArray[np.int64]]:
     """Run once; return the stored features and the labels."""
     run()
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
@@ -54,18 +56,18 @@ def result(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple
 
 
 def test_features_and_logits_are_those_of_a_direct_pass(
-    found: tuple[SourceFeatures, NDArray[np.int64]], registry: Path, photo_folder: Path
+    stored_features: tuple[SourceFeatures, NDArray[np.int64]], registry: Path, photo_folder: Path
 ) -> None:
     named = read_registry(registry).networks(["resnet18"], seed=0)["resnet18"]
     network, _ = build(named)
     features, logits, labels = forward(network, photo_folder)
-    np.testing.assert_array_equal(found[1], labels)
-    np.testing.assert_allclose(found[0].features, features, atol=1e-5)
-    assert found[0].logits is not None
-    np.testing.assert_allclose(found[0].logits, logits, atol=1e-5)
+    np.testing.assert_array_equal(stored_features[1], labels)
+    np.testing.assert_allclose(stored_features[0].features, features, atol=1e-5)
+    assert stored_features[0].logits is not None
+    np.testing.assert_allclose(stored_features[0].logits, logits, atol=1e-5)
     assert np.ptp(logits, axis=0).min() > 1e-3
     expected = torch.from_numpy(logits).double().softmax(1).numpy()
-    probabilities = found[0].probabilities()
+    probabilities = stored_features[0].probabilities()
     assert probabilities is not None
     np.testing.assert_allclose(probabilities, expected, atol=1e-5)
 
