@@ -21,7 +21,7 @@ from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.photo_training import PhotoTraining
-from headstart.tests.material.training import CONFIGS, error_line, run
+from headstart.tests.material.training import CONFIGS, error_line, refuse, run
 
 SCENES = {"subjects": ["fish", "car"], "train_size": 18, "validation_size": 5, "size": 32, "name": "small"}
 NETWORK = "{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
@@ -50,10 +50,6 @@ def tune(pool: Path) -> Train:
     options = [f"--config={CONFIGS / 'segmentation_target.yaml'}", *FEW]
     backbone = [f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
     return lambda folder, *more: run(folder, *options, *backbone, f"--results.ledger={folder.parent / 'ledger'}", *more)
-
-
-def refuse(*_: object) -> Tensor:
-    raise AssertionError("trained again")
 
 
 def brute_force_mean_iou(network: torch.nn.Module, normalize: torch.nn.Module, classes: int) -> float:

@@ -26,7 +26,7 @@ from headstart.datamodules import ClassFolders
 from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.photo_training import PhotoTraining
-from headstart.tests.material.training import CONFIGS, error_line, run, small_training
+from headstart.tests.material.training import CONFIGS, error_line, refuse, run, small_training
 
 ROOT = CONFIGS.parent
 CONFIG = f"--config={CONFIGS / 'source_training.yaml'}"
@@ -41,10 +41,6 @@ def options(photo_folder: Path) -> list[str]:
 @pytest.fixture
 def train_source(options: list[str]) -> Callable[..., dict[str, Any]]:
     return lambda folder, *more: run(folder, *options, *more)
-
-
-def refuse(*_: object) -> Tensor:
-    raise AssertionError("trained again")
 
 
 Train = Callable[..., dict[str, Any]]

@@ -24,7 +24,7 @@ from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_ba
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.photo_training import PhotoTraining, epoch_seed
 from headstart.store.ledger import Ledger
-from headstart.tests.material.training import CONFIGS, error_line, run, small_training
+from headstart.tests.material.training import CONFIGS, error_line, refuse, run, small_training
 
 CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
 BATCH, EPOCHS = 5, 3
@@ -40,10 +40,6 @@ def options(photo_folder: Path) -> list[str]:
 @pytest.fixture
 def measure(options: list[str]) -> Measure:
     return lambda folder, *more: run(folder, *options, *more)
-
-
-def refuse(*_: object) -> Tensor:
-    raise AssertionError("trained again")
 
 
 def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:

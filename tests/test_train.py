@@ -28,6 +28,7 @@ from headstart.cli.task import find_task
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.training import run
 
 CONFIGS = ROOT / "configs"
 DEMO = ["--config", str(CONFIGS / "demo.yaml")]
@@ -38,13 +39,6 @@ SMALL = [*DEMO, "--trainer.logger=false", "--data.orderings=3", "--data.max_samp
 def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compute the features of the drawings once for all tests of this file."""
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
-
-
-def run(folder: Path, *options: str) -> dict[str, Any]:
-    """Run headstart train in process and give its results."""
-    train.main([*options, f"--trainer.default_root_dir={folder}"])
-    results: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return results
 
 
 @pytest.mark.slow

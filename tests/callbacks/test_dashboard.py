@@ -22,6 +22,7 @@ from headstart.callbacks import ComparisonRun, DashboardLogger
 from headstart.callbacks.dashboard import _summary, describe_run
 from headstart.output.errors import UserError
 from headstart.tests.material.arena import make_entry
+from headstart.tests.material.offline_runs import OfflineRun
 from headstart.train import compare, main
 
 SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
@@ -29,7 +30,7 @@ METHODS = ["baseline", "mean"]
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE")
 
 
-class Mirror:
+class Mirror(OfflineRun):
     """A finished run and what the dashboard's files say of it.
 
     Args:
@@ -40,17 +41,7 @@ class Mirror:
     def __init__(self, folder: Path, printed: str = "") -> None:
         self.folder, self.printed = folder, printed
         self.results = json.loads((folder / "results.json").read_text())
-        (self.run,) = (folder / "wandb").glob("offline-run-*")
-        self.whole: dict[str, Any] = json.loads(inspect(self.run, "--summary"))
-        self.records: list[dict[str, Any]] = [json.loads(line) for line in inspect(self.run).splitlines()]
-
-    def of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [record[kind] for record in self.records if record["type"] == kind]
-
-
-def inspect(run: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *options, str(run)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        super().__init__(folder)
 
 
 @pytest.fixture(scope="module")

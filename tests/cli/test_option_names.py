@@ -10,6 +10,7 @@ import pytest
 
 from headstart import datamodules, evaluate
 from headstart.datamodules import PhotoSource
+from headstart.tests.material.mistakes import error_line
 
 Fit = Callable[..., Path]
 
@@ -33,15 +34,6 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "TorchvisionSegmentation": ({"name": "VOCSegmentation", "root": "nowhere"}, "root"),
     "UnsplitClassFolders": ({"root": "nowhere"}, "root"),
 }
-
-
-def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
-    """Return the one line that a command fails with."""
-    with pytest.raises(SystemExit):
-        run()
-    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
-    assert len(lines) == 1
-    return lines[0]
 
 
 def test_every_source_is_tried() -> None:

@@ -10,21 +10,14 @@ from pathlib import Path
 import pytest
 from lightning.pytorch import Trainer
 
+from headstart.tests.material.mistakes import error_line
+
 Fit = Callable[..., Path]
 # A registry may have any name, a folder is tried below, and the interval follows from another option.
 OTHERS = ("default_root_dir", "model_registry", "val_check_interval")
 OPTIONS = [name for name in inspect.signature(Trainer).parameters if name not in OTHERS]
 # Options that accept -7.
 HARMLESS = {"log_every_n_steps", "enable_autolog_hparams"}
-
-
-def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
-    """Return the one line that a command fails with."""
-    with pytest.raises(SystemExit) as caught:
-        run()
-    assert caught.value.code in (1, 2)
-    (line,) = capsys.readouterr().err.splitlines()
-    return line
 
 
 VALUES = ("nonsense", "-7", "{a: 3}", "0.05", "[headstart.modules.Replay]")

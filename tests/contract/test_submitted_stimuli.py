@@ -13,6 +13,7 @@ from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Stimulus
 from headstart.contract.submissions import read_submission
+from headstart.tests.contract.test_submissions import red
 
 Refuse = Callable[[Any], list[Problem]]
 
@@ -33,12 +34,6 @@ def refuse(tmp_path: Path) -> Refuse:
         return caught.value.problems
 
     return run
-
-
-def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
-    return {
-        "differentiating_images": [{"dataset_name": dataset, "image_identifier": path} for dataset, path in stimuli]
-    }
 
 
 @pytest.mark.parametrize("spelling", ["a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png"])

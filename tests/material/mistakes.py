@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 
-def error_of(call: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> str:
-    """Return the one line on the error stream with which a command ends, and exit code 1."""
-    with pytest.raises(SystemExit) as end:
-        call()
-    assert end.value.code == 1
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    return error
+def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object], code: int | None = None) -> str:
+    """Return the only line on the error stream of a command that fails, with this exit code if it is set."""
+    with pytest.raises(SystemExit) as caught:
+        run()
+    assert caught.value.code in ((1, 2) if code is None else (code,))
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    return line

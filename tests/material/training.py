@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -28,10 +28,15 @@ def small_training(photos: Path, weights: str = "random") -> list[str]:
 
 
 def run(folder: Path, *options: str) -> dict[str, Any]:
-    """Run headstart train in process and give its results."""
+    """Run headstart train in this process and return its results."""
     train.main([*options, f"--trainer.default_root_dir={folder}"])
     results: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return results
+
+
+def refuse(*_: object) -> NoReturn:
+    """Fail where a stored result should be reused."""
+    raise AssertionError("trained again")
 
 
 def error_line(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, code: int = 1) -> str:

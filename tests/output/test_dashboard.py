@@ -29,6 +29,7 @@ from headstart.output.dashboard import (
 )
 from headstart.output.errors import UserError
 from headstart.output.results_folder import DashboardResults
+from headstart.tests.material.offline_runs import OfflineRun, inspect
 
 ROOT = Path(__file__).parents[2]
 KEY = "0" * 40
@@ -67,22 +68,12 @@ def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DO
     return files
 
 
-def inspect(run: Path, *options: str) -> str:
-    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *options, str(run)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-class Mirror:
+class Mirror(OfflineRun):
     """A finished run and what the dashboard's files say of it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        (self.run,) = (folder / "mirror" / "wandb").glob("offline-run-*")
-        self.whole: dict[str, Any] = json.loads(inspect(self.run, "--summary"))
-        self.records: list[dict[str, Any]] = [json.loads(line) for line in inspect(self.run).splitlines()]
-
-    def of_type(self, kind: str) -> list[dict[str, Any]]:
-        return [record[kind] for record in self.records if record["type"] == kind]
+        super().__init__(folder / "mirror")
 
     def media(self, key: str) -> Path:
         path: str = self.whole["summary"][key]["path"]

@@ -20,18 +20,9 @@ from headstart.cli.command_line import load
 from headstart.cli.commands import EVALUATIONS, Command
 from headstart.output.errors import UserError
 from headstart.output.parser import one_line_errors
+from headstart.tests.material.mistakes import error_line
 
 Fit = Callable[..., Path]
-
-
-def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object], code: int) -> str:
-    """Return the one line that a command fails with."""
-    with pytest.raises(SystemExit) as caught:
-        run()
-    assert caught.value.code == code
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: ")
-    return line
 
 
 @pytest.mark.parametrize(

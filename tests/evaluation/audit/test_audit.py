@@ -19,7 +19,7 @@ from headstart.evaluation.audit.facts import Facts
 from headstart.evaluation.audit.rankers import rank_sources, without
 from headstart.evaluation.stability.table import read_table
 from headstart.output.results_folder import DashboardResults
-from headstart.tests.material.mistakes import error_of
+from headstart.tests.material.mistakes import error_line
 
 SOURCES = ["small", "middle", "large", "huge"]
 TARGETS = ["t0", "t1", "t2"]
@@ -325,7 +325,9 @@ def test_mistakes_are_one_line(
     write_table(Path("table.csv"))
     for name, text in changes.items():
         Path(name).write_text(text)
-    assert error_of(lambda: run(Path("table.csv"), Path("out"), *options), capsys).startswith(f"error: {message}")
+    assert error_line(capsys, lambda: run(Path("table.csv"), Path("out"), *options), code=1).startswith(
+        f"error: {message}"
+    )
     assert not Path("out").exists()
 
 

@@ -19,7 +19,7 @@ from headstart import evaluate
 from headstart.evaluation.sources_report.tables import MARKDOWN, over_targets_rows
 from headstart.output.results_folder import DashboardResults
 from headstart.output.tables import markdown_table
-from headstart.tests.material.mistakes import error_of
+from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT, require_checkout
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -241,7 +241,7 @@ def test_mistakes_are_one_line(
     tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = write_table(tmp_path / "table.csv", ["gbc", "own"])
-    assert error_of(lambda: run(table, tmp_path / "out", *options), capsys).startswith(f"error: {message}")
+    assert error_line(capsys, lambda: run(table, tmp_path / "out", *options), code=1).startswith(f"error: {message}")
     assert not (tmp_path / "out").exists()
 
 

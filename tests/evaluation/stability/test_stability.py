@@ -17,7 +17,7 @@ from PIL import Image
 from headstart import evaluate
 from headstart.evaluation.stability import stability as command
 from headstart.output.results_folder import DashboardResults
-from headstart.tests.material.mistakes import error_of
+from headstart.tests.material.mistakes import error_line
 
 SOURCES, TARGETS = 6, 4
 PERFORMANCES = np.array([0.1, 0.3, 0.4, 0.7, 0.8, 0.9])
@@ -320,7 +320,7 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
 def test_mistakes_are_one_line(
     table: Path, tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert error_of(lambda: run(table, tmp_path / "out", *options), capsys).startswith(f"error: {message}")
+    assert error_line(capsys, lambda: run(table, tmp_path / "out", *options), code=1).startswith(f"error: {message}")
 
 
 def test_output_that_cannot_be_written_is_one_line(

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from headstart.metrics.similarity.densest_subset_bound import Multipliers, bound_densest_subset
+from headstart.tests.metrics.similarity.test_densest_subset_proof import densest
 
 
 def weights(nodes: int, seed: int) -> NDArray[np.float64]:
     """Return a symmetric matrix of entries of both signs, with a diagonal."""
     values = np.random.default_rng(seed).normal(size=(nodes, nodes))
     return (values + values.T) / 2
-
-
-def densest(matrix: NDArray[np.float64], size: int) -> float:
-    """Return the largest sum of all subsets."""
-    return max(float(matrix[np.ix_(each, each)].sum()) for each in combinations(range(len(matrix)), size))
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 8, 9])
