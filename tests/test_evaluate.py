@@ -95,7 +95,7 @@ ABSENT = {
 
 
 @pytest.mark.parametrize("name", ABSENT)
-def test_what_is_not_there_is_told_before_other_results_and_the_dashboard(
+def test_missing_inputs_are_reported_first(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)

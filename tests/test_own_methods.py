@@ -194,7 +194,7 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
         ),
     ],
 )
-def test_what_makes_no_module_is_told_with_the_option(
+def test_what_makes_no_module_is_reported_with_the_option(
     made: str, words: str, mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):
@@ -203,7 +203,7 @@ def test_what_makes_no_module_is_told_with_the_option(
     assert line == f"error: model.methods.x.module: {words}"
 
 
-def test_an_argument_that_a_module_needs_is_told_with_the_option(
+def test_an_argument_that_a_module_needs_is_reported_with_the_option(
     mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine.write_text(

@@ -234,7 +234,7 @@ def test_what_a_sweep_says_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert {(each["project"], each["entity"]) for each in begun} == {("pets", "team")}
 
 
-def test_unknown_mode_of_the_environment_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unknown_mode_of_the_environment_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WANDB_MODE", "bogus")
     with pytest.raises(UserError, match=r"^WANDB_MODE: 'bogus'"):
         DashboardLogger()
@@ -288,7 +288,7 @@ def test_weights_are_those_of_the_registrys_entry(tmp_path: Path, monkeypatch: p
             compare("run.yaml", options)
 
 
-def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
         DashboardLogger()

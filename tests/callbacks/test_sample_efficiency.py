@@ -19,7 +19,7 @@ from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficie
 from headstart.callbacks.measurement import measure
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
-from headstart.tests.material.scripted_runs import PlacesStream
+from headstart.tests.material.scripted_runs import IndexStream
 
 Script = Callable[..., Any]
 
@@ -166,7 +166,7 @@ def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None
             self.log("loss", loss / len(inputs))
             self.log("epoch", self.trainer.current_epoch)
 
-    stream = PlacesStream(orderings=2, batch_size=1, max_samples=5, validation_size=4)
+    stream = IndexStream(orderings=2, batch_size=1, max_samples=5, validation_size=4)
     logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
     plain, mine = GradientDescent(), Mine()
     criterion, results = SampleEfficiency(), ComparisonRun(ledger=str(tmp_path / "ledger"))

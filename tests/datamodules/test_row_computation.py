@@ -245,7 +245,7 @@ def test_nan_is_refused_with_model_and_stimulus(make_rows: MakeRows) -> None:
         stack(rows)
 
 
-def test_memory_that_a_pass_does_not_find_is_told(make_rows: MakeRows) -> None:
+def test_memory_that_a_pass_does_not_find_is_reported(make_rows: MakeRows) -> None:
     rows = make_rows()
     network_of(rows).register_forward_pre_hook(lambda *_: torch.empty(10**15))
     message = (
@@ -332,7 +332,7 @@ def test_what_fails_once_is_read_again(
     assert not rows.remarks
 
 
-def test_lack_of_memory_is_said_of_a_refused_stimulus(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_is_reported_of_a_refused_stimulus(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(photo: Image.Image) -> Tensor:
         raise MemoryError
 

@@ -179,7 +179,7 @@ def change(kind: type, field: str, value: Any) -> dict[str, Any]:
     return {"policy": replace(ON_CPU, **changed)}
 
 
-class Asked(Exception):  # noqa: N818 - no error
+class FetchAttempted(Exception):  # noqa: N818 - no error
     """Rows are asked for that are not there."""
 
 
@@ -189,7 +189,7 @@ def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos
     find(photos)
 
     def refuse(*args: Any) -> None:
-        raise Asked
+        raise FetchAttempted
 
     monkeypatch.setattr(row_computation, "load", refuse)
     find(photos)
@@ -198,7 +198,7 @@ def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos
 
 @pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, parts in SEPARATING.items() for field in parts])
 def test_rows_of_another_kind_are_not_taken(there: Photos, find: Find, kind: type, field: str) -> None:
-    with pytest.raises(Asked):
+    with pytest.raises(FetchAttempted):
         find(there, **change(kind, field, SEPARATING[kind][field]))
 
 
@@ -216,13 +216,13 @@ def test_every_part_is_known_to_separate_or_not(kind: type) -> None:
 
 @pytest.mark.parametrize("taps", [TAPS[::-1], TAPS[:1], [*TAPS, SOURCE_HEAD], []])
 def test_other_taps_are_other_rows(there: Photos, find: Find, taps: list[Tap]) -> None:
-    with pytest.raises(Asked):
+    with pytest.raises(FetchAttempted):
         find(there, taps=taps)
 
 
 def test_other_decoders_are_other_rows(there: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = Path(there.root)  # type: ignore[attr-defined]
-    with pytest.raises(Asked):  # what is refused of strangers' pictures could be there
+    with pytest.raises(FetchAttempted):  # what is refused of strangers' pictures could be there
         find(Stimuli(there.names, [folder / name for name in there.names]))
 
 
@@ -231,7 +231,7 @@ def test_other_versions_are_other_rows(
     there: Photos, find: Find, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rows, "version", lambda name: "another" if name == package else version(name))
-    with pytest.raises(Asked):
+    with pytest.raises(FetchAttempted):
         find(there)
 
 
@@ -390,7 +390,7 @@ def find_no_room(self: torch.Tensor) -> None:
         ("torch.Tensor.share_memory_", find_no_room, "No space left on device"),
     ],
 )
-def test_end_of_a_decoding_process_is_said_in_one_line(
+def test_end_of_a_decoding_process_is_reported_in_one_line(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, failure: Any, reason: str
 ) -> None:
     monkeypatch.setattr(target, failure)

@@ -47,7 +47,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.parametrize("stream", [io.StringIO, Terminal])
-def test_time_left_is_told_however_long_tasks_take(
+def test_time_left_is_reported_however_long_tasks_take(
     stream: Callable[[], io.StringIO], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output, now = stream(), [0.0]
@@ -67,7 +67,7 @@ def test_time_left_is_told_however_long_tasks_take(
     assert (re.search(r"2/4.*0:03:20 left", output.getvalue().rpartition("[2/4]")[2]) is not None) == output.isatty()
 
 
-def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_a_machine_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", output := io.StringIO())
     with Display("sweep", 3) as shown:
         for name, where in (("a", "one"), ("b", "one"), ("c", "other")):

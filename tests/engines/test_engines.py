@@ -116,7 +116,7 @@ def test_processes_live_for_all_tasks() -> None:
         ("library", "failed", "it ended by SystemExit(3)"),
     ],
 )
-def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str, open_engine: Open) -> None:
+def test_failures_are_reported_and_the_rest_goes_on(way: str, kind: str, error: str, open_engine: Open) -> None:
     notes = run(open_engine(), Task("bad", f"{TASKS}:fail", way), Task("good", f"{TASKS}:send_and_add", 1))
     ends = {name: outcome for name, outcome, _ in notes.ends}
     assert ends["bad"].kind == kind
@@ -127,7 +127,7 @@ def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str,
     assert any("Traceback" in line for line in lines) == (way in ("defect", "network"))
 
 
-def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
+def test_a_lost_task_is_begun_again_as_often_as_is_reported(tmp_path: Path) -> None:
     tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark")), Task("lives", f"{TASKS}:send_and_add", 1)]
     notes = run(Workers(1, []), *tasks)
     assert [(name, outcome.kind) for name, outcome, _ in notes.ends] == [("dies", "lost"), ("lives", "done")]
@@ -267,7 +267,7 @@ def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_no_machine_has_is_told(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_no_machine_has_is_reported(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
     large, full, small = TaskResources(64), TaskResources(1, memory=10**6), TaskResources(1)
     for resources, message in ((large, "64 CPU"), (full, "1 CPU, 1e+15 memory"), (small, "")):
         RayCluster(cluster.address, resources, {}).close()

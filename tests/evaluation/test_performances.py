@@ -69,7 +69,7 @@ def test_a_performance_is_the_mean_over_orderings(
     assert len(result) == 4
 
 
-def test_censored_orderings_and_different_ends_are_told(
+def test_censored_orderings_and_different_ends_are_reported(
     runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tabulate(runs, tmp_path / "performances.csv", performance="samples_to_criterion")

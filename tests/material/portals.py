@@ -52,7 +52,7 @@ def red(*indices: int) -> bytes:
     return json.dumps({"differentiating_images": [STIMULI[index] for index in indices]}).encode()
 
 
-class ValidatorHere:
+class InProcessValidator:
     """Validates in this process."""
 
     def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:

@@ -61,7 +61,7 @@ class Scripted(Method):
         return torch.nn.functional.one_hot(torch.where(right, classes, 1 - classes), 2).float()
 
 
-class PlacesStream(LightningDataModule):
+class IndexStream(LightningDataModule):
     """Feeds empty samples, and the places of validation samples as inputs.
 
     Args:
@@ -164,7 +164,7 @@ def run_script(
     methods = methods or [Scripted(part, every, fail_at) for part in script]
     comparison = Comparison(methods[0], {f"method_{i}": method for i, method in enumerate(methods[1:])})
     limit = script.shape[2] * batch_size * every if max_samples is None else max_samples
-    stream = PlacesStream(script.shape[1], batch_size, limit, validation_size)
+    stream = IndexStream(script.shape[1], batch_size, limit, validation_size)
     # The counts are what the methods' code would be: they are told apart by their places alone.
     custom = {name: {"init_args": {"place": i}} for i, name in enumerate(comparison.names[1:])}
     model = {"baseline": {"init_args": {}}, "methods": custom}

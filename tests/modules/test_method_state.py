@@ -215,7 +215,7 @@ class Locked(modules.NearestClassMean):
 
 
 @pytest.mark.parametrize(("kind", "what"), [(Locked, "generator"), (Closure, "lambda")])
-def test_what_cannot_be_copied_is_said(kind: type[Method], what: str) -> None:
+def test_what_cannot_be_copied_is_reported(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
     method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))

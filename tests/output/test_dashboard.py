@@ -362,7 +362,7 @@ def test_with_a_key_but_no_network_the_run_is_offline(tmp_path: Path) -> None:
     assert len(list((tmp_path / "mirror" / "wandb").glob("offline-run-*"))) == 1
 
 
-def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_wandb_is_reported_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     message = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):

@@ -108,7 +108,7 @@ def test_mistake_found_while_running(
     assert words in error_line(capsys, lambda: fit(*options), code=1)
 
 
-def test_a_mistake_that_a_method_finds_is_told_once(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_mistake_that_a_method_finds_is_reported_once(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         fit("--model.methods.lora=LoRA")
     assert caught.value.code == 1

@@ -64,7 +64,7 @@ BROKEN = f"{SEQUENCE}, did not find expected ',' or ']' at line 2, column 1"
         (["--config=empty.yaml"], "config: expected a mapping of options in empty.yaml, such as 'data: ...'"),
     ],
 )
-def test_types_are_said_in_words(
+def test_types_are_reported_in_words(
     options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def command(

@@ -11,7 +11,7 @@ import pytest
 
 from headstart.portal.records.accounts import add_team
 from headstart.portal.web import state
-from headstart.tests.material.portals import Site, ValidatorHere, make_settings
+from headstart.tests.material.portals import InProcessValidator, Site, make_settings
 from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
@@ -20,7 +20,7 @@ OpenSite = Callable[..., Site]
 @pytest.fixture(autouse=True)
 def validated_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Validate in this process, because another takes a second to start; it has tests of its own."""
-    monkeypatch.setattr(state, "Validator", ValidatorHere)
+    monkeypatch.setattr(state, "Validator", InProcessValidator)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_forms_of_other_sites_do_nothing(site: Site) -> None:
     assert site.client.post("/blue", data=form, headers={"Origin": "http://testserver"}).status_code == 303
 
 
-def test_what_browsers_are_told(open_site: OpenSite) -> None:
+def test_what_browsers_are_reported(open_site: OpenSite) -> None:
     site = open_site(url="https://challenge.example.org")
     site.client.base_url = site.client.base_url.copy_with(scheme="https")
     answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": "https://challenge.example.org"})
@@ -182,7 +182,7 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     assert site.client.get("/red").status_code == 404
 
 
-def test_what_counts_is_told_by_day_and_altogether(open_site: OpenSite) -> None:
+def test_what_counts_is_reported_by_day_and_altogether(open_site: OpenSite) -> None:
     site = open_site({"teams": {"blue": {"submissions": 7, "submissions_per_day": 2}}})
     site.log_in()
     assert "0 of yours count today, of 2; 0 altogether, of 7." in site.client.get("/blue").text

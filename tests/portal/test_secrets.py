@@ -130,7 +130,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("visitor", [None, "Owls", "Larks"])
-def test_nothing_that_is_held_back_is_told(scene: Scene, visitor: str | None) -> None:
+def test_nothing_that_is_held_back_is_reported(scene: Scene, visitor: str | None) -> None:
     crawl = Crawl(scene.site, "" if visitor is None else scene.tokens[visitor]).run()
     assert len(crawl.answers) > 60
     statuses = {text[:3] for text in crawl.answers.values()}
@@ -169,7 +169,7 @@ def test_held_back_names_are_answered_as_any_other(scene: Scene) -> None:
     assert ask("heron-7", "marsh") == ask("gull-33", "beach")
 
 
-def test_held_out_scores_are_told_after_the_deadline(tmp_path: Path) -> None:
+def test_held_out_scores_are_reported_after_the_deadline(tmp_path: Path) -> None:
     """The search of the crawl would find held-out scores."""
     site = Site(make_settings(tmp_path, {}, **write_held_out(tmp_path)))
     with site.client:

@@ -12,7 +12,7 @@ import pytest
 
 from headstart.portal.work import validation
 from headstart.portal.work.validation import Validator, ValidatorError
-from headstart.tests.material.portals import ValidatorHere, blue, make_settings, read_rules, red
+from headstart.tests.material.portals import InProcessValidator, blue, make_settings, read_rules, red
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_a_validator_answers_and_starts_again(
     validator: Validator, documents: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def use() -> None:
-        here = ValidatorHere(*documents, read_rules())
+        here = InProcessValidator(*documents, read_rules())
         for content, track in ((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue")):
             problems = await validator.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
             assert problems == await here.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]

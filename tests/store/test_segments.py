@@ -322,7 +322,7 @@ class LastRows:
 
 
 @forking
-def test_full_disk_is_said_in_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
+def test_full_disk_is_reported_in_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
     resource = pytest.importorskip("resource")
     store = RowStore(tmp_path / "store")
 

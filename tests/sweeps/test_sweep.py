@@ -308,7 +308,7 @@ def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: 
     assert len(both) == 3
 
 
-def test_logs_that_cannot_be_written_are_told_of_once_and_odd_text_is_logged(
+def test_logs_that_cannot_be_written_are_reported_once_and_odd_text_is_logged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     table = RunsTable(tmp_path, [])

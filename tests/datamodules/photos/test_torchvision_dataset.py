@@ -162,7 +162,7 @@ def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
     assert list(photos.names) == [f"train/{kind}/{kind}_1.JPEG" for kind in names]
 
 
-def test_what_torchvision_cannot_download_is_said(tmp_path: Path) -> None:
+def test_what_torchvision_cannot_download_is_reported(tmp_path: Path) -> None:
     message = refusal(TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare)
     assert message.startswith("download: torchvision does not download ImageNet; put its archives")
 
@@ -184,7 +184,7 @@ def refusal(action: Callable[[], object]) -> str:
     return message
 
 
-def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_wrong_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     unknown = TorchvisionDataset("FakeData")
     for call in (unknown.prepare, unknown.train, unknown.validation):

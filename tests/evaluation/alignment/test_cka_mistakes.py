@@ -134,13 +134,13 @@ def test_folders_are_checked_before_anything_runs(arena: Arena, refused: Callabl
 
 
 @pytest.mark.usefixtures("no_forward_pass")
-def test_missing_weights_are_told_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
+def test_missing_weights_are_reported_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
     arena.write("registry.json", [*ENTRIES, make_entry("vgg11", "features", "pool", 512, weights="gone.pth")])
     assert "gone.pth" in refused(lambda: arena.score(arena.red([0, 1, 2])))
 
 
 @pytest.mark.usefixtures("no_forward_pass")
-def test_missing_key_is_told_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
+def test_missing_key_is_reported_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
     options = ("--logger=true", "--dashboard.mode=online")
     assert "wandb login" in refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
     assert not (arena.folder / "out").exists()

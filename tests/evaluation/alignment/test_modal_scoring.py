@@ -174,7 +174,9 @@ def test_answer_about_other_documents(arena: Arena, client: Client, refused: Cal
     assert "registry" in refused(lambda: arena.score(arena.red([0, 1])))
 
 
-def test_missing_weights_are_told_before_the_call(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+def test_missing_weights_are_reported_before_the_call(
+    arena: Arena, client: Client, refused: Callable[..., str]
+) -> None:
     arena.write("registry.json", [{**ENTRIES[0], "weights": "gone.pth"}, *ENTRIES[1:]])
     assert "gone.pth" in refused(lambda: arena.score(arena.red([0, 1])))
     assert client.sent == ()

@@ -94,7 +94,7 @@ def test_the_best_is_named_with_what_is_not_told_apart_from_it(tmp_path: Path) -
     assert rows["never"] == ["none met the criterion", "3 methods"]
 
 
-def test_the_measure_and_what_differs_are_told(tmp_path: Path) -> None:
+def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     for size in (1, 2):
         options: dict[str, Any] = {"limit": 60 * size, "step": size, "methods": METHODS, "measure": "balanced_accuracy"}

@@ -214,7 +214,7 @@ def test_configuration_file_names_the_targets(tmp_path: Path, registry: Path, ph
     assert document["targets"]["held_out"]["photos"] == 12
 
 
-def test_origin_of_the_scores_is_told(run: Callable[..., Any]) -> None:
+def test_origin_of_the_scores_is_reported(run: Callable[..., Any]) -> None:
     scored = run("--metrics=[h_score]", models="[squeezenet1_1]")
     assert scored.document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
     assert len(scored.document["digests"]["weights"]["squeezenet1_1"]) == 64
@@ -359,7 +359,7 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     assert "±" not in (none.folder / "report.md").read_text()
 
 
-def test_why_there_are_no_intervals_of_single_photos_is_said(run: Callable[..., Any], photo_folder: Path) -> None:
+def test_why_there_are_no_intervals_of_single_photos_is_reported(run: Callable[..., Any], photo_folder: Path) -> None:
     remark = "There are no intervals: every class has a single photo"
     assert remark not in (run("--metrics=[log_me]", output="several").folder / "report.md").read_text()
     for path in (photo_folder / "train").glob("*/*.jpg"):

@@ -66,7 +66,7 @@ def test_released_layout(read: Read, trainable: bool, score: float, performance:
     assert table.ignored_columns == []
 
 
-def test_columns_that_are_not_needed_are_told(read: Read) -> None:
+def test_columns_that_are_not_needed_are_reported(read: Read) -> None:
     assert read([f"{line},{'seconds' if line == PLAIN[0] else 1}" for line in PLAIN]).ignored_columns == ["seconds"]
 
 

@@ -64,7 +64,7 @@ def test_few_open_parts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     assert values == pytest.approx([densest(matrix, 6)] * 2)
 
 
-def test_operations_are_told() -> None:
+def test_operations_are_reported() -> None:
     reports: list[float] = []
     search = DensestSubset(weights(12, seed=0), np.arange(4), improve=lambda nodes: nodes)
 
