@@ -12,8 +12,7 @@ import yaml
 from jsonargparse.typing import PositiveInt
 
 from headstart.callbacks.checkpoints import Checkpoints
-from headstart.callbacks.configuration import essence, registry_digest
-from headstart.callbacks.run_folder import CONFIG, RunFolder
+from headstart.callbacks.run_folder import CONFIG, RunFolder, essence, registry_digest
 from headstart.callbacks.run_ledger import LedgerOptions
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
@@ -25,7 +24,7 @@ from headstart.modules.method_contract import BASELINE
 from headstart.modules.provenance import provenance
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import RunLedger
+from headstart.store.ledger import Ledger
 
 
 class ComparisonRun(LedgerOptions):
@@ -155,7 +154,7 @@ class ComparisonRun(LedgerOptions):
         if differing:
             self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
 
-    def _find_traces(self, ledger: RunLedger) -> Traces:
+    def _find_traces(self, ledger: Ledger) -> Traces:
         criterion, stream = self.criterion, self.stream
         sizes = stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, criterion.measure)

@@ -8,9 +8,9 @@ from lightning.pytorch.callbacks import Timer
 
 from headstart.callbacks.comparison_results import write_results
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.interruption import signals_of
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
+from headstart.callbacks.training import signals_of
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError

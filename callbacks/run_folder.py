@@ -1,23 +1,34 @@
-"""The folder of one run of `headstart train`: its configuration, its results, and the lock on it."""
+"""The folder of one run of `headstart train`: its results, the digest of its configuration, and the lock on it."""
 
 from __future__ import annotations
 
+import hashlib
 import json
+import platform
+import time
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NoReturn
 
 import torch
+import yaml
 
+from headstart.contract.documents import registry_path
+from headstart.modules.arithmetic import TENSOR_FLOAT_32
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import alone_in, output_folder, write_together
+from headstart.output.files import alone_in, output_folder, remove_partial, write_together
 from headstart.output.printable import say
 from headstart.output.version import git_revision
+from headstart.store.json_digest import digest_of
 
 OPTION = "trainer.default_root_dir"
 RESULTS = "results.json"
 CONFIG = "config.yaml"
+# Version of the results of a task that trains one model, and the packages that they depend on.
+SCHEMA = 1
+PACKAGES = ("torch", "torchvision", "pillow", "lightning")
 
 
 class RunFolder:
@@ -103,8 +114,9 @@ def raise_unwritable(folder: Path, error: Exception) -> NoReturn:
 
 def print_written(ending: str, paths: list[Path]) -> None:
     """Print how a run ended, and the files that it has written."""
-    for line in (f"{ending}. Written:", *(f"  {path}" for path in paths)):
-        say(line)
+    say(f"{ending}. Written:")
+    for path in paths:
+        say(f"  {path}")
 
 
 def environment() -> dict[str, Any]:
@@ -115,3 +127,138 @@ def environment() -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "git": git_revision(),
     }
+
+
+class TrainingFiles(RunFolder):
+    """Writes the files of a run that trains one model, and finds them again.
+
+    Args:
+        path: The run's folder.
+        config: The whole configuration, YAML.
+        made_from: Everything that decides the result, JSON values.
+        overwrite: Replace results of another origin that lie in the folder.
+
+    Attributes:
+        document: Content of results.json, empty where the folder has none of this origin.
+
+    Raises:
+        UserError: The folder cannot be written, or holds results of another origin.
+    """
+
+    def __init__(self, path: Path, config: str, made_from: Mapping[str, Any], overwrite: bool) -> None:
+        super().__init__(path, config, overwrite)
+        # As it is read again.
+        self.made_from = json.loads(json.dumps(made_from))
+        self.identity = digest_of(made_from)
+        self.started = time.perf_counter()
+
+        if self.has_results and self.document.get("identity") != self.identity:
+            if not overwrite:
+                before = self.document.get("made_from", {})
+                differing = [key for key, value in self.made_from.items() if before.get(key) != value]
+                self.raise_other_results(f"other results ({', '.join(differing) or 'not of this task'} differ)")
+            self.document = {}
+
+    @property
+    def checkpoint(self) -> Path:
+        """File of the state of training until it is finished."""
+        return self.path / f"{self.identity[:16]}.ckpt"
+
+    def write_results(self, document: Mapping[str, Any], writers: Mapping[str, Callable[[Path], object]]) -> None:
+        """Write the results, which appear together, and remove the checkpoint.
+
+        Args:
+            document: The results.
+            writers: Functions that write further files, by their names.
+
+        Raises:
+            UserError: The folder cannot be written.
+        """
+        self.document = {
+            "schema": SCHEMA,
+            "complete": True,
+            "identity": self.identity,
+            **document,
+            "made_from": self.made_from,
+            "environment": {
+                "python": platform.python_version(),
+                "processor": platform.processor() or platform.machine(),
+                **environment(),
+            },
+            "times": {"seconds": round(time.perf_counter() - self.started, 3), **document.get("times", {})},
+        }
+        paths = self.write(self.document, writers)
+        remove_checkpoint(self.checkpoint)
+        print_written("Complete", paths)
+
+
+def remove_checkpoint(file: Path) -> None:
+    """Remove the checkpoint of a training, and the partial files that killed processes leave."""
+    file.unlink(missing_ok=True)
+    remove_partial(file)
+
+
+def versions() -> dict[str, Any]:
+    """Return what results depend on besides data and code: versions of packages, and how products are rounded."""
+    return {**{package: version(package) for package in PACKAGES}, "tensor_float_32": TENSOR_FLOAT_32}
+
+
+def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
+    """Return a digest that is the same for configurations with the same results.
+
+    Args:
+        config: The whole configuration, YAML.
+        over_seeds: Whether it is also the same for configurations that differ in their seed and orderings alone.
+
+    Returns:
+        Eight hexadecimal digits.
+    """
+    content, registry = essence(config), registry_digest(config)
+    if registry is not None:
+        content["registry_sha256"] = registry
+    if over_seeds:
+        content.pop("seed_everything", None)
+        for key in ("seed", "orderings", "first_ordering"):
+            _data_options(content).pop(key, None)
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return the options that change the results, without folders, loggers and the way in which photos are read.
+
+    Args:
+        config: The whole configuration, YAML.
+    """
+    content = yaml.safe_load(config)
+    if not isinstance(content, dict):
+        return None
+    for key in ("results", "task"):
+        content.pop(key, None)
+    for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
+        content["trainer"].pop(key, None)
+    for key in ("cache_dir", "num_workers"):
+        _data_options(content).pop(key, None)
+    return content
+
+
+def registry_digest(config: str) -> str | None:
+    """Return a digest of the backbone's registry.
+
+    Args:
+        config: The whole configuration, YAML.
+
+    Returns:
+        SHA-256 of the file; None if the backbone comes from no registry.
+    """
+    registry = _data_options(yaml.safe_load(config)).get("backbone", {}).get("registry")
+    # A missing file raises an error with the option's name when its entry is needed.
+    if registry is None or not (path := registry_path(registry)).is_file():
+        return None
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _data_options(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the data, of a chosen class or of the one that a task has."""
+    data: dict[str, Any] = content.get("data", {})
+    options: dict[str, Any] = data.get("init_args", data)
+    return options

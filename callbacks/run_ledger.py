@@ -1,17 +1,20 @@
-"""The ledger of a run: the options for it, and how processes share the measurement of what it lacks."""
+"""The ledger of a run: its options, the accuracies in it, and how processes share the measurement of what it lacks."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.store.ledger import Ledger, LedgerError, RunLedger
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import Ledger, LedgerError, Trace, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -30,10 +33,10 @@ class LedgerOptions:
     def __init__(self, overwrite: bool = False, ledger: str | None = None) -> None:
         self.overwrite = overwrite
         self.ledger = ledger
-        self._open_ledger: Callable[[], RunLedger] | None = None
+        self._open_ledger: Callable[[], Ledger] | None = None
         self._known = ""
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
         """Use the ledger of a sweep.
 
         Args:
@@ -43,7 +46,7 @@ class LedgerOptions:
         self._open_ledger, self._known = open_ledger, known
 
     @contextmanager
-    def opened_ledger(self, folder: Path) -> Iterator[RunLedger]:
+    def opened_ledger(self, folder: Path) -> Iterator[Ledger]:
         """Open the ledger, and close it at the end.
 
         Args:
@@ -98,3 +101,87 @@ def claim_missing(
                 say(f"waiting for process {holder}, which measures the same")
             is_waiting = True
             time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+class AccuracyFiles(LedgerOptions):
+    """Writes the accuracies to the ledger, and results.json into the run's folder.
+
+    An accuracy is found in the ledger by all that it depends on: the contents of the source's weights and of the
+    target's photos, the settings, and the code. Stored accuracies are not measured again, in any run.
+
+    Args:
+        overwrite: Replace results of another origin that lie in the folder.
+        ledger: Folder of the ledger; by default that in the environment variable HEADSTART_LEDGER, else `ledger` beside
+            the run's folder.
+
+    Attributes:
+        identity: Digest of all that decides the results, empty until it is known.
+    """
+
+    identity = ""
+
+
+class Accuracies:
+    """Counts of correct predictions by ordering, each a trace of one evaluation.
+
+    Args:
+        ledger: The ledger.
+        fed: What decides them besides the training and the ordering; JSON values.
+        training: How the source is trained; JSON values.
+        orderings: Numbers of the orderings.
+
+    Attributes:
+        measured: Orderings that this run has measured.
+    """
+
+    def __init__(
+        self, ledger: Ledger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
+    ) -> None:
+        self.ledger, self.fed, self.training = ledger, fed, training
+        self.stream, method = digest_of(fed), digest_of(training)
+        self.keys = {ordering: TraceKey(self.stream, method, ordering) for ordering in orderings}
+        self.measured: list[int] = []
+
+    def counts(self) -> dict[int, int]:
+        """Return the stored counts by ordering."""
+        traces = self.ledger.read(self.keys.values())
+        return {ordering: int(traces[key].correct[0]) for ordering, key in self.keys.items() if key in traces}
+
+    @property
+    def missing(self) -> list[int]:
+        """The orderings that the ledger lacks."""
+        stored = self.counts()
+        return [ordering for ordering in self.keys if ordering not in stored]
+
+    def measure(self, train: Callable[[int], int | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
+        """Measure what is missing, and wait for other processes that measure the same.
+
+        Args:
+            train: Returns the count of an ordering; None where training was ended before its end.
+            describe: Returns the description of the stream for readers of the ledger, once there is a count.
+
+        Returns:
+            Whether none is missing any more.
+        """
+        for ordering in claim_missing(lambda: bool(self.missing), self._claim):
+            # Another process may have measured it before it released it.
+            if ordering in self.missing:
+                count = train(ordering)
+                if count is None:
+                    return False
+                self.ledger.record(self.fed, description=describe())
+                self.ledger.record(self.training)
+                self.ledger.write({self.keys[ordering]: Trace(np.array([count]))})
+                self.measured.append(ordering)
+            self.ledger.release([self.keys[ordering]])
+        return True
+
+    def _claim(self) -> tuple[int | None, str | None]:
+        """Claim one ordering, so that several processes share the missing ones."""
+        holder = None
+        for ordering in self.missing:
+            held = self.ledger.claim([self.keys[ordering]])
+            if not held:
+                return ordering, None
+            holder = next(iter(held.values()))
+        return None, holder

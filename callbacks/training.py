@@ -1,24 +1,62 @@
-"""Training for some epochs, which continues where it was cut off."""
+"""Training for some epochs, which continues where it was cut off, and the signals that end it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from headstart.callbacks.interruption import signals_of
 from headstart.callbacks.run_folder import raise_unwritable
 from headstart.modules.photo_training import PhotoTraining
+from headstart.output.errors import Terminated
 from headstart.output.files import replacing
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
 # A killed process repeats epochs that took less time in all.
 SECONDS_BETWEEN = 2.0
+
+
+class _ExceptionRecorder(Callback):
+    exception: BaseException | None = None
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        self.exception = exception
+
+
+@contextmanager
+def signals_of(trainer: Trainer) -> Iterator[None]:
+    """Raise the signal that ended `trainer.fit` within the block as Python and the commands do.
+
+    Args:
+        trainer: The trainer.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted.
+        Terminated: It was terminated.
+    """
+    recorder = _ExceptionRecorder()
+    callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
+    callbacks.append(recorder)
+    try:
+        yield
+    except SIGTERMException as error:
+        # It has no exit code, so the process would end as if it had succeeded.
+        raise Terminated from error
+    except SystemExit as error:
+        # Lightning turns Ctrl-C into the exit code of an error.
+        if isinstance(recorder.exception, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        callbacks.remove(recorder)
 
 
 class EpochCheckpoint(Checkpoint):

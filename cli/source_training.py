@@ -11,6 +11,7 @@ import yaml
 from lightning.pytorch.cli import ArgsType
 from torch import nn
 
+from headstart.callbacks.run_folder import TrainingFiles
 from headstart.callbacks.source_files import (
     WEIGHTS,
     add_entry,
@@ -22,7 +23,6 @@ from headstart.callbacks.source_files import (
     weights_bytes,
 )
 from headstart.callbacks.training import train
-from headstart.callbacks.training_files import TrainingFiles
 from headstart.cli.training_cli import TrainingCLI, TrainingParser
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.orderings import sample_epoch
@@ -39,7 +39,7 @@ from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
 from headstart.output.printable import say
-from headstart.store.ledger import RunLedger
+from headstart.store.ledger import Ledger
 
 
 class SourceFiles:
@@ -94,7 +94,7 @@ class SourceTrainingCLI(TrainingCLI):
             # Raises an error before training if the name is taken.
             other_entries(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
         """Do nothing: the run's folder alone decides whether the model is trained again."""
 
     def require_portable(self) -> None:

@@ -11,7 +11,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.progress import TrainingProgress
-from headstart.callbacks.training_files import versions
+from headstart.callbacks.run_folder import versions
 from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.cli.task_parser import TaskParser
 from headstart.datamodules.photo_batches import PhotoBatches

@@ -19,8 +19,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.store.first_measured import first_measured
-from headstart.store.row_store import RowStore, StoredRows
+from headstart.store.row_store import RowStore, StoredRows, first_measured
 
 if TYPE_CHECKING:
     from headstart.datamodules.row_computation import ComputedRows

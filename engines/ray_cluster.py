@@ -11,12 +11,10 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headstart.engines.deferred_signals import deferred_signals
-from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
+from headstart.engines.task import Outcome, Receive, Task, TaskMessage, TaskResources, deferred_signals, perform
 from headstart.output.errors import UserError, reason_of
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import say
@@ -26,21 +24,6 @@ SUBMITTED = 1000
 SECONDS_TO_WAIT = 1.0
 SECONDS_TO_STOP = 15.0
 SECONDS_TO_CONNECT = 10.0
-
-
-@dataclass(frozen=True)
-class TaskResources:
-    """What a task needs of its machine, by which Ray chooses one.
-
-    Attributes:
-        cpus: Processors.
-        gpus: GPUs; a part of one where several tasks share it.
-        memory: Gigabytes.
-    """
-
-    cpus: int = 1
-    gpus: float = 0.0
-    memory: float | None = None
 
 
 class RayCluster:

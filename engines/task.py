@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import signal
 import socket
 import sys
 import threading
@@ -14,6 +15,7 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
+from types import FrameType
 from typing import Any, Literal, Protocol
 
 from headstart.output.errors import Terminated, UserError, reason_of
@@ -36,6 +38,21 @@ class Task:
     function: str
     argument: Any
     folder: str = field(default_factory=os.getcwd)
+
+
+@dataclass(frozen=True)
+class TaskResources:
+    """What a task needs of its machine, by which Ray chooses one.
+
+    Attributes:
+        cpus: Processors.
+        gpus: GPUs; a part of one where several tasks share it.
+        memory: Gigabytes.
+    """
+
+    cpus: int = 1
+    gpus: float = 0.0
+    memory: float | None = None
 
 
 @dataclass(frozen=True)
@@ -221,3 +238,27 @@ def _working_in(folder: str, host: str) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Defer signals that stop a command until the end of the block."""
+    # Signals reach the main thread alone.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    received: list[tuple[int, FrameType | None]] = []
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, lambda *signaled: received.append(signaled)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, handlers[number])
+        for first, frame in received[:1]:
+            handler = handlers[signal.Signals(first)]
+            if callable(handler):
+                handler(first, frame)
+            elif handler == signal.SIG_DFL:
+                signal.raise_signal(first)

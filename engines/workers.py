@@ -13,8 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
-from headstart.engines.deferred_signals import deferred_signals
-from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
+from headstart.engines.task import Outcome, Receive, Task, TaskMessage, deferred_signals, perform
 from headstart.output.errors import Terminated
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.

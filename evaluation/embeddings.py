@@ -16,10 +16,8 @@ from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.rows import rows
 from headstart.engines.display import Display
-from headstart.engines.options import EngineOptions
-from headstart.engines.ray_cluster import TaskResources
-from headstart.engines.schedule import run_tasks
-from headstart.engines.task import Send, Task
+from headstart.engines.options import EngineOptions, run_tasks
+from headstart.engines.task import Send, Task, TaskResources
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, prefix_errors
@@ -78,10 +76,6 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
     return [Tap(layer, None, None) for layer in layers]
 
 
-Engines = EngineOptions
-HERE = EngineOptions()
-
-
 @dataclass(frozen=True)
 class Job:
     """Embeddings to compute: of which pictures, by which network, at which layers, and how."""
@@ -92,7 +86,7 @@ class Job:
     options: Extraction
 
 
-def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows]:
+def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, StoredRows]:
     """Compute the embeddings of many networks, one after the other here, or side by side elsewhere.
 
     Args:

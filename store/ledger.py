@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -24,6 +24,8 @@ from headstart.store.json_digest import digest_of
 FORMAT = 1
 FILE = "traces.sqlite"
 HOLDERS = "holders"
+# The task of streams that name none.
+COMPARISON = "comparison"
 # Key of a document's values that have no part in its digest.
 DESCRIPTION = "told"
 # Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
@@ -81,44 +83,6 @@ class Trace:
 def parts_of(description: Mapping[str, Any]) -> int:
     """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
     return int(description.get("parts", description["validation_size"]))
-
-
-class RunLedger(Protocol):
-    """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
-
-    Attributes:
-        folder: Folder of this machine, for files that are kept beside a ledger.
-    """
-
-    folder: Path
-
-    def __enter__(self) -> Self:
-        """Return the ledger."""
-
-    def __exit__(self, *_: object) -> None:
-        """Close the ledger."""
-
-    @property
-    def location(self) -> str:
-        """Where it is, for messages."""
-
-    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
-        """Store a document, and return its digest."""
-
-    def origin(self, digest: str) -> dict[str, Any]:
-        """Return the document of a digest."""
-
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
-        """Return traces as far as they are stored."""
-
-    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
-        """Store traces."""
-
-    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
-        """Claim traces, and return those that others hold."""
-
-    def release(self, keys: Iterable[TraceKey]) -> None:
-        """Release claimed traces."""
 
 
 class LedgerFile:
@@ -342,3 +306,72 @@ class Ledger(LedgerFile):
         except Timeout:
             return True
         return False
+
+
+class LedgerReader(LedgerFile):
+    """Reads the finished traces of a ledger; those that are being measured, or were cut off, are only counted.
+
+    Args:
+        folder: Folder of the ledger.
+
+    Raises:
+        LedgerError: There is none, it cannot be read, or a later version of Headstart wrote it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            super().__init__(folder, create=False)
+        except LedgerError as error:
+            if "readonly" in str(error):
+                raise LedgerError(
+                    f"{str(folder)!r} holds what a process left that was killed while it wrote; only who may write "
+                    "there can undo that, by reading it once, or copy the whole folder to where you may"
+                ) from error
+            raise
+        self._base.execute("PRAGMA query_only = ON")
+
+    def streams(self, task: str = COMPARISON) -> dict[str, dict[str, Any]]:
+        """Return the documents of every stream with a finished trace, as `Ledger.record` stored them, by digest.
+
+        Args:
+            task: The task of the streams; those of comparisons name none.
+        """
+        documents = self._documents("SELECT DISTINCT stream FROM traces WHERE NOT open", [])
+        return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
+
+    def methods(self, stream: str) -> dict[str, dict[str, Any]]:
+        """Return the documents of the methods with a finished trace of a stream, by digest.
+
+        Args:
+            stream: Digest of the stream.
+        """
+        return self._documents("SELECT DISTINCT method FROM traces WHERE stream = ? AND NOT open", [stream])
+
+    def traces(self, stream: str) -> dict[tuple[str, int], NDArray[np.int64]]:
+        """Return the counts of finished traces of a stream, `[evaluations]`, sorted by method and ordering.
+
+        Args:
+            stream: Digest of the stream.
+        """
+        rows = self._query(
+            "SELECT method, ordering, correct FROM traces WHERE stream = ? AND NOT open ORDER BY method, ordering",
+            [stream],
+        )
+        return {(method, ordering): np.frombuffer(counts, "<i4").astype(np.int64) for method, ordering, counts in rows}
+
+    def unfinished(self, stream: str) -> int:
+        """Count the traces of a stream that are not finished.
+
+        Args:
+            stream: Digest of the stream.
+        """
+        [(count,)] = self._query("SELECT count(*) FROM traces WHERE stream = ? AND open", [stream])
+        return int(count)
+
+    def _documents(self, digests: str, values: list[str]) -> dict[str, dict[str, Any]]:
+        query = f"SELECT digest, document FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
+        return {digest: json.loads(document) for digest, document in self._query(query, values)}
+
+    def _query(self, statement: str, values: list[str]) -> list[Any]:
+        with self._errors():
+            return self._base.execute(statement, values).fetchall()

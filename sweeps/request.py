@@ -1,9 +1,14 @@
-"""What a sweep's command asks a task to run."""
+"""What passes between a sweep's command and its tasks: the run that is asked for, and calls of the ledger."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import FILE, Ledger, LedgerReader, Trace, TraceKey
 
 
 @dataclass(frozen=True)
@@ -29,3 +34,69 @@ class RunRequest:
     known: str
     mark: str
     token: str
+
+
+class LedgerProxy(Ledger):
+    """A ledger that another process holds, on another machine perhaps: every call is forwarded to a function.
+
+    Args:
+        folder: Folder of this machine, for files that are kept beside a ledger.
+        call: Returns the result of a method, from its name and arguments, which can be pickled.
+    """
+
+    def __init__(self, folder: Path, call: Callable[..., Any]) -> None:
+        self.folder = folder
+        self._call = call
+
+    def close(self) -> None:
+        """Release all claims."""
+        self._call("close")
+
+    @property
+    def location(self) -> str:
+        """Where it is, for messages."""
+        return "that of the sweep"
+
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
+        """Store a document; see `Ledger.record`."""
+        digest: str = self._call("record", dict(document), description)
+        return digest
+
+    def origin(self, digest: str) -> dict[str, Any]:
+        """Return the document of a digest; see `Ledger.origin`."""
+        document: dict[str, Any] = self._call("origin", digest)
+        return document
+
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+        """Return traces as far as they are stored; see `Ledger.read`."""
+        traces: dict[TraceKey, Trace] = self._call("read", set(keys))
+        return traces
+
+    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
+        """Store traces; see `Ledger.write`."""
+        self._call("write", dict(traces))
+
+    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
+        """Claim traces for this task; see `Ledger.claim`."""
+        held: dict[TraceKey, str] = self._call("claim", set(keys))
+        return held
+
+    def release(self, keys: Iterable[TraceKey]) -> None:
+        """Release claimed traces; see `Ledger.release`."""
+        self._call("release", set(keys))
+
+
+def call_without_writing(folder: Path, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the method demands
+    """Return what a method of a ledger would return in a dry run, which stores nothing.
+
+    Args:
+        folder: Folder of the ledger, which may be missing.
+        method: The method.
+        arguments: Its arguments.
+    """
+    if method == "record":
+        return digest_of(arguments[0])
+    if method == "read" and (folder / FILE).is_file():
+        with LedgerReader(folder) as ledger:
+            return ledger.read(*arguments)
+    return {}

@@ -10,30 +10,26 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from headstart.cli.task import find_task
 from headstart.engines.display import Display
-from headstart.engines.options import EngineOptions
-from headstart.engines.ray_cluster import TaskResources
-from headstart.engines.schedule import MEMORY_RETRIES, RETRIES, run_tasks
-from headstart.engines.task import Task
+from headstart.engines.options import MEMORY_RETRIES, RETRIES, EngineOptions, run_tasks
+from headstart.engines.task import Task, TaskResources
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import UserError
-from headstart.output.files import output_folder
+from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
 from headstart.sweeps.request import RunRequest
-from headstart.sweeps.runs_table import FILE, RunsTable
-from headstart.sweeps.server import LOGS, DryRunServer, SweepServer
+from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepServer
 from headstart.sweeps.sweep_file import read_mapping, read_sweep
 
-LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
+DRIVER, MARK = ".driver.json", ".mark"
 # The exit codes of headstart train mean the same.
 FAILED, INCOMPLETE = 1, 75
 # The commands that show runs of a task side by side.
@@ -133,30 +129,25 @@ def _alone_in(folder: Path) -> Iterator[str]:
     Raises:
         UserError: Another command holds the lock; the message names it.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    lock, token = FileLock(folder / LOCK), secrets.token_hex(8)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        other = ""
-        with suppress(OSError, ValueError, KeyError):
-            driver = json.loads((folder / DRIVER).read_text())
-            other = f", process {driver['process']} on {driver['machine']} since {driver['since']}"
-        raise UserError(
-            f"output: another sweep runs in {str(folder)!r}{other}; wait for it, or choose another folder"
-        ) from error
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone_in("output", folder))
+        except UserError as error:
+            other = ""
+            with suppress(OSError, ValueError, KeyError):
+                driver = json.loads((folder / DRIVER).read_text())
+                other = f", process {driver['process']} on {driver['machine']} since {driver['since']}"
+            raise UserError(
+                f"output: another sweep runs in {str(folder)!r}{other}; wait for it, or choose another folder"
+            ) from error
 
-    try:
+        for name in (MARK, DRIVER):
+            stack.callback((folder / name).unlink, missing_ok=True)
+        token = secrets.token_hex(8)
         driver = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%F %T")}
         (folder / DRIVER).write_text(json.dumps(driver))
         (folder / MARK).write_text(token)
         yield token
-    finally:
-        for name in (DRIVER, MARK, LOCK):
-            (folder / name).unlink(missing_ok=True)
-        lock.release()
-        with suppress(OSError):
-            folder.rmdir()
 
 
 def _conclude(table: RunsTable, folder: Path) -> None:
@@ -170,7 +161,7 @@ def _conclude(table: RunsTable, folder: Path) -> None:
     say(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
 
     quoted = shlex.quote(str(folder))
-    say(f"Table: {folder / FILE}; logs: {folder / LOGS}.")
+    say(f"Table: {folder / TABLE}; logs: {folder / LOGS}.")
     for task in sorted(COMPARED_BY.keys() & {find_task(row.options) for row in rows}):
         say(f"To compare: headstart {COMPARED_BY[task].format(quoted)}")
     if any(folder.glob("*/wandb/offline-run-*")):

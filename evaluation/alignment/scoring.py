@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,9 @@ from headstart.contract.schema import CONTRACT_VERSION, Stimulus
 from headstart.contract.stimulus_files import locate_stimuli
 from headstart.contract.submissions import Submission
 from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.engines.options import EngineOptions
 from headstart.evaluation.alignment.certainty import cka_and_certainty
-from headstart.evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all, networks_of
+from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed_all, networks_of
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.output.errors import UserError, require_different
 
@@ -40,7 +41,7 @@ class ScoringSetup:
     registry: Registry
     catalog: Catalog
     extraction: Extraction
-    engines: Engines = HERE
+    engines: EngineOptions = field(default_factory=EngineOptions)
 
 
 @dataclass(frozen=True)

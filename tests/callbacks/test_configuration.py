@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from headstart.callbacks.configuration import configuration_digest
+from headstart.callbacks.run_folder import configuration_digest
 
 CONFIG = (
     "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"

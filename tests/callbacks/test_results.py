@@ -16,7 +16,7 @@ from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
 from headstart.callbacks import ComparisonRun, SampleEfficiency
-from headstart.callbacks.configuration import configuration_digest
+from headstart.callbacks.run_folder import configuration_digest
 from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger, Trace
 from headstart.tests.callbacks.test_configuration import CONFIG, OTHER, SAME

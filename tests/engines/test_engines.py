@@ -13,10 +13,9 @@ from typing import Any
 
 import pytest
 
-from headstart.engines.ray_cluster import RayCluster, TaskResources
-from headstart.engines.schedule import run_tasks
-from headstart.engines.serial import Serial
-from headstart.engines.task import Engine, Outcome, Task, TaskMessage
+from headstart.engines.options import Serial, run_tasks
+from headstart.engines.ray_cluster import RayCluster
+from headstart.engines.task import Engine, Outcome, Task, TaskMessage, TaskResources
 from headstart.engines.workers import SECONDS_TO_STOP, Workers
 from headstart.output.errors import Terminated, UserError
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.store.first_measured import first_measured
+from headstart.store.row_store import first_measured
 from headstart.store.segments import StoreError
 
 KEY = {"layer": "fc"}

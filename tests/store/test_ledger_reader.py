@@ -9,8 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
-from headstart.store.ledger_reader import LedgerReader
+from headstart.store.ledger import FILE, Ledger, LedgerError, LedgerReader, Trace, TraceKey
 
 
 def counts(*correct: int) -> np.ndarray:

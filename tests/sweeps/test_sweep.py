@@ -25,8 +25,7 @@ from headstart.contract.documents import read_registry
 from headstart.engines.display import Display
 from headstart.engines.task import Task, TaskMessage
 from headstart.sweeps.measure import _pack
-from headstart.sweeps.runs_table import RunsTable
-from headstart.sweeps.server import SweepServer
+from headstart.sweeps.server import RunsTable, SweepServer
 from headstart.sweeps.sweep import _conclude
 from headstart.sweeps.sweep_file import Run, read_sweep
 from headstart.tests.material.training import CONFIGS, small_training
