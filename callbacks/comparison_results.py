@@ -51,7 +51,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
         say(f"INCOMPLETE: {cut_off}. The complete results in {run.folder.path} are kept.")
         return
 
-    criterion.log_rest(trainer)
+    criterion.log_stored(trainer, int(traces.lengths.max()))
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document)
@@ -114,56 +114,47 @@ def _document(
     run: ComparisonRun, trainer: Trainer, complete: bool, curves: Curves, diverged_at: NDArray[np.int64]
 ) -> dict[str, Any]:
     """Return the content of results.json."""
-    traces = run.traces
+    traces, criterion = run.traces, run.criterion
     scores = score(curves, run.accuracy_at)
     for method, origin, diverged in zip(run.methods, run.provenance, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
         scores["methods"][method] |= {"diverged_at": at, "provenance": origin}
 
-    reason = run.criterion.cut_off_because
+    reason = criterion.cut_off_because
     if complete:
         met = traces.met.all()
         reason = "every method met the criterion in every ordering" if met else "the sample limit was reached"
+
+    criteria = {
+        "measure": criterion.measure,
+        "threshold": criterion.threshold,
+        "consecutive": criterion.consecutive,
+        "evaluation": "lazy" if criterion.is_lazy else "every",
+        "required_correct": traces.grid.required,
+        "all_correct": traces.grid.all_correct,
+        "largest_class": run.largest_class,
+    }
+    protocol = {**run.stream.protocol(), **({} if run.registry is None else {"registry_sha256": run.registry})}
+    protocol |= {"evaluate_every": criterion.evaluate_every, "stream_sha256": run.stream_digest}
 
     times = {
         "seconds": round(time.perf_counter() - run.started, 3),
         "computed_traces": int(traces.measured.sum()),
         "reused_traces": int((~traces.measured).sum()),
     }
+
     return {
         "schema": SCHEMA,
         "complete": complete,
         "stopped_because": reason,
-        "criterion": _criterion(run),
-        "protocol": _protocol(run),
+        "criterion": criteria,
+        "protocol": protocol,
         "evaluations": len(curves.samples_seen),
         "samples_seen": int(curves.samples_seen[-1]),
         "restricted_at": curves.limit,
         **scores,
         "environment": _environment(run, trainer),
         "times": times,
-    }
-
-
-def _criterion(run: ComparisonRun) -> dict[str, Any]:
-    criterion, grid = run.criterion, run.traces.grid
-    return {
-        "measure": criterion.measure,
-        "threshold": criterion.threshold,
-        "consecutive": criterion.consecutive,
-        "evaluation": "lazy" if criterion.is_lazy else "every",
-        "required_correct": grid.required,
-        "all_correct": grid.all_correct,
-        "largest_class": run.largest_class,
-    }
-
-
-def _protocol(run: ComparisonRun) -> dict[str, Any]:
-    return {
-        **run.stream.protocol(),
-        **({} if run.registry is None else {"registry_sha256": run.registry}),
-        "evaluate_every": run.criterion.evaluate_every,
-        "stream_sha256": run.stream_digest,
     }
 
 

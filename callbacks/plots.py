@@ -28,8 +28,6 @@ COLUMNS = (3, 4)
 # Medians closer than this share of the axis are marked below each other; the size of a mark in points.
 CLOSE, MARK = 0.02, 7.0
 
-Panel = tuple[Axes, list[tuple[int, LineStyle]]]
-
 
 def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
     """Plot accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
@@ -79,7 +77,7 @@ def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure
     return figure
 
 
-def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[Panel]]:
+def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[tuple[Axes, list[tuple[int, LineStyle]]]]]:
     """Return a figure with its panels, each with the methods that it shows and their styles."""
     methods = range(len(curves.methods))
     shown = [list(zip(methods, LINE_STYLES, strict=False))]

@@ -48,6 +48,9 @@ class SampleEfficiency(Callback):
             thresholds are then not known.
         stop_when_met: Neither train nor evaluate a method any more that has met the criterion in all orderings that run
             side by side; lazy evaluation does so, too.
+
+    Attributes:
+        now: Number of the current evaluation; None if the protocol has none now.
     """
 
     traces: Traces
@@ -71,8 +74,7 @@ class SampleEfficiency(Callback):
         self.cut_off_because = ""
         # Whether the user's mistake cut the run off, with which the command ends.
         self.is_mistaken = False
-        # Number of the current evaluation; None if the protocol has none now.
-        self._now: int | None = None
+        self.now: int | None = None
 
     def grid(self, max_samples: int, batch_size: int, all_correct: int) -> Grid:
         """Return the evaluations of a whole stream.
@@ -108,17 +110,16 @@ class SampleEfficiency(Callback):
         self._waiting = traces.running.copy()
         self._streaks = traces.streaks
         self._met_at[self._waiting] = traces.met_at[self._waiting]
-        self._evaluated, self._next, self._now = False, int(traces.lengths[self._waiting].min()), None
+        self._evaluated, self._next, self.now = False, int(traces.lengths[self._waiting].min()), None
         # A logged curve is over all orderings, so it waits for the last pass.
         self._is_last = not (traces.missing & ~self._waiting).any()
         if self._is_last:
-            self._log_stored(trainer, self._next)
+            self.log_stored(trainer, self._next)
 
     @property
     def met(self) -> NDArray[np.bool_]:
         """Whether each trace has met the criterion so far, `[methods, orderings]`."""
-        met: NDArray[np.bool_] = np.isfinite(self._met_at)
-        return met
+        return self._met_at < np.inf
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
         """Write a checkpoint at intervals, between an evaluation and the next batch."""
@@ -132,14 +133,9 @@ class SampleEfficiency(Callback):
         assert isinstance(pl_module, Comparison)
         numbers = np.flatnonzero(self.traces.grid.samples_seen == pl_module.samples_seen)
         is_due = len(numbers) and numbers[0] >= self._next and not trainer.sanity_checking
-        self._now = int(numbers[0]) if is_due else None
-        if self._now is not None and self.is_lazy:
-            self.traces.mark(self._now, SKIPPED)
-
-    @property
-    def now(self) -> int | None:
-        """Number of the current evaluation; None if the protocol has none now."""
-        return self._now
+        self.now = int(numbers[0]) if is_due else None
+        if self.now is not None and self.is_lazy:
+            self.traces.mark(self.now, SKIPPED)
 
     def wanted(self, method: int) -> int | None:
         """Return the number of the evaluation to make next of a method; None if it has to learn more.
@@ -147,9 +143,9 @@ class SampleEfficiency(Callback):
         Args:
             method: Its index.
         """
-        assert self._now is not None
+        assert self.now is not None
         wanted = next_evaluation(self._known(method), self.traces.grid.required, self.consecutive)
-        return None if wanted is None or wanted > self._now else wanted
+        return None if wanted is None or wanted > self.now else wanted
 
     def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
         """Add the counts of an evaluation that `wanted` returned.
@@ -175,13 +171,13 @@ class SampleEfficiency(Callback):
 
     def _known(self, method: int) -> NDArray[np.int64]:
         """Return the counts of a method up to now, in the one ordering that runs."""
-        assert self._now is not None
-        return self.traces.correct[: self._now + 1, method, self.traces.running[method]][:, 0]
+        assert self.now is not None
+        return self.traces.correct[: self.now + 1, method, self.traces.running[method]][:, 0]
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Add the counts of one evaluation, and stop traces that have met the criterion."""
         assert isinstance(pl_module, Comparison)
-        if self._now is None:
+        if self.now is None:
             return
         snapshot = pl_module.snapshot()
         if snapshot.samples_validated != self.validation_size:
@@ -190,18 +186,18 @@ class SampleEfficiency(Callback):
                 "were evaluated; an evaluation takes all"
             )
 
-        self._evaluated, self._next = True, self._now + 1
+        self._evaluated, self._next = True, self.now + 1
         if self.is_lazy:
             self._update_met_lazily()
         else:
-            self.traces.add(self._now, self.traces.running, snapshot.correct, snapshot.not_finite)
+            self.traces.add(self.now, self.traces.running, snapshot.correct, snapshot.not_finite)
             self._streaks = np.where(snapshot.correct >= self.traces.grid.required, self._streaks + 1, 0)
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
             self._met_at[has_met] = snapshot.samples_seen
         self.traces.write_if_due()
 
         if trainer.loggers and self._is_last:
-            self._log(trainer, self._now, pl_module.logged())
+            self._log(trainer, self.now, pl_module.logged())
         if self.met[self._waiting].all():
             trainer.should_stop = True
         elif self.stops:
@@ -226,15 +222,13 @@ class SampleEfficiency(Callback):
             for method in np.flatnonzero(ended.any(1)).tolist():
                 comparison.stop(method)
 
-    def log_rest(self, trainer: Trainer) -> None:
+    def log_stored(self, trainer: Trainer, end: int) -> None:
         """Log evaluations that were not logged during measurement, because they were stored before.
 
         Args:
             trainer: The trainer, which has the loggers.
+            end: Number of the first evaluation that is not logged.
         """
-        self._log_stored(trainer, int(self.traces.lengths.max()))
-
-    def _log_stored(self, trainer: Trainer, end: int) -> None:
         for evaluation in range(self._logged, end) if trainer.loggers else ():
             self._log(trainer, evaluation, {})
 
@@ -273,8 +267,8 @@ class SampleEfficiency(Callback):
         self.is_mistaken = isinstance(exception, UserError)
         kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
         self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")
-        if self.is_lazy and self._now is not None and self._next <= self._now:
-            self.traces.mark(self._now, NOT_EVALUATED)
+        if self.is_lazy and self.now is not None and self._next <= self.now:
+            self.traces.mark(self.now, NOT_EVALUATED)
         if pl_module.shared_changes():
             self.traces.discard()
         else:

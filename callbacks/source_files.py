@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from filelock import FileLock
 from safetensors.torch import save
-from torch import Tensor, nn
+from torch import nn
 
 from headstart.contract.documents import read_registry
 from headstart.contract.names import MODEL_PATTERN, PATTERN_RULES
@@ -31,28 +31,20 @@ REGISTRY = "registry.json"
 LENGTH = 8
 
 
-def half_precision(network: nn.Module) -> dict[str, Tensor]:
-    """Return the weights and statistics of a network by name, in half precision wherever its range suffices.
+def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
+    """Return the content of the file of weights, safetensors in half precision wherever its range suffices.
 
     Args:
         network: The network; its integer buffers, which count batches, are left out.
+        metadata: Metadata of the file.
     """
     state = {}
     for name, tensor in network.state_dict().items():
         if tensor.is_floating_point():
             half = tensor.detach().cpu().to(torch.float16)
             state[name] = (half if half.isfinite().all() else tensor.detach().cpu()).contiguous()
-    return state
 
-
-def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
-    """Return the content of the file of weights, safetensors in half precision.
-
-    Args:
-        network: The network.
-        metadata: Metadata of the file.
-    """
-    content = save(half_precision(network))
+    content = save(state)
     length = int.from_bytes(content[:LENGTH], "little")
     # The library writes metadata in random order, so files of the same model would differ.
     header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[LENGTH : LENGTH + length])}

@@ -88,8 +88,7 @@ class Traces:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Number of evaluations of each trace, `[methods, orderings]`."""
-        lengths: NDArray[np.int64] = (self.correct != NOT_EVALUATED).sum(0)
-        return lengths
+        return np.count_nonzero(self.correct != NOT_EVALUATED, axis=0)
 
     @property
     def met_at(self) -> NDArray[np.float64]:
@@ -100,8 +99,7 @@ class Traces:
     @property
     def met(self) -> NDArray[np.bool_]:
         """Whether each trace has met the criterion, `[methods, orderings]`."""
-        met: NDArray[np.bool_] = np.isfinite(self.met_at)
-        return met
+        return self.met_at < np.inf
 
     @property
     def streaks(self) -> NDArray[np.int64]:
@@ -115,8 +113,7 @@ class Traces:
     def missing(self) -> NDArray[np.bool_]:
         """Whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
-        missing: NDArray[np.bool_] = ~whole & (~self.met | self._unfinished) | self._to_recompute
-        return missing
+        return ~whole & (~self.met | self._unfinished) | self._to_recompute
 
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
@@ -228,7 +225,10 @@ class Traces:
 
         Recomputed traces replace finished ones only when they are finished themselves.
         """
-        longer = {key: trace for key, trace in self._running_traces().items() if len(trace.correct) > self._length(key)}
+        lengths = {key: len(trace.correct) for key, trace in self._stored.items()}
+        longer = {
+            key: trace for key, trace in self._running_traces().items() if len(trace.correct) > lengths.get(key, 0)
+        }
         recomputed = {key for key in longer if self.recompute and key in self._before and not self._before[key].open}
         self._store({key: trace for key, trace in longer.items() if key not in recomputed})
 
@@ -269,9 +269,6 @@ class Traces:
             is_open = bool(self._unfinished[m, k])
             traces[self.keys[m][k]] = Trace(correct, None if diverged == NOT_EVALUATED else diverged, is_open)
         return traces
-
-    def _length(self, key: TraceKey) -> int:
-        return len(self._stored[key].correct) if key in self._stored else 0
 
     def _store(self, traces: dict[TraceKey, Trace]) -> None:
         self.ledger.write(traces)

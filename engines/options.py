@@ -87,11 +87,6 @@ class EngineOptions:
         return self.workers is None and self.ray is None
 
     @property
-    def shares_disk(self) -> bool:
-        """Whether all tasks run on this machine, and so see its disk."""
-        return self.ray is None
-
-    @property
     def cpus_per_task(self) -> int:
         """Number of processors for each task, if the workers share those of this machine evenly."""
         return max(1, count_processors() // self.workers) if self.workers else 1

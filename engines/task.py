@@ -11,7 +11,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import AbstractContextManager, chdir, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -224,20 +224,13 @@ def _is_out_of_memory(error: Exception) -> bool:
     )
 
 
-@contextmanager
-def _working_in(folder: str, host: str) -> Iterator[None]:
+def _working_in(folder: str, host: str) -> AbstractContextManager[None]:
     """Change to the command's working folder, because paths are relative to it."""
     if not folder:
-        yield
-        return
+        return nullcontext()
     if not Path(folder).is_dir():
         raise UserError(f"the working folder {folder!r} is not on {host}; put the same files there")
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
+    return chdir(folder)
 
 
 @contextmanager

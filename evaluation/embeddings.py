@@ -102,7 +102,7 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
     stored = find_stored(jobs) if engines.workers else {}
     wanted = {name: job for name, job in jobs.items() if name not in stored}
     if wanted and not engines.is_serial:
-        is_remote, cpus = not engines.shares_disk, engines.cpus_per_task
+        is_remote, cpus = engines.ray is not None, engines.cpus_per_task
         resources = TaskResources(cpus, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
         tasks = [Task(name, f"{__name__}:embed_task", (job, cpus, is_remote)) for name, job in wanted.items()]
         engine = engines.open_engine(resources)

@@ -47,7 +47,7 @@ def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
             (_key(path), states[path], digest)
             for path, digest in computed.items()
             # A file that changed while it was read is not stored.
-            if _last_change(states[path]) < settled and states[path] == _state_of(path)
+            if max(map(int, states[path].split()[3:]), default=0) < settled and states[path] == _state_of(path)
         ]
         _save(cache, rows)
     return [stored.get(path) or computed[path] for path in paths]
@@ -64,10 +64,6 @@ def _state_of(path: Path) -> str:
     except OSError:
         return ""
     return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
-
-
-def _last_change(state: str) -> int:
-    return max(map(int, state.split()[3:]), default=0)
 
 
 def _load(cache: Path, states: Mapping[Path, str]) -> dict[Path, str]:

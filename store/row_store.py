@@ -88,7 +88,10 @@ class RowStore:
         while True:
             with explain_os_errors(table, "read"):
                 segments = _open_checked(table, set(names), damaged)
-                missing = _missing(names, {name for segment in segments for name in segment.names})
+                stored = {name for segment in segments for name in segment.names}
+                # A name that occurs several times is computed at its first index.
+                first = {name: index for index, name in reversed(list(enumerate(names))) if name not in stored}
+                missing = sorted(first.values())
                 if not missing:
                     return _gather(names, segments, computed)
 
@@ -125,12 +128,6 @@ def _of_one_origin(segments: list[Segment]) -> list[Segment]:
     """Return the segments with rows of the same origin as the newest, because older ones may be outdated."""
     filled = [segment for segment in segments if segment.names]
     return [segment for segment in filled if segment.origin == filled[-1].origin]
-
-
-def _missing(names: Sequence[str], stored: set[str]) -> list[int]:
-    """Return the index of the first occurrence of every name that is not stored, in order."""
-    first = {name: index for index, name in reversed(list(enumerate(names))) if name not in stored}
-    return sorted(first.values())
 
 
 def _share(

@@ -94,7 +94,7 @@ def sweep(
             request = RunRequest(
                 options=(*run.options, *["--results.overwrite=true"] * overwrite),
                 folder=str((folder / run.name).absolute()),
-                ledger=str(ledger_folder.absolute()) if engines.shares_disk else None,
+                ledger=str(ledger_folder.absolute()) if engines.ray is None else None,
                 dashboard=content.dashboard,
                 cpus=cpus,
                 known="" if overwrite else table.known(run.name),
