@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import lightning
 import numpy as np
@@ -15,23 +15,14 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.run_folder import environment, print_written
-from headstart.callbacks.sample_efficiency import SampleEfficiency
-from headstart.callbacks.traces import Grid, Traces
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
 
 SCHEMA = 2
-
-
-@runtime_checkable
-class Publisher(Protocol):
-    """A logger of a run's results."""
-
-    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
-        """Log the content of `results.json` and the run's files, and end the run's log."""
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -57,13 +48,11 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     paths = _write_files(run, curves, document)
     run.document = document
     for logger in trainer.loggers:
-        if isinstance(logger, Publisher):
+        if isinstance(logger, DashboardLogger):
             logger.publish(document, paths)
 
     print_scores(document)
-    remarks = remark_on_criterion(criterion, traces.grid, run.largest_class)
-    remarks += remark_on_traces(traces, run.methods, run.comparison.drew)
-    print_lines([*remarks, *sorted(run.checkpoints.remarks)])
+    print_lines([*_remarks(run), *sorted(run.checkpoints.remarks)])
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command goes on.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
@@ -171,34 +160,19 @@ def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     }
 
 
-def remark_on_criterion(criterion: SampleEfficiency, grid: Grid, largest_class: int) -> list[str]:
-    """Warn if predicting the largest class alone meets the criterion.
+def _remarks(run: ComparisonRun) -> list[str]:
+    """Return what a reader should know of the criterion, of stored and changed traces, and of what methods did."""
+    traces, criterion = run.traces, run.criterion
+    remarks = []
+    if run.largest_class >= traces.grid.required:
+        reached = f"{run.largest_class / traces.grid.all_correct:.0%} {criterion.measure.replace('_', ' ')}"
+        balanced = "--criterion.measure=balanced_accuracy, or " * (criterion.measure == "accuracy")
+        remarks.append(
+            f"WARNING: to predict the largest class alone meets the threshold ({reached}), so that samples to "
+            f"criterion say nothing; take {balanced}a higher --criterion.threshold."
+        )
 
-    Args:
-        criterion: The criterion.
-        grid: The evaluations of this validation set.
-        largest_class: The count that predicting the largest class alone gives.
-    """
-    if largest_class < grid.required:
-        return []
-    reached = f"{largest_class / grid.all_correct:.0%} {criterion.measure.replace('_', ' ')}"
-    balanced = "--criterion.measure=balanced_accuracy, or " * (criterion.measure == "accuracy")
-    return [
-        f"WARNING: to predict the largest class alone meets the threshold ({reached}), so that samples to "
-        f"criterion say nothing; take {balanced}a higher --criterion.threshold."
-    ]
-
-
-def remark_on_traces(traces: Traces, methods: Sequence[str], drew: Collection[str]) -> list[str]:
-    """Remark on stored and changed traces, and on methods that diverged or depend on traces beside them.
-
-    Args:
-        traces: The traces.
-        methods: Names of the methods.
-        drew: Methods that used a global generator while several orderings ran side by side.
-    """
-    remarks, reused = [], int((~traces.measured).sum())
-    skipped = traces.correct == SKIPPED
+    skipped, reused = traces.correct == SKIPPED, int((~traces.measured).sum())
     if skipped.any():
         made = 1 - skipped.sum() / (traces.correct != NOT_EVALUATED).sum()
         remarks.append(
@@ -211,9 +185,9 @@ def remark_on_traces(traces: Traces, methods: Sequence[str], drew: Collection[st
     remarks += [
         f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
         "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-        for name in sorted(drew)
+        for name in sorted(run.comparison.drew)
     ]
-    for name, changed, diverged in zip(methods, traces.changed, traces.diverged != NOT_EVALUATED, strict=True):
+    for name, changed, diverged in zip(run.methods, traces.changed, traces.diverged != NOT_EVALUATED, strict=True):
         if changed.any():
             remarks.append(f"WARNING: {name} came out differently from its stored traces in {changed.sum()} orderings.")
         if diverged.any():

@@ -27,9 +27,6 @@ LOGS = "logs"
 INCOMING = ".incoming"
 
 
-State = Literal["waiting", "running", "complete", "incomplete", "failed", "lost", "memory", "stopped"]
-
-
 @dataclass
 class Row:
     """The state of one run.
@@ -48,7 +45,7 @@ class Row:
 
     name: str
     options: list[str]
-    state: State = "waiting"
+    state: Literal["waiting", "running", "complete", "incomplete", "failed", "lost", "memory", "stopped"] = "waiting"
     error: str = ""
     where: str = ""
     attempts: int = 0

@@ -20,7 +20,6 @@ from headstart.output.errors import UsageError, UserError, broken_yaml, reason_o
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
-COMMAND = ["${env}", "${interpreter}", "${program}", "${args}"]
 # Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
 # First parts of the options of headstart train, which runs have from the file.
@@ -28,8 +27,6 @@ OF_RUNS = ("criterion", "data", "model", "results", "seed_everything", "task", "
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
 # The position of the parameters in a command.
 ARGUMENTS = "${args}"
-# The beginning of an environment variable in a command.
-VARIABLE = "${envvar:"
 IGNORED = {"${env}", "${interpreter}", "${program}"}
 LONGEST_NAME = 80
 
@@ -95,7 +92,7 @@ def read_sweep(path: Path, seed: int) -> Sweep:
     if content["method"] == "grid" and "run_cap" in content:
         points = itertools.islice(points, content["run_cap"])
 
-    before, after = _options(content.get("command", COMMAND))
+    before, after = _options(content.get("command", [ARGUMENTS]))
     varied = [key for key, parameter in parameters.items() if "value" not in parameter]
     runs: dict[str, Run] = {}
     for point in points:
@@ -251,7 +248,7 @@ def _join(parts: list[str]) -> list[str]:
     """Join options and values that are separate parts."""
     joined: list[str] = []
     for part in parts:
-        is_own = part.startswith("--") or (part.startswith("$") and not part.startswith(VARIABLE))
+        is_own = part.startswith("--") or (part.startswith("$") and not part.startswith("${envvar:"))
         is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not is_own
         joined[-1:] = [f"{joined[-1]}={part}"] if is_value else [*joined[-1:], part]
     return joined
