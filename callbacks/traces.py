@@ -88,7 +88,8 @@ class Traces:
     @property
     def lengths(self) -> NDArray[np.int64]:
         """Number of evaluations of each trace, `[methods, orderings]`."""
-        return np.count_nonzero(self.correct != NOT_EVALUATED, axis=0)
+        lengths: NDArray[np.int64] = (self.correct != NOT_EVALUATED).sum(0)
+        return lengths
 
     @property
     def met_at(self) -> NDArray[np.float64]:
@@ -113,7 +114,8 @@ class Traces:
     def missing(self) -> NDArray[np.bool_]:
         """Whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
-        return ~whole & (~self.met | self._unfinished) | self._to_recompute
+        missing: NDArray[np.bool_] = ~whole & (~self.met | self._unfinished) | self._to_recompute
+        return missing
 
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
