@@ -70,7 +70,7 @@ def brute_force_mean_iou(network: torch.nn.Module, normalize: torch.nn.Module, c
     return float((both[either > 0] / either[either > 0]).mean())
 
 
-def test_the_source_of_the_registry_has_the_mean_iou_that_is_reported(source: dict[str, Any], pool: Path) -> None:
+def test_the_source_of_the_registry_has_the_reported_mean_iou(source: dict[str, Any], pool: Path) -> None:
     known = read_registry(pool)
     entry = known.entries["source"]
     assert (entry.layer, entry.embedding, entry.model_parameters["num_classes"]) == ("pixels", "pool", 3)

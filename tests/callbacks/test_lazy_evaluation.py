@@ -133,7 +133,7 @@ def test_a_lazy_run_leaves_no_learning_curves(script: Script, tmp_path: Path) ->
     assert not run.curves.is_open
 
 
-def test_what_was_left_out_is_reported(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+def test_omissions_are_reported(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
     run = script(COUNTS, evaluation="lazy", **CRITERION)
     correct = run.correct
     share = (correct >= 0).sum() / (correct != NOT_EVALUATED).sum()

@@ -188,7 +188,7 @@ def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
     assert {problem.pointer for problem in problems} == {"/name", "/title", "/teams/red/count", "/teams/red/best_of"}
 
 
-def test_digest_is_of_what_is_reported(tmp_path: Path) -> None:
+def test_digest_ignores_the_layout_of_the_file(tmp_path: Path) -> None:
     plain = read_challenge(write(tmp_path, MINIMAL))
     turned = read_challenge(
         write(tmp_path, "# remark\nteams: {red: }\ntitle: Our challenge\nname: ours\n".replace(": }", ": {}}"))

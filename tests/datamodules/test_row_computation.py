@@ -332,7 +332,9 @@ def test_what_fails_once_is_read_again(
     assert not rows.remarks
 
 
-def test_lack_of_memory_is_reported_of_a_refused_stimulus(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lack_of_memory_is_reported_for_a_refused_stimulus(
+    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(photo: Image.Image) -> Tensor:
         raise MemoryError
 

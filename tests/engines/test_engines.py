@@ -126,7 +126,7 @@ def test_failures_are_reported_and_the_rest_goes_on(way: str, kind: str, error: 
     assert any("Traceback" in line for line in lines) == (way in ("defect", "network"))
 
 
-def test_a_lost_task_is_begun_again_as_often_as_is_reported(tmp_path: Path) -> None:
+def test_a_lost_task_is_restarted_as_often_as_configured(tmp_path: Path) -> None:
     tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark")), Task("lives", f"{TASKS}:send_and_add", 1)]
     notes = run(Workers(1, []), *tasks)
     assert [(name, outcome.kind) for name, outcome, _ in notes.ends] == [("dies", "lost"), ("lives", "done")]
@@ -266,7 +266,7 @@ def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_no_machine_has_is_reported(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
+def test_missing_resources_are_reported(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
     large, full, small = TaskResources(64), TaskResources(1, memory=10**6), TaskResources(1)
     for resources, message in ((large, "64 CPU"), (full, "1 CPU, 1e+15 memory"), (small, "")):
         RayCluster(cluster.address, resources, {}).close()

@@ -51,7 +51,7 @@ def test_reasons_have_no_names_of_libraries_or_numbers_of_the_system(tmp_path: P
         ('a: "\x07"', "unacceptable character #x0007: special characters are not allowed at position 4"),
     ],
 )
-def test_broken_yaml_is_reported_by_its_place(text: str, expected: str) -> None:
+def test_broken_yaml_is_reported_with_its_position(text: str, expected: str) -> None:
     with pytest.raises(yaml.YAMLError) as caught:
         yaml.safe_load(text)
     assert broken_yaml(caught.value) == expected

@@ -141,7 +141,7 @@ def test_equal_scores_share_a_rank(site: Site) -> None:
     assert [line["rank"] for line in site.read("/api/leaderboard?team=blue")] == [1, 1, 3]
 
 
-def test_a_team_that_asks_too_often_is_reported_to_wait(open_site: OpenSite) -> None:
+def test_a_team_that_asks_too_often_has_to_wait(open_site: OpenSite) -> None:
     site = open_site(submissions_per_minute=2, validations_per_minute=1)
     answers = [site.submit(blue("owl", "lark")) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [201, 201, 429]

@@ -221,7 +221,7 @@ def walk(page: Page, until: str) -> list[str]:
     return names
 
 
-def test_pages_are_reported_by_ear(page: Page, site: Site) -> None:
+def test_pages_have_accessible_names(page: Page, site: Site) -> None:
     log_in(page, site.token)
     for path in PATHS:
         page.goto(path)

@@ -96,7 +96,7 @@ def test_forms_of_other_sites_do_nothing(site: Site) -> None:
     assert site.client.post("/blue", data=form, headers={"Origin": "http://testserver"}).status_code == 303
 
 
-def test_what_browsers_are_reported(open_site: OpenSite) -> None:
+def test_cookies_and_headers_are_secure(open_site: OpenSite) -> None:
     site = open_site(url="https://challenge.example.org")
     site.client.base_url = site.client.base_url.copy_with(scheme="https")
     answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": "https://challenge.example.org"})

@@ -130,7 +130,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
 
 
 @pytest.mark.parametrize("visitor", [None, "Owls", "Larks"])
-def test_nothing_that_is_held_back_is_reported(scene: Scene, visitor: str | None) -> None:
+def test_withheld_data_is_never_shown(scene: Scene, visitor: str | None) -> None:
     crawl = Crawl(scene.site, "" if visitor is None else scene.tokens[visitor]).run()
     assert len(crawl.answers) > 60
     statuses = {text[:3] for text in crawl.answers.values()}

@@ -39,7 +39,7 @@ def test_finished_traces_are_read(tmp_path: Path) -> None:
         assert reader.unfinished(stream) == 1
 
 
-def test_what_is_reported_is_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:
+def test_descriptions_are_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         digest = ledger.record({"a": 1}, description={"name": "first"})
         assert ledger.record({"a": 1}, description={"name": "second"}) == ledger.record({"a": 1}) == digest

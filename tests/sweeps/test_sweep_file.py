@@ -92,7 +92,7 @@ def test_a_date_is_a_value(tmp_path: Path) -> None:
     assert [yaml.safe_load(each) for each in dates] == ["2020-01-02", ["2020-01-03"]]
 
 
-def test_what_the_dashboard_is_reported(tmp_path: Path) -> None:
+def test_values_that_the_dashboard_receives(tmp_path: Path) -> None:
     assert read(tmp_path, {**GRID, "name": None}).dashboard == {"group": "mine"}
     named = read(tmp_path, {**GRID, "name": "ours", "project": "pets", "entity": "team"})
     assert named.dashboard == {"group": "ours", "project": "pets", "entity": "team"}

@@ -165,7 +165,7 @@ class Normalized(Probe):
 
 
 @pytest.mark.parametrize(("samples", "size"), [(2, 1), (5, 2)])
-def test_batch_norm_that_is_given_one_sample_is_reported(samples: int, size: int) -> None:
+def test_batch_norm_on_one_sample_is_reported(samples: int, size: int) -> None:
     inputs, labels = draw_samples(1, samples, 6)
     with pytest.raises(UserError, match=r"^data\.batch_size: .* batch norm in Normalized .*; give 2 or more") as raised:
         feed(OwnLightningModule(Normalized), inputs, labels, size)

@@ -79,7 +79,7 @@ def test_memory_of_the_whole_relative_to_that_of_the_tail() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_reported(name: str, boundary: str, message: str) -> None:
+def test_impossible_boundaries_are_reported(name: str, boundary: str, message: str) -> None:
     with pytest.raises(UserError, match=rf"^trainable_from: .*{message}") as caught:
         cut(build_cut(name, {}), boundary)
     assert "\n" not in str(caught.value)

@@ -43,7 +43,7 @@ def test_where_a_file_is_looked_for(folders: tuple[Path, Path]) -> None:
     assert name_network("some", folder=registry).weights is None
 
 
-def test_file_is_reported_by_its_content(folders: tuple[Path, Path]) -> None:
+def test_file_is_identified_by_its_content(folders: tuple[Path, Path]) -> None:
     registry, _ = folders
     identity = identify(weights="both.pth", folder=registry)
     assert identity["weights"] == {"file": sha256(b"registry").hexdigest()}
