@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from headstart.metrics.similarity.cka_null import calibrated_cka as calibrated_cka
     from headstart.metrics.similarity.cka_null import cka_null as cka_null
     from headstart.metrics.similarity.linear_cka_metric import LinearCKA as LinearCKA
+    from headstart.metrics.transferability.baselines import num_classes as num_classes
     from headstart.metrics.transferability.etran import etran as etran
     from headstart.metrics.transferability.etran import etran_terms as etran_terms
     from headstart.metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from headstart.metrics.transferability.n_leep import n_leep as n_leep
     from headstart.metrics.transferability.ncti import ncti as ncti
     from headstart.metrics.transferability.ncti import ncti_terms as ncti_terms
-    from headstart.metrics.transferability.num_classes import num_classes as num_classes
     from headstart.metrics.transferability.pactran import pactran as pactran
     from headstart.metrics.transferability.parc import parc as parc
     from headstart.metrics.transferability.pixel_sampling import count_pixels as count_pixels

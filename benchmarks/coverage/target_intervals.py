@@ -6,8 +6,8 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.stability.components import moves_most, setup_stability_interval
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
+from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.best_metrics import find_best
 from headstart.metrics.ranking.static_orders import measure_targets

@@ -14,8 +14,7 @@ from headstart.evaluation.sources.scores import Score
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
 from headstart.metrics.ranking.ranking_measures import kendall
 from headstart.metrics.transferability.catalogue import METRICS
-from headstart.metrics.transferability.inputs import Inputs, Pool
-from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
+from headstart.metrics.transferability.inputs import ClassShare, Inputs, Pool, sample_targets
 
 SOURCE_CLASSES = 1000
 SINGLES = 3

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from headstart.evaluation.audit.document import csv_tables, describe
-from headstart.evaluation.audit.facts import read_facts
 from headstart.evaluation.audit.figures import plot_audit
-from headstart.evaluation.audit.findings import MOST_LEFT_OUT, MOST_OUTCOMES, Findings, audit_table
-from headstart.evaluation.audit.rankers import require_distinct, varying_facts
+from headstart.evaluation.audit.findings import (
+    MOST_LEFT_OUT,
+    MOST_OUTCOMES,
+    Findings,
+    audit_table,
+    csv_tables,
+    describe,
+)
+from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.table_results import TableResults

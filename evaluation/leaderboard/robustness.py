@@ -15,7 +15,7 @@ from headstart.evaluation.leaderboard.over_settings import common_methods, one_o
 from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, Setting, Values, differing_within, values_of
 from headstart.evaluation.runs import known_until
 from headstart.metrics.ranking.aggregates import jackknife_interval
-from headstart.metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
+from headstart.metrics.ranking.outcomes import MeanAgreement, agreement_vectors
 from headstart.metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
 from headstart.metrics.sample_efficiency.scores import finite, restricted
 

@@ -12,8 +12,8 @@ from headstart.contract.schema import ModelEntry
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed
 from headstart.evaluation.sources.scores import Metrics
 from headstart.evaluation.sources.targets import Target
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
-from headstart.metrics.transferability.source_facts import SourceFacts
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError

@@ -27,8 +27,8 @@ from headstart.evaluation.sources.source_ranking import print_source_ranking, so
 from headstart.evaluation.sources.stored_scores import StoredScores
 from headstart.evaluation.sources.targets import Split, Target, read_target
 from headstart.evaluation.tables import SOURCE_COLUMNS, read_performances
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.source_facts import SourceFacts
 from headstart.output.errors import UserError, require_different
 from headstart.output.progress import Progress
 from headstart.store.cache import cache_folder

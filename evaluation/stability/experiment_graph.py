@@ -13,11 +13,10 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from headstart.evaluation.stability.figure_choice import FigureChoice
-from headstart.evaluation.stability.panels import varying_target
+from headstart.evaluation.stability.figure_choice import FigureChoice, varying_target
 from headstart.evaluation.stability.study import Study, pool_outcomes
 from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.ranking.outcome_agreement import agreement_vectors
+from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.output.figures import shorten
 

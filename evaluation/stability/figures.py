@@ -13,9 +13,14 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from headstart.evaluation.stability.experiment_graph import plot_graph
-from headstart.evaluation.stability.figure_choice import FigureChoice
-from headstart.evaluation.stability.panels import Panel, varying_measure, varying_pool, varying_target
-from headstart.evaluation.stability.paper_examples import Example
+from headstart.evaluation.stability.figure_choice import (
+    Example,
+    FigureChoice,
+    Panel,
+    varying_measure,
+    varying_pool,
+    varying_target,
+)
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
 from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten

@@ -7,15 +7,14 @@ from typing import Any, Literal, NamedTuple
 
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from headstart.evaluation.stability.figure_choice import FigureChoice, fitting_examples
+from headstart.evaluation.stability.figure_choice import Example, FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_file
-from headstart.evaluation.stability.paper_examples import Example
 from headstart.evaluation.stability.study import choose_pool_size, run_study
 from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_table, win_rate_table
 from headstart.evaluation.table_results import TableResults
+from headstart.metrics.ranking.outcomes import Ties
 from headstart.metrics.ranking.ranking_measures import Measure
-from headstart.metrics.ranking.win_rates import Ties
 from headstart.output.errors import UserError
 from headstart.output.printable import print_lines, print_written
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.ranking.outcome_agreement import (
+from headstart.metrics.ranking.outcomes import (
     AgreementsByTarget,
     MeanAgreement,
+    Wins,
     agreement_vectors,
     group_agreements,
 )
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
-from headstart.metrics.ranking.win_rates import Wins
 from headstart.output.errors import UserError
 from headstart.output.progress import track
 

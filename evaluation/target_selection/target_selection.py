@@ -18,11 +18,9 @@ from headstart.evaluation.sources.scoring_results import ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.targets import Split, read_target
 from headstart.evaluation.tables import SCORE_COLUMNS, read_performances
-from headstart.evaluation.target_selection.results import RankedTargets
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
-from headstart.evaluation.target_selection.target_ranking import print_target_ranking, target_report
-from headstart.metrics.transferability.inputs import Pool
-from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
+from headstart.evaluation.target_selection.target_ranking import RankedTargets, print_target_ranking, target_report
+from headstart.metrics.transferability.inputs import ClassShare, Pool, sample_targets
 from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
 

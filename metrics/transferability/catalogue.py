@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.metrics.transferability.baselines import num_classes, parameter_count, source_accuracy
 from headstart.metrics.transferability.etran import etran, etran_terms
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
@@ -28,11 +29,9 @@ from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
 from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.n_leep import n_leep, prepare_n_leep
 from headstart.metrics.transferability.ncti import ncti, ncti_terms
-from headstart.metrics.transferability.num_classes import num_classes
 from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc, prepare_parc
 from headstart.metrics.transferability.sfda import sfda
-from headstart.metrics.transferability.source_facts import parameter_count, source_accuracy
 from headstart.metrics.transferability.trans_rate import trans_rate
 
 # Arguments of functions that are data; all others are options.

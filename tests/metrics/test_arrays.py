@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics import arrays
 from headstart.metrics.arrays import in_place, to_float64
+from headstart.metrics.transferability.baselines import num_classes
 from headstart.metrics.transferability.etran import etran_terms
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gbc import gbc
@@ -25,7 +26,6 @@ from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
 from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.n_leep import n_leep
 from headstart.metrics.transferability.ncti import ncti_terms
-from headstart.metrics.transferability.num_classes import num_classes
 from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headstart.evaluation.sources.certainty import Certainty, describe_first, find_certainty
+from headstart.evaluation.sources.results import Certainty, describe_first, find_certainty
 from headstart.evaluation.sources.scores import Score
 
 WIGGLE = (0.01, -0.01, 0.02, -0.02, 0.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.evaluation.sources.certainty import find_certainty
+from headstart.evaluation.sources.results import find_certainty
 from headstart.evaluation.sources.scores import Score, compare_sources, score_source
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs

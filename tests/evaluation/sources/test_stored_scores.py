@@ -13,8 +13,8 @@ import pytest
 from headstart.evaluation.sources import transferability as command
 from headstart.evaluation.sources.scores import Score, score_source
 from headstart.evaluation.sources.stored_scores import StoredScores
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.source_facts import SourceFacts
 
 METRICS = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
 LABELS = np.arange(12) % 2

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.stability.components import moves_most, moves_most_in_words, setup_stability_interval
 from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.study_tables import moves_most, moves_most_in_words, setup_stability_interval
 from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement
+from headstart.metrics.ranking.outcomes import AgreementsByTarget, MeanAgreement
 from headstart.tests.material.root import require_checkout
 
 PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])

@@ -11,10 +11,15 @@ from matplotlib.text import Text
 from scipy import stats
 
 from headstart.evaluation.stability.experiment_graph import rank_in_words
-from headstart.evaluation.stability.figure_choice import FigureChoice, fitting_examples
+from headstart.evaluation.stability.figure_choice import (
+    EXAMPLES,
+    Example,
+    FigureChoice,
+    fitting_examples,
+    varying_measure,
+    varying_target,
+)
 from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.panels import varying_measure, varying_target
-from headstart.evaluation.stability.paper_examples import EXAMPLES, Example
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES

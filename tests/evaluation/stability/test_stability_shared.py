@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
-from headstart.evaluation.stability.figure_choice import fitting_examples
-from headstart.evaluation.stability.paper_examples import EXAMPLES
+from headstart.evaluation.stability.figure_choice import EXAMPLES, fitting_examples
 from headstart.evaluation.stability.stability import PRESETS
 from headstart.evaluation.stability.table import read_table
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools

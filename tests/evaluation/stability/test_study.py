@@ -17,7 +17,7 @@ from scipy import stats
 from headstart.evaluation.stability import study as studies
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.ranking.outcome_agreement import agreement_vectors
+from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import MEASURES
 
 TOLERANCE = 1e-12

@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 import headstart.metrics.transferability.inputs as module
 from headstart.evaluation.sources.scores import Score
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
-from headstart.metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics
+from headstart.metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics, sample_targets
 from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.leep import leep, nce
 from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
@@ -23,8 +24,6 @@ from headstart.metrics.transferability.n_leep import n_leep
 from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
-from headstart.metrics.transferability.source_facts import SourceFacts
-from headstart.metrics.transferability.target_pools import sample_targets
 from headstart.metrics.transferability.trans_rate import trans_rate
 
 Features = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headstart.metrics.ranking.win_rates import round_to_100
+from headstart.metrics.ranking.outcomes import round_to_100
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs, Pool
-from headstart.metrics.transferability.source_facts import SourceFacts
 from headstart.tests.material.root import ROOT, require_checkout
 
 # Metrics that live with the one that they are a variant of.

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.metrics.transferability.baselines import num_classes
 from headstart.metrics.transferability.etran import etran_terms
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
 from headstart.metrics.transferability.gbc import gbc
@@ -18,7 +19,6 @@ from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
 from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.n_leep import n_leep
 from headstart.metrics.transferability.ncti import ncti_terms
-from headstart.metrics.transferability.num_classes import num_classes
 from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from headstart.metrics.transferability.num_classes import num_classes
+from headstart.metrics.transferability.baselines import num_classes
 
 
 def test_classes_that_occur_are_counted() -> None:

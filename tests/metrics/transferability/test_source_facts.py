@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headstart.metrics.transferability.source_facts import SourceFacts, parameter_count, source_accuracy
+from headstart.metrics.transferability.baselines import SourceFacts, parameter_count, source_accuracy
 
 
 def test_what_is_known_is_the_score() -> None:

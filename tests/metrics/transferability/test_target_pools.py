@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
+from headstart.metrics.transferability.inputs import ClassShare, sample_targets
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100, 397])

@@ -1,15 +1,99 @@
-"""Agreement of the outcomes of experiments: the mean Kendall tau-b over all pairs, without a loop over pairs.
-
-The tau-b of two outcomes over m metrics is the product of their agreement vectors: the signs of the differences between
-all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum u|^2 - N) / 2.
-"""
+"""Outcomes of experiments: win rates of metrics, and agreement between experiments."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+Ties = Literal["split", "last"]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wins:
+    """Counts of experiments that each metric wins; t targets, e measures, m metrics.
+
+    Attributes:
+        split: Experiments won, a tie counted in equal shares, `[t, e, m]`.
+        last: Experiments won, a tie counted for the last of the metrics, `[t, e, m]`.
+        tied: Experiments with several winners `[t, e]`.
+        decided: Experiments in which the measure is defined for a metric `[t, e]`.
+    """
+
+    split: Values
+    last: Values
+    tied: NDArray[np.int64]
+    decided: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, targets: int, measures: int, metrics: int) -> Wins:
+        """Start to count at zero."""
+        won = np.zeros((targets, measures, metrics))
+        count = np.zeros((targets, measures), dtype=np.int64)
+        return cls(won, won.copy(), count, count.copy())
+
+    def add(self, outcomes: Values, tie_tolerance: float) -> None:
+        """Count more experiments.
+
+        Args:
+            outcomes: Values that the metrics reached `[pools, t, e, m]`, NaN where undefined.
+            tie_tolerance: A metric that is this close to the best one wins, too.
+        """
+        reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
+        best = reached.max(axis=-1, keepdims=True)
+        won = (reached >= best - tie_tolerance) & np.isfinite(best)
+        winners = won.sum(axis=-1)
+        self.split[...] += (won / np.maximum(winners, 1)[..., None]).sum(axis=0)
+        winners_from_here_on = won[..., ::-1].cumsum(axis=-1)[..., ::-1]
+        self.last[...] += (won & (winners_from_here_on == 1)).sum(axis=0)
+        self.tied[...] += (winners > 1).sum(axis=0)
+        self.decided[...] += (winners > 0).sum(axis=0)
+
+    def percent(self, ties: Ties, without: int | None = None) -> Values:
+        """Compute the win rates.
+
+        Args:
+            ties: Whether a tie is split among its winners, or won by the last of them.
+            without: Index of a target to leave out.
+
+        Returns:
+            Percentages `[m, e + 1]`, in the last column the mean over the measures; NaN where nothing is decided.
+        """
+        kept = np.arange(len(self.decided)) != without
+        won = (self.split if ties == "split" else self.last)[kept].sum(axis=0)
+        decided = self.decided[kept].sum(axis=0)
+        known = decided > 0
+        rates = np.where(known, 100 * won.T / np.maximum(decided, 1), np.nan)
+        average = rates[:, known].mean(axis=1) if known.any() else rates[:, 0]
+        return np.column_stack([rates, average])
+
+    def percent_without_each(self, ties: Ties) -> Values:
+        """Compute the win rates with each target left out, in per cent, `[t, m, e + 1]`; NaN for one target."""
+        return np.stack([self.percent(ties, target) for target in range(len(self.decided))])
+
+    def tied_percent(self) -> Values:
+        """Compute the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
+        decided = self.decided.sum(axis=0)
+        return np.where(decided > 0, 100 * self.tied.sum(axis=0) / np.maximum(decided, 1), np.nan)
+
+
+def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
+    """Round percentages that add up to 100 so that they still do, as the paper's tables do.
+
+    The method of largest remainders: all are rounded down, and those that lost most get one each until the sum is 100.
+    """
+    exact = np.asarray(percentages, dtype=np.float64)
+    # A sum of shares such as 29.999999999999996 is 30.
+    down = np.floor(exact + 1e-9)
+    missing = round(float(exact.sum() - down.sum()))
+    largest = np.argsort(-(exact - down), kind="stable")[:missing]
+    down[largest] += 1
+    return [int(value) for value in down]
+
 
 Values = NDArray[np.float64]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata
 
-from headstart.metrics.ranking.mean_ranks import rank
+from headstart.evaluation.sources.results import rank
 
 
 def make(columns: dict[str, list[float | None]]) -> dict[str, dict[str, float | None]]:
