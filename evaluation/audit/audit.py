@@ -6,18 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.evaluation.audit.figures import plot_audit
-from headstart.evaluation.audit.findings import (
-    MOST_LEFT_OUT,
-    MOST_OUTCOMES,
-    Findings,
-    audit_table,
-    csv_tables,
-    describe,
-)
+from headstart.evaluation.audit.findings import audit_table, csv_tables
 from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.stability.study import choose_pool_size
@@ -75,13 +67,13 @@ def audit(
     facts_digest = digest_file(Path(facts)) if facts else None
     results.check_settings(settings, {"facts/sha256": facts_digest})
 
-    findings = audit_table(cells, known, size, float(tie_tolerance))
+    findings, not_computed = audit_table(cells, known, size, float(tie_tolerance))
     document = {
         **settings,
-        **describe(findings),
+        **findings,
         "left_out": cells.left_out | constant,
         "ignored_columns": cells.ignored_columns,
-        "not_computed": _not_computed(findings),
+        "not_computed": not_computed,
         **results.origin,
         "facts": {"path": facts, "sha256": facts_digest},
         "seconds": time.perf_counter() - start,
@@ -95,21 +87,3 @@ def audit(
     results.print_written()
     results.publish_table("audit", settings, document, tables)
     return document
-
-
-def _not_computed(findings: Findings) -> list[str]:
-    """Return sentences that say why there is no setup stability, or no win rates."""
-    metrics, rankers = findings.table.metrics, findings.rankers.names
-    sources, targets = len(findings.table.sources), len(findings.table.targets)
-    no_mean_rank = not np.isfinite(findings.rankers.scores[0][findings.table.known]).all()
-    too_many_pools = findings.pools * targets * len(rankers) > MOST_OUTCOMES
-    missing = {
-        f"leave one model out: {sources} sources are too many for an audit of {targets} targets and {len(rankers)} "
-        "rankers": findings.rankers.scores.size > MOST_LEFT_OUT,
-        "setup stability: it compares two metrics or more": findings.stability is None and len(metrics) < 2,
-        "win rates: they compare two rankers or more": findings.wins is None and len(rankers) < 2,
-        "win rates: a source has no mean rank, for want of other targets": no_mean_rank,
-        f"setup stability or win rates: the pools of {findings.pool_size} of {sources} sources are too many for an "
-        "audit; choose another pool_size, or run stability, which does them all": too_many_pools,
-    }
-    return [f"No {reason}." for reason, applies in missing.items() if applies]

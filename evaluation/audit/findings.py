@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from math import comb
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.audit.rankers import Facts, Rankers, given_mean_rank, rank_sources, without
+from headstart.evaluation.audit.rankers import Facts, given_mean_rank, rank_sources, without
 from headstart.evaluation.over_targets import by_measure, mean_over_targets, number, over_targets
-from headstart.evaluation.stability.study import Study, run_study
+from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES
@@ -29,51 +28,9 @@ MOST_LEFT_OUT = 200_000
 Values = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Findings:
-    """Findings of an audit; n sources, t targets, r rankers, e measures.
-
-    Attributes:
-        table: Scores and performances.
-        facts: Facts about the sources.
-        rankers: Rankers of the sources, and how well they do.
-        beyond: Correlation of all rankers but the first with the performances, given the mean rank, `[r - 1, t]`.
-        without_models: Mean over targets of how well every ranker does with one source left out, by its name, `[r, e]`
-            each; none where there are too many.
-        without_families: The same with one family left out, by its name, `[r, e]` each.
-        pool_size: Sources in a pool.
-        stability: Study of the metrics of the table over all pools; None where there are fewer than two, or too many
-            pools.
-        wins: Study of all rankers; None for the same reasons.
-    """
-
-    table: TransferTable
-    facts: Facts
-    rankers: Rankers
-    beyond: Values
-    without_models: Mapping[str, Values]
-    without_families: Mapping[str, Values]
-    pool_size: int
-    stability: Study | None
-    wins: Study | None
-
-    @cached_property
-    def ranks(self) -> Values:
-        """Rank of each source by its performance on each target, `[n, t]`, NaN where it is the target itself."""
-        return performance_ranks(self.table.performances, self.table.known)
-
-    @cached_property
-    def mean_spearman(self) -> float:
-        """Mean of Spearman's correlation between the rankings on two targets."""
-        return mean_spearman(self.table.performances, self.table.known)
-
-    @property
-    def pools(self) -> int:
-        """Number of pools."""
-        return comb(len(self.table.sources), self.pool_size)
-
-
-def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_tolerance: float) -> Findings:
+def audit_table(
+    table: TransferTable, facts: Facts, pool_size: int, tie_tolerance: float
+) -> tuple[dict[str, Any], list[str]]:
     """Audit a table.
 
     Args:
@@ -81,23 +38,62 @@ def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_toleranc
         facts: Facts about its sources.
         pool_size: Sources in a pool.
         tie_tolerance: Differences of outcomes up to this are ties.
+
+    Returns:
+        The part of `audit.json` that the table decides, with None for undefined values, and sentences that say why
+        there is no setup stability, or no win rates.
     """
     rankers = rank_sources(table, facts)
-    all_rankers = replace(table, metrics=rankers.names, scores=np.where(table.known, rankers.scores, 0.0))
+    names, measured, targets = rankers.names, rankers.measured, table.targets
+    beyond = given_mean_rank(table, rankers)
     families = sorted(set(facts.families)) if len(set(facts.families)) > 1 else []
     one_by_one = table.sources if rankers.scores.size <= MOST_LEFT_OUT else []
     models = track(one_by_one, "leave one model out", "models")
-    return Findings(
-        table,
-        facts,
-        rankers,
-        given_mean_rank(table, rankers),
-        {model: _means_without(table, facts, np.array(table.sources) == model) for model in models},
-        {family: _means_without(table, facts, np.array(facts.families) == family) for family in families},
-        pool_size,
-        _study(table, pool_size, tie_tolerance),
-        _study(all_rankers, pool_size, tie_tolerance),
-    )
+    without_models = {model: _means_without(table, facts, np.array(table.sources) == model) for model in models}
+    without_families = {each: _means_without(table, facts, np.array(facts.families) == each) for each in families}
+
+    # Both studies are left out if there are too many pools, or too few metrics or rankers.
+    stability = _study(table, pool_size, tie_tolerance)
+    all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
+    wins = _study(all_rankers, pool_size, tie_tolerance)
+    setup_stability: dict[str, float | None] = dict.fromkeys(COMPONENTS)
+    if stability:
+        setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
+    rates = zip(names, wins.wins.percent("split"), strict=True) if wins else ()
+
+    pools = comb(len(table.sources), pool_size)
+    document = {
+        "metrics": table.metrics,
+        "sources": table.sources,
+        "targets": targets,
+        "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
+        "minus_mean_rank": {
+            name: by_measure(values - measured[0], targets)
+            for name, values in zip(names[1:], measured[1:], strict=True)
+        },
+        "kendall_given_mean_rank": {
+            name: over_targets(values, targets) for name, values in zip(names[1:], beyond, strict=True)
+        },
+        "leave_one_model_out": _left_out(names, without_models),
+        "leave_one_family_out": _left_out(names, without_families),
+        "ranks": _dispersion(table),
+        "pools": pools if wins or stability else None,
+        "setup_stability": setup_stability,
+        "win_rate_percent": {name: dict(zip(RATED, map(number, values), strict=True)) for name, values in rates},
+    }
+
+    sources, outcomes = len(table.sources), pools * len(targets) * len(names)
+    has_mean_ranks = np.isfinite(rankers.scores[0][table.known]).all()
+    missing = {
+        f"leave one model out: {sources} sources are too many for an audit of {len(targets)} targets and {len(names)} "
+        "rankers": not one_by_one,
+        "setup stability: it compares two metrics or more": len(table.metrics) < 2,
+        "win rates: they compare two rankers or more": len(names) < 2,
+        "win rates: a source has no mean rank, for want of other targets": not has_mean_ranks,
+        f"setup stability or win rates: the pools of {pool_size} of {sources} sources are too many for an "
+        "audit; choose another pool_size, or run stability, which does them all": outcomes > MOST_OUTCOMES,
+    }
+    return document, [f"No {reason}." for reason, applies in missing.items() if applies]
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> Values:
@@ -114,43 +110,6 @@ def _study(table: TransferTable, pool_size: int, tie_tolerance: float) -> Study 
     return run_study(table, pool_size, tie_tolerance)
 
 
-Values = NDArray[np.float64]
-UNDEFINED: dict[str, float | None] = dict.fromkeys(("target", "measure", "pool"))
-
-
-def describe(findings: Findings) -> dict[str, Any]:
-    """Return the part of `audit.json` that the findings decide, with None for undefined values."""
-    names, targets, measured = findings.rankers.names, findings.table.targets, findings.rankers.measured
-    rankers = {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)}
-    others = {
-        name: by_measure(values - measured[0], targets) for name, values in zip(names[1:], measured[1:], strict=True)
-    }
-    beyond = {name: over_targets(values, targets) for name, values in zip(names[1:], findings.beyond, strict=True)}
-
-    # Both studies are left out if there are too many pools, or too few metrics or rankers.
-    stability, wins, win_rates = UNDEFINED, findings.wins, {}
-    if findings.stability:
-        stability = {name: agreement.mean for name, agreement in findings.stability.setup_stability.items()}
-    if wins:
-        rates = zip(names, wins.wins.percent("split"), strict=True)
-        win_rates = {name: dict(zip(RATED, map(number, values), strict=True)) for name, values in rates}
-
-    return {
-        "metrics": findings.table.metrics,
-        "sources": findings.table.sources,
-        "targets": targets,
-        "rankers": rankers,
-        "minus_mean_rank": others,
-        "kendall_given_mean_rank": beyond,
-        "leave_one_model_out": _left_out(names, findings.without_models),
-        "leave_one_family_out": _left_out(names, findings.without_families),
-        "ranks": _dispersion(findings),
-        "pools": findings.pools if wins or findings.stability else None,
-        "setup_stability": stability,
-        "win_rate_percent": win_rates,
-    }
-
-
 def _left_out(names: Sequence[str], without: Mapping[str, Values]) -> dict[str, Any]:
     """Describe the means over targets with each of some models or families left out, `[r, e]` each."""
     if not without:
@@ -164,9 +123,10 @@ def _left_out(names: Sequence[str], without: Mapping[str, Values]) -> dict[str, 
     }
 
 
-def _dispersion(findings: Findings) -> dict[str, Any]:
+def _dispersion(table: TransferTable) -> dict[str, Any]:
     """Describe how the ranks of the sources spread over the targets."""
-    rho, targets = findings.mean_spearman, findings.table.targets
+    rho, targets = mean_spearman(table.performances, table.known), table.targets
+    ranks_of = zip(table.sources, performance_ranks(table.performances, table.known), strict=True)
     return {
         "mean_spearman": number(rho),
         "kendalls_w": number((1 + (len(targets) - 1) * rho) / len(targets)),
@@ -178,7 +138,7 @@ def _dispersion(findings: Findings) -> dict[str, Any]:
                 "worst": number(float(np.nanmax(ranks))),
                 "per_target": {target: number(rank) for target, rank in zip(targets, ranks, strict=True)},
             }
-            for name, ranks in zip(findings.table.sources, findings.ranks, strict=True)
+            for name, ranks in ranks_of
         },
     }
 

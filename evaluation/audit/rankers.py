@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,8 +55,7 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         return Facts()
     lines = read_csv("facts", path)
     header = next(lines, (1, []))[1]
-    kinds: dict[str, Callable[[str], Any]] = {name: partial(finite_number, name=name) for name in NUMBERS}
-    kinds["family"] = _family
+    kinds = (*NUMBERS, "family")
     columns = [name for name in kinds if name in header]
     if "source" not in header or not columns:
         listed = ", ".join(map(repr, header)) or "nothing"
@@ -71,7 +69,7 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
             if source in facts:
                 raise ValueError(f"source {source!r} once more")
             if source in sources:
-                facts[source] = {name: kinds[name](row[header.index(name)].strip()) for name in columns}
+                facts[source] = {name: _read_fact(name, row[header.index(name)].strip()) for name in columns}
         except ValueError as error:
             raise UserError(f"facts: line {line}: {error}") from error
 
@@ -83,7 +81,9 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
     return Facts({NUMBERS[name]: numbers for name, numbers in values.items()}, families)
 
 
-def _family(text: str) -> str:
+def _read_fact(name: str, text: str) -> float | str:
+    if name in NUMBERS:
+        return finite_number(text, name)
     if not text:
         raise ValueError("family is empty")
     return text

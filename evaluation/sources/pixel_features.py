@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.metadata import version
 
@@ -13,13 +11,13 @@ from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.rows import TABLES, label_maps, pixels
 from headstart.evaluation.embeddings import Job
-from headstart.evaluation.sources.source_features import SourceFeatures
+from headstart.evaluation.sources.source_features import SourceFeatures, prefix_target
 from headstart.evaluation.sources.targets import Target
 from headstart.modules.networks.preprocessing import NO_CLASS
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import RowStore, StoredRows
-from headstart.store.segments import RowSource, StoreError
+from headstart.store.segments import RowSource
 
 # Increase this whenever the same settings result in other pixels or features.
 VERSION = 1
@@ -69,7 +67,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
             raise UserError("no pixel of its label maps has a class")
         return SampledPixels(network, photos.rows, labels.rows, policy, per_photo, seed, f"pixels of {target.name}")
 
-    with _prefix_target(target.name):
+    with prefix_target(target.name):
         stored = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
     [rows], width = stored.rows, stored.notes["width"]
     logits = rows[:, width:-2]
@@ -87,17 +85,3 @@ def _require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:
     for index, reason in stored.remarks.items():
         raise UserError(f"{pictures.kind} {pictures.names[index]!r} cannot be decoded: {reason}")
     return stored
-
-
-@contextmanager
-def _prefix_target(target: str) -> Iterator[None]:
-    """Prefix errors with their option of the extraction, or with the target."""
-    try:
-        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
-            yield
-    except StoreError as error:
-        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
-    except UserError as error:
-        if str(error).startswith("extraction."):
-            raise
-        raise UserError(f"target {target!r}: {error}") from error

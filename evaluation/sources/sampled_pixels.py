@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from headstart.output.errors import UserError
 from headstart.output.progress import Progress
 
 
+@dataclass(eq=False)
 class SampledPixels:
     """One row of a store: for each sampled pixel its features, the logits of the source head, its label, its photo.
 
@@ -34,20 +36,15 @@ class SampledPixels:
         title: Title of the progress.
     """
 
-    def __init__(
-        self,
-        network: NetworkSpec,
-        photos: NDArray[np.uint8],
-        labels: NDArray[np.uint8],
-        policy: Policy,
-        per_photo: int,
-        seed: int,
-        title: str,
-    ) -> None:
-        self.network, self.photos, self.labels = network, photos, labels
-        self.policy, self.per_photo, self.seed, self.title = policy, per_photo, seed, title
-        self.notes: dict[str, Any] = {}
-        self.remarks: dict[int, str] = {}
+    network: NetworkSpec
+    photos: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+    policy: Policy
+    per_photo: int
+    seed: int
+    title: str
+    notes: dict[str, Any] = field(default_factory=dict, init=False)
+    remarks: dict[int, str] = field(default_factory=dict, init=False)
 
     def __len__(self) -> int:
         """Return the number of rows."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,13 +135,7 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
 
 def score_one(compute: Callable[[Inputs], float | Sequence[float]], inputs: Inputs) -> Score:
     """Compute one score or its terms; an error, or a value that is not finite, leaves a score without a value."""
-    start = time.perf_counter()
-    try:
-        value, reason = compute(inputs), ""
-    except ValueError as error:
-        value, reason = None, str(error)
-    seconds = time.perf_counter() - start
-
+    value, seconds, reason = _timed(partial(compute, inputs))
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
     return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
@@ -153,12 +148,17 @@ def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> lis
         compute: Returns the scores, `[targets]`; those that are not finite, or all after a ValueError, are missing.
         count: Number of targets.
     """
-    start = time.perf_counter()
-    try:
-        values, reason = compute().tolist(), ""
-    except ValueError as error:
-        values, reason = [None] * count, str(error)
-    seconds = (time.perf_counter() - start) / count
-
+    computed, seconds, reason = _timed(compute)
+    values = [None] * count if computed is None else computed.tolist()
     reasons = [reason if value is None or math.isfinite(value) else f"the score is {value}" for value in values]
-    return [Score(None if why else value, seconds, why) for value, why in zip(values, reasons, strict=True)]
+    return [Score(None if why else value, seconds / count, why) for value, why in zip(values, reasons, strict=True)]
+
+
+def _timed(compute: Callable[[], Any]) -> tuple[Any, float, str]:
+    """Return a value and the seconds that it took; None, the seconds and the message after a ValueError."""
+    start, value, reason = time.perf_counter(), None, ""
+    try:
+        value = compute()
+    except ValueError as error:
+        reason = str(error)
+    return value, time.perf_counter() - start, reason

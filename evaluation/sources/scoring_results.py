@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from headstart.contract.documents import Registry
@@ -12,9 +12,7 @@ from headstart.evaluation.sources.scores import Metrics
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.results_folder import DashboardResults
 
-# The document, the table and the report.
-TABLE, REPORT = "scores.csv", "report.md"
-Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+REPORT = "report.md"
 
 
 class ScoringResults(DashboardResults):
@@ -37,7 +35,7 @@ class ScoringResults(DashboardResults):
         extraction: Extraction = Extraction(),  # noqa: B008 - frozen
         **options: Any,
     ) -> None:
-        super().__init__(default, (document, TABLE, REPORT), **options)
+        super().__init__(default, (document, "scores.csv", REPORT), **options)
         self.extraction = extraction
         self.digests: dict[str, Any] = {}
 
@@ -70,7 +68,3 @@ class ScoringResults(DashboardResults):
         made_from = {f"digests/{name}": digest for name, digest in self.digests.items()}
         extraction = {f"extraction/{name}": getattr(self.extraction, name) for name in ("precision", "seed")}
         self.check_configuration({**made_from, **settings, **extraction})
-
-    def write_scores(self, document: Mapping[str, Any], table: Table, report: str) -> None:
-        """Write the document, the columns and rows of the table of scores, and the report in Markdown."""
-        self.write(document, {TABLE.removesuffix(".csv"): table}, {REPORT: report})

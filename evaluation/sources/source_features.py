@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,8 +17,9 @@ from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
+from headstart.store.segments import StoreError
 
 
 @dataclass(frozen=True)
@@ -93,15 +95,25 @@ def source_features(
         UserError: The model cannot be loaded or run, or a photo cannot be decoded; the message
             names the target, or an option of the extraction.
     """
-    try:
+    with prefix_target(target.name):
         table = stored or embed(job, before=before, after=after)
-    except UserError as error:
-        if str(error).startswith("extraction."):
-            raise
-        raise UserError(f"target {target.name!r}: {error}") from error
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
     return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)
+
+
+@contextmanager
+def prefix_target(target: str) -> Iterator[None]:
+    """Prefix errors with their option of the extraction, or with the target."""
+    try:
+        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
+            yield
+    except StoreError as error:
+        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
+    except UserError as error:
+        if str(error).startswith("extraction."):
+            raise
+        raise UserError(f"target {target!r}: {error}") from error
 
 
 def source_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[str, SourceFacts]:

@@ -37,7 +37,10 @@ class StoredScores:
 
     def __init__(self, cache: Path) -> None:
         self.folder = cache / "scores"
-        self.code = _digest_code()
+        # The code that scores depend on.
+        files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
+        files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
+        self.code = hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()
 
     def identity(self, inputs: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
         """Return everything that all scores of one source on one target depend on.
@@ -105,10 +108,3 @@ def _read(file: Path) -> Score:
 
 def _digest(array: NDArray[Any]) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
-
-
-def _digest_code() -> str:
-    """Digest the code that scores depend on."""
-    files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
-    files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
-    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()

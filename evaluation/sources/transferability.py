@@ -21,7 +21,7 @@ from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_MET
 from headstart.evaluation.sources.pixel_features import pixel_features
 from headstart.evaluation.sources.results import RankedSources, describe_ranking
 from headstart.evaluation.sources.scores import Metrics, Score, compare_sources, score_source
-from headstart.evaluation.sources.scoring_results import ScoringResults
+from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import SourceFeatures, source_facts, source_features, source_job
 from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
 from headstart.evaluation.sources.stored_scores import StoredScores
@@ -133,7 +133,7 @@ def transferability(
     made_with = {**settings, "extraction": asdict(results.extraction), "digests": digests, "versions": versions}
     document = {**config, **describe_ranking(ranked), **made_with, "total_seconds": time.perf_counter() - start}
     table = SOURCE_COLUMNS, [row for each in ranked for row in each.interval_rows()]
-    results.write_scores(document, table, source_report(ranked, document))
+    results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 
     print_source_ranking(ranked)
     results.print_written()

@@ -15,10 +15,17 @@ from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
 from headstart.output.errors import UserError, prefix_errors
 
+Values = NDArray[np.float64]
 Example = Literal["figure1", "figure3a", "figure3b_coco", "figure3b_pascal_voc", "figure5a", "figure5b"]
 # Parts of the figures: two targets, two measures, pools alone, and the graph of experiments.
 Part = Literal["target", "measure", "pool", "graph"]
 
+# The examples that a paper's figures show: which targets, metrics and measures are compared.
+# Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
+# figures 1 (section 4.2), 3 (section 5) and 5 (section 6), with the names of the tables that were released with it. The
+# paper does not name the sources of pools, the second measure of figure 1, nor the examples of figures 3c and 5c.
+# Section 6 states that its figures are by Pearson, but the example of figure 5a holds by weighted Kendall alone. The
+# target of figure 5b is not named; CIFAR100 is the one that fits its description.
 _BOTH = ["weighted_kendall", "pearson"]
 # By name: the part that shows it, and the options of the figures that it stands for.
 EXAMPLES: dict[Example, tuple[Part, dict[str, Any]]] = {
@@ -150,9 +157,6 @@ class FigureChoice:
 def fitting_examples(examples: Iterable[Example], table: TransferTable) -> list[Example]:
     """Return those of the paper's examples whose targets and metrics are in a table."""
     return [name for name in examples if not any(FigureChoice(**EXAMPLES[name][1]).unknown_names(table))]
-
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

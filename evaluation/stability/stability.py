@@ -87,7 +87,15 @@ def stability(
     start = time.perf_counter()
     results = TableResults("runs/stability", FILES, table, least=2, **options)
     cells = results.table
-    conventions = _find_conventions(results, preset) if preset else Conventions()
+    conventions = PRESETS[preset] if preset else Conventions()
+    sizes = len(cells.sources), len(cells.targets)
+    if preset and sizes != conventions.sizes:
+        sources, targets = conventions.sizes
+        raise UserError(
+            f"preset: {preset} is for a table of {sources} sources and {targets} targets, and {table!r} has {sizes[0]} "
+            f"and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
+        )
+
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size)
     examples = fitting_examples(conventions.examples, cells)
     figures.require_known(cells, size, examples)
@@ -125,16 +133,3 @@ def stability(
     print_written([*results.written, *([outcome_file(results.path, save_outcomes)] if save_outcomes else [])])
     results.publish_table("stability", settings, document, tables)
     return document
-
-
-def _find_conventions(results: TableResults, preset: str) -> Conventions:
-    """Return the conventions of a preset; a UserError if the table does not have its size."""
-    conventions = PRESETS[preset]
-    sizes = len(results.table.sources), len(results.table.targets)
-    if sizes != conventions.sizes:
-        sources, targets = conventions.sizes
-        raise UserError(
-            f"preset: {preset} is for a table of {sources} sources and {targets} targets, and {results.table_path!r} "
-            f"has {sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
-        )
-    return conventions

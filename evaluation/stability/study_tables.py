@@ -17,6 +17,15 @@ from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEAS
 from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, print_table
 
+# The columns of win rates, with their titles: the measures, and the mean over them.
+RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}
+TIES: tuple[Ties, ...] = ("split", "last")
+# Smaller differences between rates are rounding errors.
+SAME = 1e-9
+
+Table = tuple[list[str], list[list[Any]]]
+Percent = NDArray[np.float64]
+
 
 def setup_stability_interval(study: Study, component: str) -> tuple[float, float]:
     """Compute the 95 % interval of the setup stability by the jackknife over targets, within -1 and 1; NaN if unknown.
@@ -76,16 +85,6 @@ def format_interval(value: float | None, low: float | None, high: float | None) 
     """Format a value with its interval, if that is known."""
     interval = "" if low is None else f" [{format_number(low, '.2f')}, {format_number(high, '.2f')}]"
     return f"{format_number(value, '.2f')}{interval}"
-
-
-# The columns of win rates, with their titles: the measures, and the mean over them.
-RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}
-TIES: tuple[Ties, ...] = ("split", "last")
-# Smaller differences between rates are rounding errors.
-SAME = 1e-9
-
-Table = tuple[list[str], list[list[Any]]]
-Percent = NDArray[np.float64]
 
 
 def describe(study: Study, ties: Ties) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.evaluation.embeddings import networks_of
 from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
-from headstart.evaluation.sources.scoring_results import ScoringResults
+from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.targets import Split, read_target
 from headstart.evaluation.tables import SCORE_COLUMNS, read_performances
@@ -120,7 +120,7 @@ def target_selection(
     }
     document = {**config, **summary, "targets": described}
     table = SCORE_COLUMNS, ranked.rows(source=source)
-    results.write_scores(document, table, target_report(ranked, document))
+    results.write(document, {"scores": table}, {REPORT: target_report(ranked, document)})
 
     print_target_ranking(ranked)
     results.print_written()

@@ -1,10 +1,14 @@
-"""Outcomes of experiments: win rates of metrics, and agreement between experiments."""
+"""Outcomes of experiments: win rates of metrics, and agreement as the mean Kendall tau-b over all pairs.
+
+The tau-b of two outcomes over m metrics is the product of their agreement vectors: the signs of the differences between
+all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum u|^2 - N) / 2.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,9 +99,6 @@ def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
     return [int(value) for value in down]
 
 
-Values = NDArray[np.float64]
-
-
 def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, NDArray[np.bool_]]:
     """Turn outcomes into vectors whose inner products are Kendall's tau-b.
 
@@ -131,7 +132,7 @@ def group_agreements(vectors: Values, count: NDArray[np.int64]) -> Values:
     """
     pairs = count * (count - 1) / 2
     total = ((vectors**2).sum(axis=-1) - count) / 2
-    return np.asarray(np.divide(total, pairs, out=np.full(count.shape, np.nan), where=pairs > 0))
+    return _quotients(total, pairs)
 
 
 @dataclass
@@ -203,5 +204,5 @@ class AgreementsByTarget:
         return _quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
 
 
-def _quotients(total: Values, groups: NDArray[np.int64]) -> Values:
+def _quotients(total: Values, groups: NDArray[Any]) -> Values:
     return np.asarray(np.divide(total, groups, out=np.full(total.shape, np.nan), where=groups > 0))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,8 +32,7 @@ def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
     """
     from scipy import stats
 
-    x, y = _pair(scores, performances)
-    return float(stats.pearsonr(x, y).statistic) if _vary(x, y) else float("nan")
+    return _correlate(stats.pearsonr, scores, performances)
 
 
 def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -44,8 +44,7 @@ def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
     """
     from scipy import stats
 
-    x, y = _pair(scores, performances)
-    return float(stats.kendalltau(x, y, variant="b").statistic) if _vary(x, y) else float("nan")
+    return _correlate(partial(stats.kendalltau, variant="b"), scores, performances)
 
 
 def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -58,8 +57,7 @@ def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
     """
     from scipy import stats
 
-    x, y = _pair(scores, performances)
-    return float(stats.weightedtau(x, y, rank=True).statistic) if _vary(x, y) else float("nan")
+    return _correlate(partial(stats.weightedtau, rank=True), scores, performances)
 
 
 def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -224,6 +222,12 @@ def _divide(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) ->
         return np.where(denominator == 0, np.nan, numerator / denominator)
 
 
+def _correlate(correlation: Callable[..., Any], scores: ArrayLike, performances: ArrayLike) -> float:
+    """Correlate by a function of SciPy; NaN where scores or performances are constant."""
+    x, y = _pair(scores, performances)
+    return float(correlation(x, y).statistic) if np.ptp(x) > 0 and np.ptp(y) > 0 else float("nan")
+
+
 def _pair(scores: ArrayLike, performances: ArrayLike) -> tuple[Vector, Vector]:
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(performances, dtype=np.float64)
     _check(x, y, 1)
@@ -241,7 +245,3 @@ def _check(scores: Vector | Matrix, performances: Vector, axes: int) -> None:
             raise ValueError(
                 f"{name}: {int((~np.isfinite(values)).sum())} of {values.size} are not finite; all must be"
             )
-
-
-def _vary(x: Vector, y: Vector) -> bool:
-    return bool(np.ptp(x) > 0 and np.ptp(y) > 0)

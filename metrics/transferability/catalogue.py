@@ -119,9 +119,7 @@ METRICS: dict[str, TransferabilityMetric] = {
     ),
     "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
     "h_score": TransferabilityMetric(
-        "H-score",
-        "spread between the classes relative to that of the features",
-        lambda statistics: h_score(statistics),
+        "H-score", "spread between the classes relative to that of the features", lambda statistics: h_score(statistics)
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",

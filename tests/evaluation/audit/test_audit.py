@@ -200,7 +200,6 @@ def test_too_many_pools_are_left_to_the_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(findings, "MOST_OUTCOMES", 4 * 3 * 2)
-    monkeypatch.setattr(command, "MOST_OUTCOMES", 4 * 3 * 2)
     table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4], "own": [4, 3, 1, 2]})
     document = run(table, tmp_path / "out", "--pool_size=3")
     # Two metrics are just few enough, three rankers are not.
@@ -213,7 +212,6 @@ def test_too_many_pools_are_left_to_the_study(
 @pytest.mark.usefixtures("without_figures")
 def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(findings, "MOST_LEFT_OUT", 30_000)
-    monkeypatch.setattr(command, "MOST_LEFT_OUT", 30_000)
     performances = np.random.default_rng(0).uniform(size=(20_000, 2))
     lines = [f"s{source},t{target},{value}" for (source, target), value in np.ndenumerate(performances)]
     (tmp_path / "table.csv").write_text("\n".join(["source,target,performance", *lines]))
