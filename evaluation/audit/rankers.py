@@ -23,6 +23,11 @@ from headstart.output.errors import UserError
 # Columns of numbers that rank the sources, with the names of the rankers.
 NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}
 
+MEAN_RANK = "mean_rank"
+SAME_FOR_ALL = "the same for all sources"
+
+Values = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -87,12 +92,6 @@ def _read_fact(name: str, text: str) -> float | str:
     if not text:
         raise ValueError("family is empty")
     return text
-
-
-MEAN_RANK = "mean_rank"
-SAME_FOR_ALL = "the same for all sources"
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,24 @@ from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, markdown_table, print_table
 
+PRINTED_TARGETS = 10
+LEGEND = (
+    "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
+    "being the best. The mean rank is over the metrics that rank all targets, but for NumC."
+)
+TAU = "tau with NumC"
+TAU_LEGEND = (
+    "tau with NumC: Kendall's tau-b between the ranking of the targets by the metric and that by the number of their "
+    "classes alone, fewer first; 1 says that both rankings are the same."
+)
+# Agostinelli et al., How stable are Transferability Metrics evaluations?, ECCV 2022, section 7 and table 4.
+VARYING_WARNING = (
+    "Warning: the targets have from {least} to {most} classes. Fewer classes make an easier target, so that counting "
+    "them predicts performance about as well as the best metrics do: weighted Kendall 0.87 against 0.90 on average in "
+    "Agostinelli et al. (ECCV 2022), table 4a. Such a pool rewards a metric for a bias toward few classes, and is not "
+    "fit to compare metrics; they advise a fixed number of classes (section 7): --class_share=half."
+)
+
 
 @dataclass(frozen=True)
 class RankedTargets(Scored):
@@ -72,25 +90,6 @@ class RankedTargets(Scored):
             value = compute(values, performances)
             measured[metric] = value if math.isfinite(value) else None
         return measured
-
-
-PRINTED_TARGETS = 10
-LEGEND = (
-    "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
-    "being the best. The mean rank is over the metrics that rank all targets, but for NumC."
-)
-TAU = "tau with NumC"
-TAU_LEGEND = (
-    "tau with NumC: Kendall's tau-b between the ranking of the targets by the metric and that by the number of their "
-    "classes alone, fewer first; 1 says that both rankings are the same."
-)
-# Agostinelli et al., How stable are Transferability Metrics evaluations?, ECCV 2022, section 7 and table 4.
-VARYING_WARNING = (
-    "Warning: the targets have from {least} to {most} classes. Fewer classes make an easier target, so that counting "
-    "them predicts performance about as well as the best metrics do: weighted Kendall 0.87 against 0.90 on average in "
-    "Agostinelli et al. (ECCV 2022), table 4a. Such a pool rewards a metric for a bias toward few classes, and is not "
-    "fit to compare metrics; they advise a fixed number of classes (section 7): --class_share=half."
-)
 
 
 def print_target_ranking(results: RankedTargets) -> None:
