@@ -53,6 +53,7 @@ def audit_table(
     without_families = {each: _means_without(table, facts, np.array(facts.families) == each) for each in families}
 
     # Both studies are left out if there are too many pools, or too few metrics or rankers.
+    pools = comb(len(table.sources), pool_size)
     stability = _study(table, pool_size, tie_tolerance)
     all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
     wins = _study(all_rankers, pool_size, tie_tolerance)
@@ -61,11 +62,7 @@ def audit_table(
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
     rates = zip(names, wins.wins.percent("split"), strict=True) if wins else ()
 
-    pools = comb(len(table.sources), pool_size)
-    document = {
-        "metrics": table.metrics,
-        "sources": table.sources,
-        "targets": targets,
+    summaries = {
         "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
         "minus_mean_rank": {
             name: by_measure(values - measured[0], targets)
@@ -74,6 +71,13 @@ def audit_table(
         "kendall_given_mean_rank": {
             name: over_targets(values, targets) for name, values in zip(names[1:], beyond, strict=True)
         },
+    }
+
+    document = {
+        "metrics": table.metrics,
+        "sources": table.sources,
+        "targets": targets,
+        **summaries,
         "leave_one_model_out": _left_out(names, without_models),
         "leave_one_family_out": _left_out(names, without_families),
         "ranks": _dispersion(table),
