@@ -53,7 +53,7 @@ format: $(READY)
 
 ## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
 bench: $(READY)
-	$(BIN)/python -m headstart.benchmarks.$(if $(wildcard benchmarks/speed/$(NAME).py),speed,coverage).$(NAME) $(ARGS)
+	$(BIN)/python -m headstart.benchmarks $(NAME) $(ARGS)
 
 ## Remove the environment and what is built.
 clean:

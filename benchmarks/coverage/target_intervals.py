@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import jsonargparse
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.evaluation.stability.table import TransferTable
@@ -17,59 +16,43 @@ SOURCES, POOL, TARGETS = 8, 6, 400
 # Noise in the scores of each metric, relative to the spread of the sources.
 NOISE = np.array([0.3, 0.35, 0.9, 1.2])
 
-Values = NDArray[np.float64]
 
-
-def main(populations: int = 40, studies: int = 25) -> None:
-    """Sample populations of 400 targets, and tables of some of each, and count how often their intervals hold for all.
+def coverage(size: int, populations: int, studies: int) -> Shares:
+    """Return how often the intervals and ties of tables of some targets hold for their whole population.
 
     Args:
+        size: Number of targets of a table.
         populations: Number of populations.
         studies: Number of tables of each.
     """
-    for size in (5, 9, 17):
-        generator = np.random.default_rng(size)
-        held = np.array([count_held(generator, size, studies) for _ in range(populations)]).mean(axis=0) / studies
-        names = (*COMPONENTS, "difference", "mean of a metric", "the best is the best or tied")
-        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, held, strict=True))
-        print(f"{size} targets, {populations * studies} tables: {shares}")
+    return simulate(lambda generator: _population_shares(generator, size, studies), populations, seed=size)
 
 
-def count_held(generator: np.random.Generator, size: int, studies: int) -> list[int]:
-    """Count the tables of one population whose intervals and ties hold for the whole population.
-
-    Args:
-        generator: Source of randomness.
-        size: Targets in a table.
-        studies: Number of tables.
-
-    Returns:
-        Counts for the setup stability of each component, the difference of the two lowest, the mean of a metric, and
-        for the best metric being among the best of the table or tied with them.
-    """
+def _population_shares(generator: np.random.Generator, size: int, studies: int) -> Shares:
+    """Sample a population, and return the shares of its tables."""
     own = generator.normal(size=(SOURCES, 1))
     performances = own + generator.normal(size=(SOURCES, TARGETS))
     spread = NOISE[:, None, None] * np.exp(generator.normal(0, 0.5, (len(NOISE), 1, TARGETS)))
     scores = performances + spread * generator.normal(size=(len(NOISE), SOURCES, TARGETS))
     performances = performances - performances.min()
 
-    whole, known = _study(scores, performances), np.ones(performances.shape, dtype=np.bool_)
-    true = {name: agreement.mean or 0.0 for name, agreement in whole.setup_stability.items()}
+    truth = {name: agreement.mean or 0.0 for name, agreement in _study(scores, performances).setup_stability.items()}
+    known = np.ones(performances.shape, dtype=np.bool_)
     values = measure_targets(scores, performances, known)[:, :, 0]
 
-    held = np.zeros(len(COMPONENTS) + 3, dtype=np.int64)
-    for _ in range(studies):
-        chosen = generator.choice(TARGETS, size, replace=False)
-        study = _study(scores[:, :, chosen], performances[:, chosen])
-        ends = [setup_stability_interval(study, name) for name in COMPONENTS]
-        most, sampled = moves_most(study), values[:, chosen]
-        ends += [most["ci95"] if most else (np.nan, np.nan), t_interval(sampled[0])]
-        truths = [true[name] for name in COMPONENTS]
-        truths += [true[most["next"]] - true[most["component"]] if most else np.nan, values[0].mean()]
-        result, best = find_best(sampled), values.mean(axis=1).argmax()
-        within = [low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)]
-        held += [*within, result.best[best] or result.tied[best]]
-    return held.tolist()
+    def trial(generator: np.random.Generator) -> dict[str, bool | np.ndarray]:
+        targets = generator.choice(TARGETS, size, replace=False)
+        study, sampled = _study(scores[:, :, targets], performances[:, targets]), values[:, targets]
+        held = {name: holds(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
+        most, result, best = moves_most(study), find_best(sampled), values.mean(axis=1).argmax()
+        return {
+            **held,
+            "difference": most is not None and holds(most["ci95"], truth[most["next"]] - truth[most["component"]]),
+            "mean of a metric": holds(t_interval(sampled[0]), values[0].mean()),
+            "the best is the best or tied": result.best[best] or result.tied[best],
+        }
+
+    return simulate(trial, studies, seed=int(generator.integers(2**32)))
 
 
 def _study(scores: Values, performances: Values) -> Study:
@@ -78,5 +61,11 @@ def _study(scores: Values, performances: Values) -> Study:
     return run_study(table, POOL, 1e-12)
 
 
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main)
+def main(populations: int = 40, studies: int = 25) -> None:
+    """Print the shares for tables of 5, 9 and 17 targets of populations of 400.
+
+    Args:
+        populations: Number of populations.
+        studies: Number of tables of each.
+    """
+    print_table((f"{size} targets", coverage(size, populations, studies)) for size in (5, 9, 17))

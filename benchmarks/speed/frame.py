@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tracemalloc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,8 @@ from numpy.typing import NDArray
 
 T = TypeVar("T")
 ROOT = Path(__file__).parents[2]
+PHOTOS = "../shared/data/cats_and_dogs"
+WEIGHTS = "../shared/weights/mobilenet_v2_imagenet.safetensors"
 # 1,000 validation samples with 1,280 features; no accuracy above 1 exists, so that every evaluation takes place.
 EMBEDDED = [
     "--config=configs/demo.yaml",
@@ -38,6 +41,10 @@ class Run:
     processor_seconds: float
     peak_mb: float
 
+    def __str__(self) -> str:
+        """Return wall time and memory."""
+        return f"{self.seconds:.2f} s in {self.peak_mb:.0f} MB"
+
 
 def timed(function: Callable[[], T], clock: Callable[[], float] = time.perf_counter) -> tuple[float, T]:
     """Return the seconds of a call by a clock, and its result."""
@@ -46,16 +53,20 @@ def timed(function: Callable[[], T], clock: Callable[[], float] = time.perf_coun
     return clock() - start, result
 
 
-def time_in_turn(
+def compare(
     functions: Mapping[str, Callable[[], object]],
+    reference: str,
     repeats: int = 3,
     summary: Callable[[list[float]], float] = statistics.median,
     clock: Callable[[], float] = time.perf_counter,
 ) -> dict[str, float]:
-    """Time functions one after the other, several times, so that other work on the machine affects all alike.
+    """Time functions side by side, and print the time of each with its ratio to that of the reference.
+
+    They take turns, so that other work on the machine affects all alike.
 
     Args:
         functions: The functions, by name.
+        reference: Name of the function that the others are compared with.
         repeats: How often each is called.
         summary: Reduces the times of a function to one.
         clock: Returns seconds; `time.process_time` ignores other work on the machine.
@@ -64,13 +75,19 @@ def time_in_turn(
         Seconds by name.
     """
     rounds = [{name: timed(function, clock)[0] for name, function in functions.items()} for _ in range(repeats)]
-    return {name: summary([seconds[name] for seconds in rounds]) for name in functions}
-
-
-def print_times(seconds: Mapping[str, float], reference: str) -> None:
-    """Print a line for each time, with its ratio to that of the reference."""
+    seconds = {name: summary([times[name] for times in rounds]) for name in functions}
     for name, each in seconds.items():
-        print(f"{name}: {each:.3g} s, {each / seconds[reference]:.2f} times {reference}", flush=True)
+        print(f"{name}: {each:.3g} s, {each / seconds[reference]:.3g} times {reference}", flush=True)
+    return seconds
+
+
+def peak_mib(function: Callable[[], T]) -> tuple[float, T]:
+    """Return the peak memory that Python and NumPy allocate in a call, in MiB, and its result."""
+    tracemalloc.start()
+    result = function()
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak / 2**20, result
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -27,33 +28,28 @@ def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
     with Ledger(folder) as ledger:
         for setting in range(settings):
             dataset, backbone = f"data {setting // BACKBONES}", f"net {setting % BACKBONES}"
-            fed = {
-                "batch_size": 1,
-                "evaluate_every": 1,
-                "validation_size": VALIDATION,
-                "weights_sha256": f"{backbone:0>64}",
-                "train_photos_sha256": f"{dataset:0>64}",
-            }
-            stream = ledger.record(fed, description={"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"})
+            feed = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION}
+            digests = {"weights_sha256": f"{backbone:0>64}", "train_photos_sha256": f"{dataset:0>64}"}
+            description = {"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"}
+            stream = ledger.record({**feed, **digests}, description=description)
+
             for method in range(methods):
-                name = "baseline" if method == 0 else f"method {method}"
                 kind = {"class": f"headstart.modules.Mine{method}", "hyperparameters": {}}
-                digest = ledger.record(kind, description={"name": name})
+                digest = ledger.record(kind, description={"name": f"method {method}" if method else "baseline"})
                 rise = generator.uniform(25, 100, (orderings, 1)) * (1 + method / methods)
                 counts = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))
                 ledger.write({TraceKey(stream, digest, k): Trace(trace) for k, trace in enumerate(counts)})
 
 
-def main() -> None:
-    """Print the seconds that the command takes, start-up included, and its memory."""
-    for settings, methods, orderings in SIZES:
+def main(sizes: Sequence[tuple[int, int, int]] = SIZES) -> None:
+    """Print the seconds that the command takes, start-up included, and its memory.
+
+    Args:
+        sizes: Settings, methods and orderings.
+    """
+    for settings, methods, orderings in sizes:
         with temporary_folder() as folder:
             fill(folder / "stored", settings, methods, orderings)
             size = (folder / "stored" / "traces.sqlite").stat().st_size / 1e6
-            took = run("evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}", cache=folder)
-            traces = f"{settings * methods * orderings:,} traces of {EVALUATIONS} evaluations ({size:.0f} MB)"
-            print(f"{traces}, {settings} settings of {methods} methods: {took.seconds:.1f} s, {took.peak_mb:.0f} MB")
-
-
-if __name__ == "__main__":
-    main()
+            cost = run("evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}", cache=folder)
+            print(f"{settings} settings of {methods} methods in {orderings} orderings ({size:.0f} MB): {cost}")

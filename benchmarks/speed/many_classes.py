@@ -5,7 +5,6 @@ from __future__ import annotations
 import resource
 from types import SimpleNamespace
 
-import jsonargparse
 import torch
 
 from headstart import modules
@@ -34,7 +33,7 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
     def measure(first: int) -> None:
         numbers = range(first, first + at_once)
         start = Start(FEATURES, CLASSES, numbers, MAX_SAMPLES, seed=0, samples=samples)
-        stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=numbers)
+        stream = SimpleNamespace(start=lambda: start, held=dict, feed=lambda *_: None, orderings=numbers)
         comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
         comparison.setup("fit")
         comparison.configure_optimizers()
@@ -49,7 +48,3 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     whole = sum(seconds) / (groups * at_once) * ORDERINGS
     print(f"{method}: {at_once} orderings at once, peak {peak:.0f} MB after {groups} groups, all in {whole:.0f} s")
-
-
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main)

@@ -34,7 +34,3 @@ def _write_photos(root: Path, side: int) -> None:
         for i in range(100):
             noise = generator.integers(0, 256, (side, side, 3), dtype=np.uint8)
             Image.fromarray(noise).save(path / f"{i}.jpg")
-
-
-if __name__ == "__main__":
-    main()

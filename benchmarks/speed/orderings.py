@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from functools import partial
 
-from headstart.benchmarks.speed.frame import EMBEDDED, temporary_folder, time_in_turn, train
+from headstart.benchmarks.speed.frame import EMBEDDED, compare, temporary_folder, train
 
 METHODS = ("NearestClassMean", "RecursiveLeastSquares")
-ORDERINGS = (1, 100, 1000)
 
 
-def main() -> None:
-    """Time 1, 100 and 1,000 orderings in turn, each started from the command line; print the medians and ratios."""
+def main(orderings: list[int] = [1, 100, 1000], repeats: int = 3) -> None:  # noqa: B006 - read only
+    """Time numbers of orderings in turn, each started from the command line.
+
+    Args:
+        orderings: The numbers; the others are compared with the first.
+        repeats: How often each is run.
+    """
     with temporary_folder() as folder:
         train(folder, *EMBEDDED, "--data.orderings=1")
         for method in METHODS:
             options = [*EMBEDDED, f"--model.methods={{closed_form: headstart.modules.{method}}}"]
-            runs = {str(n): partial(train, folder, *options, f"--data.orderings={n}") for n in ORDERINGS}
-            one, hundred, thousand = time_in_turn(runs).values()
-            print(
-                f"{method}: 1 ordering {one:.1f} s, 100 orderings {hundred:.1f} s, ratio {hundred / one:.2f}, "
-                f"1,000 orderings {thousand:.1f} s, ratio to 100 {thousand / hundred:.2f}"
-            )
-
-
-if __name__ == "__main__":
-    main()
+            runs = {f"{method} {n}": partial(train, folder, *options, f"--data.orderings={n}") for n in orderings}
+            compare(runs, next(iter(runs)), repeats)

@@ -1,7 +1,7 @@
 """A portal of 200 teams and 2,000 submissions under load: readers, participants, a busy worker, long documents.
 
-The web server is a process of its own, and so is the worker, whose stub takes a processor as long as a scoring may. The
-readers are in this process, so that what they wait for is measured with their own work in it.
+The web server and the worker are processes of their own; a scoring keeps a processor busy. The readers are in this
+process, so that what they wait for is measured with their own work in it.
 """
 
 from __future__ import annotations
@@ -18,27 +18,32 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import Any
 
 import httpx
-import jsonargparse
 
 from headstart.benchmarks.speed.frame import temporary_folder
 from headstart.portal.records.accounts import add_team
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.submissions import count_submissions
 from headstart.portal.records.tables import ScoringRow, SubmissionRow
 from headstart.portal.settings import Settings
 from headstart.portal.work.queue import Job, Outcome, enqueue
 from headstart.portal.work.worker import work
 
-STIMULI, RED = 20_000, 1000
-# Of a submission, what a scoring of 20 models writes.
+STIMULI, RED, UNKNOWN = 20_000, 1000, 10_000
+# The results that a scoring of 20 models writes.
 PICTURE = bytes(30_000)
 NAMES = [f"model_{number}" for number in range(20)]
-Seconds = dict[str, list[float]]
+OPTIONS: dict[str, Any] = {
+    "challenge": "contract",
+    "registry": "configs/registry/embedded.json",
+    "submissions_per_minute": 100_000,
+    "validations_per_minute": 100_000,
+    "worker": False,
+    "port": 0,
+}
 
 
 def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: float = 30, pause: float = 1.0) -> None:
@@ -52,126 +57,97 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
         pause: Seconds that a reader waits after each answer.
     """
     with temporary_folder() as folder:
-        settings = _write_settings(folder)
-        database = Database(settings.database_url)
-        database.create_tables()
-        tokens = _fill(database, teams, submissions)
+        catalog = folder / "catalog.jsonl"
+        catalog.write_text("".join(f"{json.dumps(stimulus)}\n" for stimulus in _stimuli(0, STIMULI)))
+        options = {**OPTIONS, "catalog": str(catalog), "data": str(folder)}
+        settings, config = Settings(**options), folder / "portal.yaml"
+        config.write_text(json.dumps({**options, "held_out_registry": None, "held_out_catalog": None}))
+        tokens = _fill(settings, teams, submissions)
 
-        server = subprocess.Popen(
-            [sys.executable, "-m", "headstart", "portal", f"--config={folder / 'portal.yaml'}"],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        # The worker and the server are processes of their own.
-        worker = multiprocessing.get_context("spawn").Process(target=work, args=(settings, take_a_processor))
+        command = [sys.executable, "-m", "headstart", "portal", f"--config={config}", "--demonstration=false"]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        worker = multiprocessing.get_context("spawn").Process(target=work, args=(settings, score_slowly))
+        worker.start()
         try:
             assert server.stdout is not None
             address = server.stdout.readline().split()[4].rstrip(".")
-            worker.start()
-
-            while _count(database).get("queue", 0):
-                time.sleep(0.1)
-            scored = _count(database)["scored"]
             taken = asyncio.run(_load(address, tokens, readers, seconds, pause))
-            scored = _count(database)["scored"] - scored
         finally:
             worker.terminate()
             server.terminate()
             worker.join()
             server.wait()
-        database.close()
 
-    print(f"{teams} teams, {submissions:,} submissions, {readers} readers, {seconds:.0f} s; {scored} scored meanwhile")
+    print(f"{teams} teams, {submissions:,} submissions, {readers} readers, {seconds:.0f} s")
     for kind, times in sorted(taken.items()):
-        cuts = statistics.quantiles(times, n=20)
-        figures = f"median {1000 * statistics.median(times):.0f} ms, 95 % within {1000 * cuts[-1]:.0f} ms"
-        print(f"{kind}: {len(times)} answers, {figures}, the longest {1000 * max(times):.0f} ms")
+        median, most = 1000 * statistics.median(times), 1000 * statistics.quantiles(times, n=20)[-1]
+        print(f"{kind}: {len(times)} answers, median {median:.0f} ms, 95 % within {most:.0f} ms")
 
 
-def take_a_processor(job: Job) -> Outcome:
+def score_slowly(job: Job) -> Outcome:
     """Score nothing for a second, with a processor that is busy."""
     end = time.process_time() + 1
     while time.process_time() < end:
         pass
-    score = random.Random(job.submission_id).random()
-    return Outcome("scored", scores=_scores(score), document=_document(job.track, score), heatmap=PICTURE)
+    return Outcome("scored", **_results(job.track, random.Random(job.submission_id).random()))
 
 
-def _write_settings(folder: Path) -> Settings:
-    stimuli = ({"dataset_name": "photos", "image_identifier": f"{number:06}.jpg"} for number in range(STIMULI))
-    (folder / "catalog.jsonl").write_text("".join(f"{json.dumps(stimulus)}\n" for stimulus in stimuli))
-    given: dict[str, object] = {
-        "challenge": "contract",
-        "registry": "configs/registry/embedded.json",
-        "catalog": str(folder / "catalog.jsonl"),
-        "data": str(folder),
-        "submissions_per_minute": 100_000,
-        "validations_per_minute": 100_000,
-    }
-    here = {"held_out_registry": None, "held_out_catalog": None, "demonstration": False, "worker": False, "port": 0}
-    (folder / "portal.yaml").write_text(json.dumps({**given, **here}))
-    return Settings(**given)  # type: ignore[arg-type] # each is what its field wants
+def _results(track: str, score: float) -> dict[str, Any]:
+    matrix = [[score] * len(NAMES) for _ in NAMES]
+    pairwise = {"names": NAMES, "biased": matrix, "debiased": matrix}
+    document = json.dumps({"team": track, "n_models": len(NAMES), "n_stimuli": RED, "pairwise": pairwise})
+    return {"scores": Scores(score, score, score, score - 0.01, score + 0.01), "document": document, "heatmap": PICTURE}
 
 
-def _fill(database: Database, teams: int, submissions: int) -> list[str]:
-    """Add teams, and submissions that are scored, and give the teams' tokens."""
+def _stimuli(first: int, count: int, name: str = "photos") -> list[dict[str, str]]:
+    return [{"dataset_name": name, "image_identifier": f"{number:06}.jpg"} for number in range(first, first + count)]
+
+
+def _fill(settings: Settings, teams: int, submissions: int) -> list[str]:
+    """Add teams, scored submissions and one to be scored, and return the teams' tokens."""
+    database = Database(settings.database_url)
+    database.create_tables()
     tokens = [add_team(database, f"Team number {number}") for number in range(teams)]
-    begin, draw = datetime.now(UTC) - timedelta(days=30), random.Random(0)
+    begin, generator = datetime.now(UTC) - timedelta(days=30), random.Random(0)
+    content = json.dumps({"models": NAMES}).encode()
+
     with database.writing() as session:
         for number in range(submissions):
             at, team, track = begin + timedelta(minutes=number), 1 + number % teams, ("blue", "red")[number % 2]
-            content = json.dumps({"models": NAMES}).encode()
             row = SubmissionRow(team_id=team, track=track, key=str(number), content=content, sha256="0" * 64)
             row.received = at
             session.add(row)
             session.flush()
-            score = draw.random()
-            if number == submissions - 1:
-                # Once this one is scored, the worker is at work.
-                enqueue(session, row.id, "public", 1, at)
-                continue
-            scoring = ScoringRow(
-                submission_id=row.id, kind="public", state="scored", queued=at, not_before=at, ended=at
-            )
-            scoring.scores = _scores(score)
-            scoring.document, scoring.heatmap = _document(track, score), PICTURE
+
+            times = {"queued": at, "not_before": at, "ended": at}
+            scoring = ScoringRow(submission_id=row.id, kind="public", state="scored", **times)
+            for name, value in _results(track, generator.random()).items():
+                setattr(scoring, name, value)
             session.add(scoring)
             for kind in ("received", "scored"):
                 log_event(session, at, kind, f"Submission {row.id}: {kind}.", team, row.id, public=True)
+        enqueue(session, row.id, "public", 2, at)
+    database.close()
     return tokens
 
 
-def _scores(score: float) -> Scores:
-    return Scores(score, score, score, score - 0.01, score + 0.01)
-
-
-def _count(database: Database) -> dict[str, int]:
-    with database.reading() as session:
-        return count_submissions(session)
-
-
-def _document(track: str, score: float) -> str:
-    matrix = [[score] * len(NAMES) for _ in NAMES]
-    pairwise = {"names": NAMES, "biased": matrix, "debiased": matrix}
-    return json.dumps({"team": track, "n_models": len(NAMES), "n_stimuli": RED, "pairwise": pairwise})
-
-
-async def _load(address: str, tokens: list[str], readers: int, seconds: float, pause: float) -> Seconds:
-    """Ask for pages and hand in documents for some time, and give what each answer took, by what it was."""
-    taken: Seconds = defaultdict(list)
+async def _load(address: str, tokens: list[str], readers: int, seconds: float, pause: float) -> dict[str, list[float]]:
+    """Request pages and submit documents for some time, and return the seconds of each answer, by its kind."""
+    taken: dict[str, list[float]] = defaultdict(list)
     end = time.monotonic() + seconds
-    # Shorter than the server's, lest a connection is used in the moment in which that closes it.
+    # Shorter than the server's, lest a connection is used in the moment in which the server closes it.
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
 
-        async def ask(what: str, method: str, path: str, token: str = "", content: bytes | None = None) -> None:
+        async def request(kind: str, path: str, token: str = "", stimuli: list[dict[str, str]] | None = None) -> None:
             headers = {"Authorization": f"Bearer {token}"} if token else {}
+            content = json.dumps({"differentiating_images": stimuli}).encode() if stimuli else None
             start = time.perf_counter()
-            answer = await client.request(method, path, content=content, headers=headers)
-            taken[what].append(time.perf_counter() - start)
+            answer = await client.request("POST" if stimuli else "GET", path, content=content, headers=headers)
+            taken[kind].append(time.perf_counter() - start)
             answer.raise_for_status()
 
-        async def again(wait: float, act: Callable[[int], Awaitable[None]]) -> None:
+        async def repeat(wait: float, act: Callable[[int], Awaitable[None]]) -> None:
             await asyncio.sleep(random.random() * wait)
             for number in itertools.count():
                 if time.monotonic() > end:
@@ -179,32 +155,22 @@ async def _load(address: str, tokens: list[str], readers: int, seconds: float, p
                 await act(number)
                 await asyncio.sleep(wait)
 
-        async def read(reader: int, number: int) -> None:
-            await ask("leaderboard", "GET", "/leaderboard", tokens[reader] if reader % 10 == 0 else "")
-
-        async def look(number: int) -> None:
-            token = tokens[number % len(tokens)]
+        async def browse(number: int) -> None:
+            team = number % len(tokens)
             for path in ("/", "/log", "/submissions", "/blue"):
-                await ask(f"page {path}", "GET", path, token)
-            await ask("page of a submission", "GET", f"/submissions/{1 + number % len(tokens)}", token)
+                await request(f"page {path}", path, tokens[team])
+            await request("page of a submission", f"/submissions/{1 + team}", tokens[team])
 
-        async def hand_in(number: int) -> None:
-            stimuli = [
-                {"dataset_name": "photos", "image_identifier": f"{i:06}.jpg"} for i in range(number, number + RED)
-            ]
-            content = json.dumps({"differentiating_images": stimuli}).encode()
-            token = tokens[number % len(tokens)]
-            await ask("handing in 1,000 stimuli", "POST", "/api/submissions?team=red", token, content)
+        async def submit(number: int) -> None:
+            path, token = "/api/submissions?team=red", tokens[number % len(tokens)]
+            await request("submitting 1,000 stimuli", path, token, _stimuli(number, RED))
 
-        async def check(number: int) -> None:
-            entries = [{"dataset_name": "photos", "image_identifier": f"none {i}"} for i in range(10_000)]
-            content = json.dumps({"differentiating_images": entries}).encode()
-            await ask("checking 10,000 unknown stimuli", "POST", "/api/validate?team=red", content=content)
+        async def check(_: int) -> None:
+            await request("checking unknown stimuli", "/api/validate?team=red", stimuli=_stimuli(0, UNKNOWN, "none"))
 
-        tasks = [again(pause, lambda number, reader=reader: read(reader, number)) for reader in range(readers)]  # type: ignore[misc]
-        await asyncio.gather(*tasks, again(0.5, look), again(1, hand_in), again(0.2, check))
+        def read(token: str) -> Awaitable[None]:
+            return repeat(pause, lambda _: request("leaderboard", "/leaderboard", token))
+
+        reading = [read("" if reader % 10 else tokens[reader]) for reader in range(readers)]
+        await asyncio.gather(*reading, repeat(0.5, browse), repeat(1, submit), repeat(0.2, check))
     return taken
-
-
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main)

@@ -3,83 +3,68 @@
 from __future__ import annotations
 
 import json
-import statistics
-import time
-import tracemalloc
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.benchmarks.speed.frame import run, temporary_folder
-from headstart.metrics.similarity.centred_catalog import CentredCatalog
+from headstart.benchmarks.speed.frame import compare, peak_mib, run, temporary_folder
 from headstart.metrics.similarity.stimulus_subset_search import SearchState, worst_stimulus_subset
 
 MODELS, STIMULI, SIDE, REPEATS = 12, 100, 64, 5
 # A search of the size of a real challenge, on random embeddings that share directions.
-LARGE_MODELS, LARGE_STIMULI, WIDTH, SHARED, CHOSEN = 12, 100_000, 512, 30, 1000
-SECONDS, INTERVAL = 120.0, 30.0
+WIDTH, SHARED, CHOSEN = 512, 30, 1000
 
 
-def main() -> None:
-    """Fill the store once, time validation and scoring from the command line, and print medians."""
+def main(large_stimuli: int = 100_000, seconds: float = 120) -> None:
+    """Print the times of validation and scoring from the command line, and what a search finds.
+
+    Args:
+        large_stimuli: Number of stimuli from which the search chooses.
+        seconds: Duration of the search.
+    """
     with temporary_folder() as folder:
         _write_arena(folder)
         documents = [f"--registry={folder / 'registry.json'}", f"--catalog={folder / 'catalog.jsonl'}"]
         submission = str(folder / "submission.json")
+        variables = {"HACKATHON_DATASET_ROOT": str(folder), "WANDB_MODE": "offline"}
+        command = partial(run, cache=folder / "cache", **variables)
+
         score = ["evaluate.py", "cka", f"--submission={submission}", *documents, f"--output={folder / 'out'}"]
-        filled = _run(folder, *score)
-        for title, command in (
-            ("validation", ["scripts/validate_submission.py", submission, *documents]),
-            ("scoring from stored embeddings, without the dashboard", [*score, "--logger=false"]),
-            ("scoring from stored embeddings, dashboard offline", score),
-        ):
-            seconds = statistics.median(_run(folder, *command) for _ in range(REPEATS))
-            print(f"{title}: {seconds:.2f} s")
-        print(f"first scoring, {MODELS} networks on {STIMULI} stimuli of {SIDE} pixels: {filled:.1f} s")
-    _search()
+        print(f"first scoring, {MODELS} networks on {STIMULI} stimuli of {SIDE} pixels: {command(*score)}")
+        commands = {
+            "validation": partial(command, "scripts/validate_submission.py", submission, *documents),
+            "scoring from stored embeddings": partial(command, *score, "--logger=false"),
+            "scoring with the dashboard offline": partial(command, *score),
+        }
+        compare(commands, "validation", REPEATS)
+    _search(large_stimuli, seconds)
 
 
-def _search() -> None:
-    """Search in a large catalog, print scores and memory, then the best of random subsets in the same time."""
-    embeddings = _sample_embeddings()
-    last = -INTERVAL
+def _search(stimuli: int, seconds: float) -> None:
+    """Search in a large catalog, and print scores and memory."""
+    embeddings = _sample_embeddings(stimuli)
+    states: list[SearchState] = []
+    search = partial(worst_stimulus_subset, embeddings, CHOSEN, seconds=seconds, keep=states.append)
+    peak, (best, _) = peak_mib(search)
 
-    def print_state(state: SearchState) -> None:
-        nonlocal last
-        if state.seconds >= last + INTERVAL:
-            last = state.seconds
-            position = f"sweep {state.sweep + 1}, block {state.block}"
-            print(f"after {state.seconds:.0f} s ({position}): score {1 - state.value:.4f}", flush=True)
-
-    print(f"{CHOSEN:,} of {LARGE_STIMULI:,} stimuli, {LARGE_MODELS} models of {WIDTH} columns:")
-    tracemalloc.start()
-    best, state = worst_stimulus_subset(embeddings, CHOSEN, seconds=SECONDS, keep=print_state)
-    more = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert state is not None
-    size = sum(each.nbytes for each in embeddings)
-    print(f"after {state.seconds:.0f} s: score {1 - best.value:.4f}")
-    print(f"embeddings {size / 2**30:.1f} GiB, search {more / 2**30:.2f} GiB more at its peak")
-
-    catalog, generator = CentredCatalog(embeddings, CHOSEN), np.random.default_rng(0)
-    start, scores = time.monotonic(), []
-    while time.monotonic() < start + SECONDS:
-        scores.append(1 - catalog.mean_cka(generator.choice(LARGE_STIMULI, CHOSEN, replace=False)))
-    print(f"best of {len(scores)} random submissions in the same time: {max(scores):.4f}")
+    for state in states[:: max(1, len(states) // 5)]:
+        print(f"after {state.seconds:.0f} s (sweep {state.sweep + 1}): score {1 - state.value:.4f}")
+    size = sum(each.nbytes for each in embeddings) / 2**20
+    print(f"{CHOSEN:,} of {stimuli:,} stimuli: score {1 - best.value:.4f}, {peak:.0f} MiB besides {size:.0f} MiB")
 
 
-def _sample_embeddings() -> list[NDArray[np.float32]]:
+def _sample_embeddings(stimuli: int) -> list[NDArray[np.float32]]:
     """Return random embeddings of models that agree on some stimuli more than on others."""
     generator = np.random.default_rng(0)
     strengths = np.linspace(2, 0.2, SHARED, dtype=np.float32)
-    shared = generator.standard_normal((LARGE_STIMULI, SHARED), dtype=np.float32) * strengths
-    own = generator.uniform(0.2, 1.4, (LARGE_STIMULI, 1)).astype(np.float32)
+    shared = generator.standard_normal((stimuli, SHARED), dtype=np.float32) * strengths
+    own = generator.uniform(0.2, 1.4, (stimuli, 1)).astype(np.float32)
     embeddings = []
-    for _ in range(LARGE_MODELS):
-        rows = generator.standard_normal((LARGE_STIMULI, WIDTH), dtype=np.float32)
-        rows *= own
+    for _ in range(MODELS):
+        rows = own * generator.standard_normal((stimuli, WIDTH), dtype=np.float32)
         rows += shared @ generator.standard_normal((SHARED, WIDTH), dtype=np.float32) / 5
         embeddings.append(rows)
     return embeddings
@@ -106,12 +91,3 @@ def _write_arena(folder: Path) -> None:
     (folder / "registry.json").write_text(json.dumps(models))
     (folder / "catalog.jsonl").write_text("".join(json.dumps(stimulus) + "\n" for stimulus in stimuli))
     (folder / "submission.json").write_text(json.dumps({"differentiating_images": stimuli}))
-
-
-def _run(folder: Path, *command: str) -> float:
-    variables = {"HACKATHON_DATASET_ROOT": str(folder), "WANDB_MODE": "offline"}
-    return run(*command, cache=folder / "cache", **variables).seconds
-
-
-if __name__ == "__main__":
-    main()

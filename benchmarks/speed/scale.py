@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,14 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.benchmarks.speed.frame import temporary_folder, timed
+from headstart.benchmarks.speed.frame import peak_mib, temporary_folder, timed
 from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.store.row_store import RowStore, StoredRows
 
 PHOTOS, ORDERINGS, LIMIT = 100_000, 1_000, 500
 VALIDATION, SUBSET, FEATURES = 10_000, 5_000, 1_280
-ROWS, COLUMNS, CHUNK = 100_000, 2_048, 1_000
-READERS = 3
+COLUMNS, CHUNK, READERS = 2_048, 1_000, 3
 
 
 class Noise:
@@ -27,12 +25,12 @@ class Noise:
     notes: ClassVar[dict[str, Any]] = {}
     remarks: ClassVar[dict[int, str]] = {}
 
-    def __init__(self, places: Sequence[int], columns: int) -> None:
-        self.places, self.columns = places, columns
+    def __init__(self, indices: Sequence[int], columns: int) -> None:
+        self.indices, self.columns = indices, columns
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.places)
+        return len(self.indices)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Yield the rows in chunks."""
@@ -41,72 +39,56 @@ class Noise:
             yield chunk[: len(self) - first]
 
 
-def main() -> None:
-    """Print the three costs, each beside an alternative."""
-    _orderings()
+def _get(store: RowStore, names: Sequence[str], columns: int) -> StoredRows:
+    return store.get({"columns": columns}, list(names), lambda indices: Noise(indices, columns))
+
+
+def main(rows: int = 100_000) -> None:
+    """Print the three costs.
+
+    Args:
+        rows: Rows of the large entry, of 8 KB each.
+    """
+    peak, _ = peak_mib(lambda: [sample_ordering(PHOTOS, number, 0)[:LIMIT].copy() for number in range(ORDERINGS)])
+    print(f"{ORDERINGS} orderings of {LIMIT} of {PHOTOS} photos: {peak:.1f} MiB")
     with temporary_folder() as folder:
         _subsets(RowStore(folder))
-        _readers(RowStore(folder))
-
-
-def _orderings() -> None:
-    tracemalloc.start()
-    orders = np.empty((ORDERINGS, LIMIT), dtype=np.int64)
-    for order, number in zip(orders, range(ORDERINGS), strict=True):
-        order[:] = sample_ordering(PHOTOS, number, 0)[:LIMIT]
-    kept, peak = (size / 1e6 for size in tracemalloc.get_traced_memory())
-    tracemalloc.stop()
-    whole = ORDERINGS * sample_ordering(PHOTOS, 0, 0).nbytes / 1e6
-    print(
-        f"{ORDERINGS} orderings of {LIMIT} of {PHOTOS} photos: {kept:.1f} MB, {peak:.1f} MB while they are drawn; "
-        f"whole permutations {whole:.0f} MB"
-    )
+        _readers(RowStore(folder), rows)
 
 
 def _subsets(store: RowStore) -> None:
+    names = np.array([f"{index:064x}" for index in range(VALIDATION)])
     labels = np.arange(VALIDATION) % 10
-    names = np.array([f"{place:064x}" for place in range(VALIDATION)])
 
-    def find(chosen: NDArray[np.str_]) -> StoredRows:
-        return store.get({"validation": True}, chosen.tolist(), lambda places: Noise(places, FEATURES))
+    def computed(seed: int) -> int:
+        return _get(store, names[sample_validation(labels, SUBSET, seed)].tolist(), FEATURES).computed
 
-    def part(seed: int) -> NDArray[np.str_]:
-        return names[sample_validation(labels, SUBSET, seed)]
-
-    first, second = (find(part(seed)).computed for seed in range(2))
-    print(f"rows of {SUBSET} of {VALIDATION} validation photos computed: {first}, by another seed {second}")
-    find(names)
-    seconds, found = timed(lambda: find(part(2)))
-    print(f"by a third after all photos {found.computed} (found in {seconds:.2f} s)")
+    print(f"rows of {SUBSET} of {VALIDATION} validation photos computed: {computed(0)}, by another seed {computed(1)}")
+    _get(store, names.tolist(), FEATURES)
+    seconds, count = timed(lambda: computed(2))
+    print(f"by a third after all photos: {count}, in {seconds:.2f} s")
 
 
-def _read(folder: Path, start: Any) -> None:  # noqa: ANN401 - a barrier has no public type
+def _read(folder: Path, rows: int, start: Any = None) -> None:  # noqa: ANN401 - a barrier has no public type
+    names = [f"{index:064x}" for index in range(rows)]
+    if start is None:
+        _get(RowStore(folder), names, COLUMNS)
+        return
     start.wait()
-    seconds, found = timed(lambda: _large(RowStore(folder)))
-    assert found.computed == 0
-    print(f" {seconds:.2f} s", end="", flush=True)
+    print(f" {timed(lambda: _get(RowStore(folder), names, COLUMNS))[0]:.2f} s", end="", flush=True)
 
 
-def _large(store: RowStore) -> StoredRows:
-    names = [f"{place:064x}" for place in range(ROWS)]
-    return store.get({"large": True}, names, lambda places: Noise(places, COLUMNS))
+def _readers(store: RowStore, rows: int) -> None:
+    _read(store.folder, rows)
+    for state, count in (("not checked", 1), ("not checked", READERS), ("checked", 1), ("checked", READERS)):
+        for mark in store.folder.glob("*/*.checked") if state == "not checked" else ():
+            mark.unlink()
 
-
-def _readers(store: RowStore) -> None:
-    _large(store)
-    for checked in ("first", "then"):
-        for count in (1, READERS):
-            for noted in store.folder.glob("*/*.checked") if checked == "first" else ():
-                noted.unlink()
-            print(f"{count} readers of {ROWS * COLUMNS * 4 / 1e6:.0f} MB, {checked}:", end="", flush=True)
-            start = multiprocessing.Barrier(count)
-            readers = [multiprocessing.Process(target=_read, args=(store.folder, start)) for _ in range(count)]
-            for reader in readers:
-                reader.start()
-            for reader in readers:
-                reader.join()
-            print()
-
-
-if __name__ == "__main__":
-    main()
+        print(f"{count} readers of {rows * COLUMNS * 4 / 1e6:.0f} MB, digest {state}:", end="", flush=True)
+        start = multiprocessing.Barrier(count)
+        readers = [multiprocessing.Process(target=_read, args=(store.folder, rows, start)) for _ in range(count)]
+        for reader in readers:
+            reader.start()
+        for reader in readers:
+            reader.join()
+        print()

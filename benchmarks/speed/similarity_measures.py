@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from headstart.benchmarks.speed.frame import print_times, time_in_turn
+from headstart.benchmarks.speed.frame import compare
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 
 STIMULI, MODELS = 1000, 8
@@ -27,8 +27,4 @@ def main() -> None:
         ]
         print(f"{MODELS} models of {widths[0]} to {widths[1]} dimensions")
         matrices = {name: partial(SIMILARITY_MEASURES[name].pairwise, embeddings) for name in names}
-        print_times(time_in_turn(matrices, repeats=1), DEFAULT_MEASURE)
-
-
-if __name__ == "__main__":
-    main()
+        compare(matrices, DEFAULT_MEASURE, repeats=1)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import jsonargparse
 import torch
 from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.benchmarks.speed.frame import print_times, time_in_turn
+from headstart.benchmarks.speed.frame import compare
 from headstart.cli.training_cli import DEFAULTS
 from headstart.datamodules.photo_batches import EpochBatches, load_batches
 from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
@@ -70,8 +69,4 @@ def main(photos: int = 3000, repeats: int = 3) -> None:
     labels = torch.arange(photos) % CLASSES
     bare(build(), pixels[: 4 * BATCH], labels[: 4 * BATCH])
     loops = {"a bare loop": lambda: bare(build(), pixels, labels), "train.py": lambda: ours(build(), pixels, labels)}
-    print_times(time_in_turn(loops, repeats, clock=time.process_time), "a bare loop")
-
-
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main, as_positional=False)
+    compare(loops, "a bare loop", repeats, clock=time.process_time)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import jsonargparse
-
-from headstart.benchmarks.speed.frame import print_times, run
+from headstart.benchmarks.speed.frame import run
 
 KINDS = ("methods", "datasets", "configs", "models", "measures", "metrics")
 COMMANDS = {
@@ -23,8 +21,6 @@ def main(rounds: int = 9) -> None:
         rounds: How often each is run.
     """
     times = [{name: run(*command).processor_seconds for name, command in COMMANDS.items()} for _ in range(rounds)]
-    print_times({name: min(each[name] for each in times) for name in COMMANDS}, "python")
-
-
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main)
+    seconds = {name: min(each[name] for each in times) for name in COMMANDS}
+    for name, each in seconds.items():
+        print(f"{name}: {each:.2f} s, {each / seconds['python']:.1f} times python")

@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import yaml
 
-from headstart.benchmarks.speed.frame import run, temporary_folder
+from headstart.benchmarks.speed.frame import Run, compare, run, temporary_folder
 
-RUNS, WORKERS = 16, 2
 OPTIONS = ("--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100")
 
 
-def main() -> None:
-    """Print both times and their ratio; photos are embedded before, for both."""
+def main(runs: int = 16, workers: int = 2) -> None:
+    """Print both times and their ratio; photos are embedded before, for both.
+
+    Args:
+        runs: Number of runs.
+        workers: Workers of the sweep.
+    """
     with temporary_folder() as folder:
-        cache = folder / "cache"
-        run("train.py", *OPTIONS, f"--trainer.default_root_dir={folder / 'before' / 'run'}", cache=cache)
-        alone = 0.0
-        for seed in range(RUNS):
-            chosen = f"--seed_everything={seed}", f"--trainer.default_root_dir={folder / 'alone' / str(seed)}"
-            alone += run("train.py", *OPTIONS, *chosen, cache=cache).seconds
-        sweep = {
-            "program": "train.py",
-            "method": "grid",
-            "command": ["${program}", *OPTIONS, "${args}"],
-            "parameters": {"seed_everything": {"values": [*range(RUNS)]}},
-        }
+
+        def train(name: str, seed: int = 0) -> Run:
+            output = f"--trainer.default_root_dir={folder / name / str(seed)}"
+            return run("train.py", *OPTIONS, f"--seed_everything={seed}", output, cache=folder / "cache")
+
         file = folder / "sweep.yaml"
+        command = ["${program}", *OPTIONS, "${args}"]
+        parameters = {"seed_everything": {"values": [*range(runs)]}}
+        sweep = {"program": "train.py", "method": "grid", "command": command, "parameters": parameters}
         file.write_text(yaml.safe_dump(sweep))
-        chosen = f"--workers={WORKERS}", f"--output={folder / 'swept' / 'runs'}"
-        together = run("sweep.py", str(file), *chosen, cache=cache).seconds
-    print(f"{RUNS} commands {alone:.1f} s, a sweep in {WORKERS} workers {together:.1f} s: ratio {together / alone:.2f}")
 
-
-if __name__ == "__main__":
-    main()
+        options = [f"--workers={workers}", f"--output={folder / 'swept' / 'runs'}"]
+        train("warm")
+        ways = {
+            "commands": lambda: [train("alone", seed) for seed in range(runs)],
+            "sweep": lambda: run("sweep.py", str(file), *options, cache=folder / "cache"),
+        }
+        compare(ways, "commands", repeats=1)

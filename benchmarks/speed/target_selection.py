@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
-import jsonargparse
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.benchmarks.speed.frame import overlapping_classes, timed
 from headstart.evaluation.sources.scores import Score
@@ -16,19 +13,9 @@ from headstart.metrics.ranking.ranking_measures import kendall
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import ClassShare, Inputs, Pool, sample_targets
 
-SOURCE_CLASSES = 1000
-SINGLES = 3
-CASES: tuple[tuple[str, GbcAxes], ...] = (
-    ("gbc", "dataset"),
-    ("gbc", "features"),
-    ("gbc", "target"),
-    ("leep", "dataset"),
-    ("nce", "dataset"),
-    ("trans_rate", "dataset"),
-    ("h_score", "dataset"),
-    ("h_score_shrunk", "dataset"),
-    ("log_me", "dataset"),
-)
+SOURCE_CLASSES, SINGLES = 1000, 3
+AXES: tuple[GbcAxes, ...] = ("dataset", "features", "target")
+OTHERS = ("leep", "nce", "trans_rate", "h_score", "h_score_shrunk", "log_me")
 
 
 def main(
@@ -48,55 +35,29 @@ def main(
     probabilities = np.exp(3 * generator.standard_normal((samples, SOURCE_CLASSES)))
     probabilities /= probabilities.sum(1, keepdims=True)
     pool = sample_targets(classes, targets, share, seed=0)
-    print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
-    scores: dict[GbcAxes, list[float]] = {}
-    given = Pool(x, labels, probabilities, pool)
-    gathering, statistics = timed(lambda: given.dataset)
-    moments, _ = timed(lambda: statistics.moments)
-    print(
-        f"gathered once, part of what follows: means {gathering:.2f} s, second moments, where needed, {moments:.2f} s"
-    )
+    rows = [np.isin(labels, chosen) for chosen in pool[:SINGLES]]
+    singles = [Inputs(x[each], labels[each], probabilities[each]) for each in rows]
 
-    def score(metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
-        # What is gathered once is part of it.
+    def score(axes: GbcAxes, *metrics: str) -> list[dict[str, Score]]:
+        # Statistics that are gathered once for all targets belong to the time.
         return score_targets(Pool(x, labels, probabilities, pool), {name: METRICS[name] for name in metrics}, axes)
 
-    for metric, axes in CASES:
-        single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))
-        seconds, found = timed(partial(score, [metric], axes))
-        name = f"{metric} ({axes})" if metric == "gbc" else metric
-        ratio, gain = seconds / single, targets * single / seconds
-        print(f"{name}: one {single:.3f} s, {targets} {seconds:.2f} s: {ratio:.1f} times one, {gain:.1f} times faster")
+    print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
+    gbc = {}
+    for metric, axes in (*(("gbc", axes) for axes in AXES), *((name, AXES[0]) for name in OTHERS)):
+        single = float(np.mean([timed(partial(METRICS[metric].compute, each))[0] for each in singles]))
+        seconds, scores = timed(partial(score, axes, metric))
+        print(
+            f"{metric} ({axes}): one {single:.3f} s, {targets} {seconds:.2f} s: {seconds / single:.1f} times one, "
+            f"{targets * single / seconds:.1f} times faster"
+        )
         if metric == "gbc":
-            scores[axes] = [scored[metric].value or 0.0 for scored in found]
-    several: list[str] = ["gbc", "leep", "log_me", "h_score", "trans_rate", "num_classes"]
-    seconds, _ = timed(partial(score, several))
-    print(f"{', '.join(several)} together: {seconds:.2f} s")
-    _compare(scores["dataset"], scores["target"])
+            gbc[axes] = np.array([each[metric].value or 0.0 for each in scores])
+    print(f"gbc and {', '.join(OTHERS)} together: {timed(partial(score, AXES[0], 'gbc', *OTHERS))[0]:.2f} s")
 
-
-def _single(
-    x: NDArray[np.float64],
-    probabilities: NDArray[np.float64],
-    labels: NDArray[np.int64],
-    chosen: NDArray[np.int64],
-    metric: str,
-) -> float:
-    """Return the seconds of the plain metric on the rows of one target."""
-    rows = np.isin(labels, chosen)
-    given = Inputs(x[rows], labels[rows], probabilities[rows])
-    return timed(lambda: METRICS[metric].compute(given))[0]
-
-
-def _compare(dataset: Sequence[float], target: Sequence[float]) -> None:
-    """Say how far GBC along the axes of the data set is from GBC along those of each target."""
-    ours, exact = np.array(dataset), np.array(target)
-    relative = np.abs(ours / exact - 1)
+    relative = np.abs(gbc["dataset"] / gbc["target"] - 1)
     print(
-        f"GBC along the axes of the data set against those of each target: Kendall {kendall(ours, exact):.3f}, "
-        f"relative difference {np.median(relative):.3f} in the median, {relative.max():.3f} at most"
+        f"GBC along the axes of the data set against those of each target: "
+        f"Kendall {kendall(gbc['dataset'], gbc['target']):.3f}, relative difference {np.median(relative):.3f} in the "
+        f"median, {relative.max():.3f} at most"
     )
-
-
-if __name__ == "__main__":
-    jsonargparse.auto_cli(main)

@@ -261,10 +261,10 @@ def test_intervals_over_settings_hold_as_often_as_stated() -> None:
     from headstart.benchmarks.coverage.over_settings_coverage import over_data_sets, over_orderings
 
     # The intervals of other estimates hold too rarely, or nearly always.
-    middle, improvement = over_orderings((20, 20, 40), leaderboards=60)
-    assert 0.9 <= middle <= 0.985
-    assert 0.9 <= improvement <= 0.985
-    assert 0.85 <= over_data_sets(5, leaderboards=60) <= 1
+    shares = over_orderings((20, 20, 40), leaderboards=60)
+    assert 0.9 <= shares["interquartile mean"] <= 0.985
+    assert 0.9 <= shares["probability of improvement"] <= 0.985
+    assert 0.85 <= over_data_sets(5, leaderboards=60)["stability"] <= 1
 
 
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:

@@ -50,9 +50,9 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
 def test_intervals_and_ties_hold_in_most_tables() -> None:
     """They are to hold in 95 of 100; 28 or fewer of 40 tables have a probability of less than 1 in 10⁶ then."""
     require_checkout()
-    from headstart.benchmarks.coverage.target_intervals import count_held
+    from headstart.benchmarks.coverage.target_intervals import coverage
 
-    assert min(count_held(np.random.default_rng(1), 9, 40)) > 28
+    assert min(coverage(9, populations=1, studies=40).values()) > 28 / 40
 
 
 def test_too_few_targets_have_no_interval() -> None:

@@ -1,0 +1,26 @@
+"""The command `python -m headstart.benchmarks NAME`: a benchmark, by the name of its file."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import jsonargparse
+
+FRAME_FILES = ("__init__", "frame")
+
+
+def main() -> None:
+    """Run the `main` of a benchmark, whose parameters are its options."""
+    files = [path for path in sorted(Path(__file__).parent.glob("*/*.py")) if path.stem not in FRAME_FILES]
+    modules = {path.stem: f"headstart.benchmarks.{path.parent.name}.{path.stem}" for path in files}
+
+    name, *options = sys.argv[1:] or [""]
+    if name not in modules:
+        raise SystemExit(f"python -m headstart.benchmarks NAME [options], where NAME is one of {', '.join(modules)}")
+    jsonargparse.auto_cli(import_module(modules[name]).main, args=options, prog=f"headstart.benchmarks {name}")
+
+
+if __name__ == "__main__":
+    main()
