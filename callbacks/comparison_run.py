@@ -24,7 +24,7 @@ from headstart.modules.method_contract import BASELINE
 from headstart.modules.provenance import provenance
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 
 class ComparisonRun(LedgerOptions):
@@ -154,7 +154,7 @@ class ComparisonRun(LedgerOptions):
         if differing:
             self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
 
-    def _find_traces(self, ledger: Ledger) -> Traces:
+    def _find_traces(self, ledger: RunLedger) -> Traces:
         criterion, stream = self.criterion, self.stream
         sizes = stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, criterion.measure)

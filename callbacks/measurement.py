@@ -6,7 +6,7 @@ import platform
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import lightning
 import numpy as np
@@ -17,7 +17,6 @@ from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.run_folder import environment, print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
@@ -32,6 +31,14 @@ from headstart.output.tables import print_scores
 from headstart.store.ledger import LedgerError
 
 SCHEMA = 2
+
+
+@runtime_checkable
+class Publisher(Protocol):
+    """A logger that shows a run's results."""
+
+    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
+        """Log the content of `results.json` and the run's files, and end the run's log."""
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
@@ -119,7 +126,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     paths = _write_files(run, curves, document)
     run.document = document
     for logger in trainer.loggers:
-        if isinstance(logger, DashboardLogger):
+        if isinstance(logger, Publisher):
             logger.publish(document, paths)
 
     print_scores(document)

@@ -14,7 +14,7 @@ import numpy as np
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger import Ledger, LedgerError, RunLedger, Trace, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -33,10 +33,10 @@ class LedgerOptions:
     def __init__(self, overwrite: bool = False, ledger: str | None = None) -> None:
         self.overwrite = overwrite
         self.ledger = ledger
-        self._open_ledger: Callable[[], Ledger] | None = None
+        self._open_ledger: Callable[[], RunLedger] | None = None
         self._known = ""
 
-    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep.
 
         Args:
@@ -46,7 +46,7 @@ class LedgerOptions:
         self._open_ledger, self._known = open_ledger, known
 
     @contextmanager
-    def opened_ledger(self, folder: Path) -> Iterator[Ledger]:
+    def opened_ledger(self, folder: Path) -> Iterator[RunLedger]:
         """Open the ledger, and close it at the end.
 
         Args:
@@ -135,7 +135,7 @@ class Accuracies:
     """
 
     def __init__(
-        self, ledger: Ledger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
+        self, ledger: RunLedger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
     ) -> None:
         self.ledger, self.fed, self.training = ledger, fed, training
         self.stream, method = digest_of(fed), digest_of(training)

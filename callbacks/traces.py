@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import RunLedger, Trace, TraceKey
 
 # A killed process loses the measurements of the last seconds.
 SECONDS_BETWEEN_WRITES = 2.0
@@ -60,7 +60,7 @@ class Traces:
 
     def __init__(
         self,
-        ledger: Ledger,
+        ledger: RunLedger,
         stream: str,
         methods: Sequence[str],
         orderings: Sequence[int],

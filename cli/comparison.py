@@ -22,7 +22,7 @@ from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 BASE_CONFIG = CONFIGS / "base.yaml"
 
@@ -116,7 +116,7 @@ class ComparisonCLI(TaskCLI):
         measure(self.trainer, self.model, self.datamodule, self.results)
         return self.results.document
 
-    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
         self.results.use_ledger(open_ledger, known)
 

@@ -39,7 +39,7 @@ from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
 from headstart.output.printable import say
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 
 class SourceFiles:
@@ -94,7 +94,7 @@ class SourceTrainingCLI(TrainingCLI):
             # Raises an error before training if the name is taken.
             other_entries(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
-    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Do nothing: the run's folder alone decides whether the model is trained again."""
 
     def require_portable(self) -> None:

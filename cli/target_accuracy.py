@@ -27,7 +27,7 @@ from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import prefix_errors
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import DESCRIPTION, Ledger, parts_of
+from headstart.store.ledger import DESCRIPTION, RunLedger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
@@ -77,7 +77,7 @@ class TargetAccuracyCLI(TrainingCLI):
             files.write_results(self._document(ledger, accuracies), {})
             return files.document
 
-    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
         self.results.use_ledger(open_ledger, known)
 
@@ -175,7 +175,7 @@ class TargetAccuracyCLI(TrainingCLI):
         described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **parts}
         return {**described, "unreadable_photos": batches.unreadable}
 
-    def _document(self, ledger: Ledger, accuracies: Accuracies) -> dict[str, Any]:
+    def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
         """Return the results."""
         batches: TargetBatches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream

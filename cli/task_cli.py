@@ -24,7 +24,7 @@ from headstart.cli.trainer_options import require_allowed, require_observers
 from headstart.modules.provenance import keep_sources
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
@@ -65,7 +65,7 @@ class TaskCLI(LightningCLI):
         """
 
     @abstractmethod
-    def use_ledger(self, open_ledger: Callable[[], Ledger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep.
 
         Args:

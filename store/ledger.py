@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -83,6 +83,44 @@ class Trace:
 def parts_of(description: Mapping[str, Any]) -> int:
     """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
     return int(description.get("parts", description["validation_size"]))
+
+
+class RunLedger(Protocol):
+    """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
+
+    Attributes:
+        folder: Folder of this machine, for files that are kept beside a ledger.
+    """
+
+    folder: Path
+
+    def __enter__(self) -> Self:
+        """Return the ledger."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close the ledger."""
+
+    @property
+    def location(self) -> str:
+        """Where it is, for messages."""
+
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
+        """Store a document, and return its digest."""
+
+    def origin(self, digest: str) -> dict[str, Any]:
+        """Return the document of a digest."""
+
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+        """Return traces as far as they are stored."""
+
+    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
+        """Store traces."""
+
+    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
+        """Claim traces, and return those that others hold."""
+
+    def release(self, keys: Iterable[TraceKey]) -> None:
+        """Release claimed traces."""
 
 
 class LedgerFile:

@@ -19,7 +19,7 @@ from headstart.engines.task import Send, TaskMessage
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import Ledger, RunLedger
 from headstart.sweeps.request import LedgerProxy, RunRequest, call_without_writing
 
 
@@ -68,7 +68,7 @@ def find_missing(request: RunRequest, send: Send) -> str:
         return _prepare(request, Path(run) / "run", partial(LedgerProxy, Path(run), call)).missing()
 
 
-def _open_ledger(request: RunRequest, send: Send) -> Ledger:
+def _open_ledger(request: RunRequest, send: Send) -> RunLedger:
     if request.ledger is not None:
         return Ledger(Path(request.ledger))
     return LedgerProxy(cache_folder() / "lent", partial(_call, send))
@@ -79,7 +79,7 @@ def _call(send: Send, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as
     return send(TaskMessage("ledger", (method, *arguments)))
 
 
-def _prepare(request: RunRequest, folder: Path, open_ledger: Callable[[], Ledger]) -> TaskCLI:
+def _prepare(request: RunRequest, folder: Path, open_ledger: Callable[[], RunLedger]) -> TaskCLI:
     import_from_working_folder()
     options = [*request.options, f"--trainer.default_root_dir={folder}"]
     cli = command_line(find_task(options))(options, request.dashboard)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import FILE, Ledger, LedgerReader, Trace, TraceKey
+from headstart.store.ledger import FILE, LedgerReader, Trace, TraceKey
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class RunRequest:
     token: str
 
 
-class LedgerProxy(Ledger):
-    """A ledger that another process holds, on another machine perhaps: every call is forwarded to a function.
+class LedgerProxy:
+    """A ledger that another process holds, perhaps on another machine: forwards every method of `RunLedger`.
 
     Args:
         folder: Folder of this machine, for files that are kept beside a ledger.
@@ -48,7 +48,11 @@ class LedgerProxy(Ledger):
         self.folder = folder
         self._call = call
 
-    def close(self) -> None:
+    def __enter__(self) -> Self:
+        """Return the ledger."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
         """Release all claims."""
         self._call("close")
 
