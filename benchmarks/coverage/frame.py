@@ -19,13 +19,13 @@ MANY = 200_000
 FEWEST_SAMPLES = 10
 
 
-def simulate(trial: Trial, trials: int, seed: int = 0) -> Shares:
+def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> Shares:
     """Repeat a trial, and return the mean of each of its outcomes: the share of intervals that hold, for instance.
 
     Args:
         trial: Samples by a generator, and returns outcomes by name, each a number or an array of numbers.
         trials: Number of repetitions.
-        seed: Seed of the generator.
+        seed: Seed of the generator, or a generator that goes on.
     """
     generator = np.random.default_rng(seed)
     outcomes = [trial(generator) for _ in range(trials)]

@@ -89,7 +89,7 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
         p_values = compare_all_pairs(samples_to_criterion(generator, means, orderings)).p_values
         return {"power": p_values[0, 1] < LEVEL}
 
-    return orderings, simulate(trial, experiments, seed=2)
+    return orderings, simulate(trial, experiments, generator)
 
 
 def interval_coverage(orderings: int, limit: float, comparisons: int) -> Shares:
