@@ -151,9 +151,9 @@ def _write_files(run: ComparisonRun, curves: Curves, document: dict[str, Any]) -
     files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
     paths = run.folder.write(document, files)
 
-    if curves.is_lazy:
-        # Earlier results may have left them.
-        for path in run.folder.path.glob("learning_curves.*"):
+    # Earlier results may have left figures in other formats, or learning curves.
+    for name in ("learning_curves", "criterion_reached"):
+        for path in set(run.folder.path.glob(f"{name}.*")) - set(paths):
             path.unlink()
     return paths
 

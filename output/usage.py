@@ -171,6 +171,11 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
     if kind is None or not found:
         return text
 
+    container = get_origin(kind)
+    if container in (dict, list) and text.startswith("Expected a ") and f"'{container.__name__}'" not in text:
+        # The message is about one item.
+        kind = get_args(kind)[-1]
+
     value = found[1].strip("'\"")
     value = {"None": "null", "NoneType": "null"}.get(value, value)
     leaves = _leaves(kind, value)
@@ -194,7 +199,7 @@ def _leaves(kind: Any, value: str) -> list[Any]:  # noqa: ANN401 - a type
     if outer in ("Union", "UnionType"):
         return [leaf for each in inner if each is not NoneType for leaf in _leaves(each, value)]
     takes_class = outer == "dict" and "." in value and value[0] != "{"
-    is_of_items = (outer == "list" and value.startswith("[")) or takes_class or outer == "Callable"
+    is_of_items = (outer == "list" and value[:1] + value[-1:] == "[]") or takes_class or outer == "Callable"
     return _leaves(inner[-1], value) if is_of_items else [kind]
 
 

@@ -35,7 +35,7 @@ def _add(settings: Settings, database: Database, args: Namespace) -> None:
 
 
 def _renew(settings: Settings, database: Database, args: Namespace) -> None:
-    """Give a team another token."""
+    """Replace the token of a team."""
     token = renew_token(database, args.name)
     say(f"{args.name} has the token {token}, which is not shown again; the one before is not valid any more.")
 
@@ -80,13 +80,13 @@ def _export(settings: Settings, database: Database, args: Namespace) -> None:
 
 
 def _freeze(settings: Settings, database: Database, args: Namespace) -> None:
-    """Take in no submissions until `thaw`."""
+    """Reject all submissions until `thaw`."""
     freeze(database)
     say("Nothing more is taken in; what is in the queue is scored.")
 
 
 def _thaw(settings: Settings, database: Database, args: Namespace) -> None:
-    """Take in submissions again."""
+    """Accept submissions again."""
     thaw(database)
     say("Submissions are taken in.")
 

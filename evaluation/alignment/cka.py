@@ -14,7 +14,13 @@ from headstart.contract.dataset_submissions import read_any_submission
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, Submission
 from headstart.evaluation.alignment.catalog_options import CatalogOptions
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from headstart.evaluation.alignment.score_files import embeddings_name, print_score, result_names, write_score
+from headstart.evaluation.alignment.score_files import (
+    embeddings_name,
+    heatmap_name,
+    print_score,
+    result_names,
+    write_score,
+)
 from headstart.evaluation.alignment.score_log import log_folder
 from headstart.evaluation.alignment.scoring import Embeddings, check_compared, compare, conditions, score
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
@@ -112,6 +118,7 @@ def cka(
     document["timings"]["total_seconds"] = time.perf_counter() - start
 
     files = write_score(document, results, log, embeddings)
+    results.remove_other_formats([heatmap_name(measure)], figure_formats)
     if results.overwrite and not save_embeddings:
         # Embeddings of the overwritten results would not belong to these.
         (results.path / embeddings_name(measure)).unlink(missing_ok=True)

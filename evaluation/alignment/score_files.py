@@ -55,12 +55,16 @@ def result_names(measure: str, scored: bool, figure_formats: Sequence[str], embe
     Returns:
         The names of the document, the heatmaps and the embeddings.
     """
+    document = f"{measure}.json"
     if measure == DEFAULT_MEASURE:
-        document, heatmap = "score.json" if scored else "cka.json", "heatmap"
-    else:
-        document, heatmap = f"{measure}.json", f"{measure}_heatmap"
-    heatmaps = [f"{heatmap}.{each}" for each in figure_formats]
+        document = "score.json" if scored else "cka.json"
+    heatmaps = [f"{heatmap_name(measure)}.{each}" for each in figure_formats]
     return [document, *heatmaps, *([embeddings_name(measure)] if embeddings else [])]
+
+
+def heatmap_name(measure: str) -> str:
+    """Return the name of the heatmap without the ending."""
+    return "heatmap" if measure == DEFAULT_MEASURE else f"{measure}_heatmap"
 
 
 def embeddings_name(measure: str) -> str:

@@ -13,11 +13,11 @@ from headstart.metrics.similarity.centred_catalog import VANISHING, CentredCatal
 CHUNK = 128
 # Share of the members that may be exchanged at once.
 MOST_EXCHANGED = 0.25
-# Where no exchange of several helps: number of best joiners, and of best leavers, that are exchanged one for one.
+# If no exchange of several helps, this many of the best joiners and best leavers are exchanged one for one.
 SINGLES = 8
 # Exchanges that lower the mean CKA by less count as rounding.
 TOLERANCE = 1e-9
-# What centring, or leaving out a member, leaves of a squared norm is rounding below this share of it.
+# Below this share, the rest of a squared norm after centring, or without a member, is a rounding error.
 CANCELLED = 1e-12
 
 

@@ -123,12 +123,14 @@ def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(scrip
     assert onsets[0] == onsets[1]
 
 
-def test_a_lazy_run_leaves_no_learning_curves(script: Script, tmp_path: Path) -> None:
-    script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "other")), **CRITERION)
+def test_a_lazy_run_leaves_no_learning_curves_and_no_figures_in_other_formats(script: Script, tmp_path: Path) -> None:
+    earlier = ComparisonRun(ledger=str(tmp_path / "other"), figure_formats=["png", "svg"])
+    script(COUNTS, results=earlier, **CRITERION)
     assert (tmp_path / "run" / "learning_curves.png").exists()
+    assert (tmp_path / "run" / "criterion_reached.svg").exists()
     run = script(COUNTS, results=ComparisonRun(overwrite=True), evaluation="lazy", **CRITERION)
     assert not [*run.folder.glob("learning_curves*")]
-    assert (run.folder / "criterion_reached.png").exists()
+    assert [path.name for path in run.folder.glob("criterion_reached*")] == ["criterion_reached.png"]
     assert run.curves.is_lazy
     assert not run.curves.is_open
 

@@ -58,9 +58,9 @@ def test_other_documents_are_another_configuration(arena: Arena, refused: Callab
     assert f"(digests/{name.split('.')[0]})" in refused(lambda: arena.evaluate("cka", *PAIR))
 
 
-def test_embeddings_of_what_is_overwritten_do_not_stay(arena: Arena) -> None:
-    folder = arena.evaluate("cka", *PAIR, "--save_embeddings=true")
-    assert "embeddings.npz" in content(folder)
+def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
+    folder = arena.evaluate("cka", *PAIR, "--save_embeddings=true", "--figure_formats=[png, svg]")
+    assert {"embeddings.npz", "heatmap.svg"} < set(content(folder))
     arena.evaluate("cka", *LAYERS, "--overwrite=true")
     assert set(content(folder)) == {"cka.json", "heatmap.png"}
 
