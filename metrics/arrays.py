@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 # A NumPy array or a PyTorch tensor; the type of the latter would import PyTorch.
 Array: TypeAlias = Any
+Floats: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.intp]
 
 
 def is_tensor(value: object) -> bool:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.contract.challenge import Challenge, challenge_path, read_challenge
+from headstart.contract.challenge import Challenge
 from headstart.contract.dataset_submissions import read_any_submission
-from headstart.contract.submissions import DEFAULT_MAX_BYTES, Submission
-from headstart.evaluation.alignment.catalog_options import CatalogOptions
+from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import (
     embeddings_name,
@@ -22,30 +21,28 @@ from headstart.evaluation.alignment.score_files import (
     write_score,
 )
 from headstart.evaluation.alignment.score_log import log_folder
-from headstart.evaluation.alignment.scoring import Embeddings, check_compared, compare, conditions, score
+from headstart.evaluation.alignment.scoring import (
+    CatalogOptions,
+    Embeddings,
+    check_compared,
+    compare,
+    conditions,
+    read_rules,
+    score,
+)
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.output.printable import print_written
 from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
 
+# A comparison that is checked but not computed: the models; what the result depends on, by key path in the result; and
+# the function that returns the content of the JSON document and the embeddings.
+Comparison = tuple[Sequence[str], dict[str, Any], Callable[[], tuple[dict[str, Any], Embeddings]]]
+
 
 class CkaResults(CatalogOptions, DashboardResults):
     """Options of `headstart cka` that it shares with other commands, and the folder of its results."""
-
-
-class _Comparison(NamedTuple):
-    """A comparison of models that is checked but not computed.
-
-    Attributes:
-        models: Their names.
-        made_from: What the result depends on, by key path in the result.
-        compute: Returns the content of the JSON document, and the embeddings.
-    """
-
-    models: list[str]
-    made_from: dict[str, Any]
-    compute: Callable[[], tuple[dict[str, Any], Embeddings]]
 
 
 def cka(
@@ -95,21 +92,22 @@ def cka(
     log = output_folder("log_dir", log_folder(log_dir, results.path))
 
     other = None if measure == DEFAULT_MEASURE else measure
-    rules = None if challenge is None else read_challenge(challenge_path(challenge))
+    rules = read_rules(challenge)
     if models is not None:
         for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
         _reject(for_submissions, "it is for submissions, and models are compared without one")
-        comparison = _compare_models(models, layers, measure, results)
+        compared, made_from, compute = _compare_models(models, layers, measure, results)
     else:
         _reject({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
         _reject({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
         if save_embeddings and modal_enabled(results.registry_option, results.catalog_option):
             raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
-        comparison = _score_submission(str(submission), team, int(max_submission_bytes), rules, results)
-    shared = conditions(comparison.models, results.setup)
-    results.check_configuration({**shared, **comparison.made_from})
+        path, max_bytes = str(submission), int(max_submission_bytes)
+        compared, made_from, compute = _score_submission(path, team, max_bytes, rules, results)
+    shared = conditions(compared, results.setup, rules)
+    results.check_configuration({**shared, **made_from})
 
-    document, embeddings = comparison.compute()
+    document, embeddings = compute()
     # Those of the networks here: Modal may have other versions.
     document["digests"]["networks"] = shared["digests/networks"]
     if rules is not None:
@@ -129,7 +127,7 @@ def cka(
     return document
 
 
-def _compare_models(models: list[str], layers: list[str] | None, measure: str, results: CkaResults) -> _Comparison:
+def _compare_models(models: list[str], layers: list[str] | None, measure: str, results: CkaResults) -> Comparison:
     """Check a comparison of models, or of layers of the only model."""
     check_compared(models, layers, results.setup.registry)
     made_from = {
@@ -137,7 +135,7 @@ def _compare_models(models: list[str], layers: list[str] | None, measure: str, r
         "model": layers and models[0],
         "pairwise/names": layers or models,
     }
-    return _Comparison(models, made_from, partial(compare, models, layers, measure, results.setup))
+    return models, made_from, partial(compare, models, layers, measure, results.setup)
 
 
 def _score_submission(
@@ -146,24 +144,22 @@ def _score_submission(
     max_bytes: int,
     rules: Challenge | None,
     results: CkaResults,
-) -> _Comparison:
+) -> Comparison:
     """Read and check a submission that is to be scored here or on Modal."""
     remote = modal_enabled(results.registry_option, results.catalog_option)
-    registry, catalog = results.setup.registry, results.setup.catalog
-    submission: Submission = read_any_submission(path, registry, catalog, team, max_bytes, rules)
+    registry = results.setup.registry
+    submission = read_any_submission(path, registry, results.setup.catalog, team, max_bytes, rules)
     made_from = {
         "contract_version": submission.contract_version,
         "team": submission.team,
         "digests/submission": submission.sha256,
-        "challenge": None if rules is None else rules.name,
-        "digests/challenge": None if rules is None else rules.digest,
     }
 
     if remote:
-        engines = {"workers": results.workers, "ray": results.ray}
-        _reject(engines, "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE")
+        reason = "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE"
+        _reject({"workers": results.workers, "ray": results.ray}, reason)
     compute = partial(score_on_modal if remote else score, submission, results.setup)
-    return _Comparison(list(submission.models or registry.entries), made_from, compute)
+    return list(submission.models or registry.entries), made_from, compute
 
 
 def _reject(options: Mapping[str, object], reason: str) -> None:

@@ -27,20 +27,8 @@ from headstart.output.tables import format_number, print_table
 
 # The most models whose matrix is printed.
 MOST_PRINTED = 10
-# Keys of a score that are logged; the matrix is in the score's own file alone.
-LOGGED = (
-    "contract_version",
-    "challenge",
-    "team",
-    "score",
-    "n_models",
-    "n_stimuli",
-    "mean_cka_biased",
-    "mean_cka_debiased",
-    "mean_cka_calibrated",
-    "extraction",
-    "digests",
-)
+# Keys that are in the score's own file alone, and not in the log.
+NOT_LOGGED = {"pairwise", "null_mean", "null_sd", "z", "p", "calibrated", "calibration", "timings"}
 
 
 def result_names(measure: str, scored: bool, figure_formats: Sequence[str], embeddings: bool) -> list[str]:
@@ -121,7 +109,7 @@ def _plot_heatmap(document: Mapping[str, Any], path: Path, figure_format: str) -
 
 def _log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {
-        **{key: document[key] for key in LOGGED if key in document},
+        **{key: value for key, value in document.items() if key not in NOT_LOGGED},
         "ci95": document["ci95"]["score"],
         "output": str(folder),
         "time": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -4,23 +4,31 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
+from headstart.contract import documents
+from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import CONTRACT_VERSION, Stimulus
 from headstart.contract.stimulus_files import locate_stimuli
 from headstart.contract.submissions import Submission
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.engines.options import EngineOptions
-from headstart.evaluation.alignment.certainty import cka_and_certainty
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed_all, networks_of
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
+from headstart.metrics.similarity.cka import read_and_multiply
+from headstart.metrics.similarity.cka_jackknife import jackknife
+from headstart.metrics.similarity.cka_null import calibrate
+from headstart.metrics.similarity.permutation_moments import SEED
 from headstart.output.errors import UserError, require_different
 
 # `[stimuli, width]` by name of the model or layer.
@@ -111,7 +119,7 @@ def explain_embedding_errors(names: Sequence[str]) -> Iterator[None]:
         ) from error
 
 
-def conditions(names: Sequence[str], setup: ScoringSetup) -> dict[str, Any]:
+def conditions(names: Sequence[str], setup: ScoringSetup, rules: Challenge | None = None) -> dict[str, Any]:
     """Return what a result of some models depends on besides what is compared, by key path in the result."""
     networks = networks_of(names, setup.registry, setup.extraction)
     return {
@@ -120,7 +128,14 @@ def conditions(names: Sequence[str], setup: ScoringSetup) -> dict[str, Any]:
         "digests/registry": setup.registry.sha256,
         "digests/catalog": setup.catalog.sha256,
         "digests/networks": {name: network.digest for name, network in networks.items()},
+        "challenge": rules and rules.name,
+        "digests/challenge": rules and rules.digest,
     }
+
+
+def read_rules(challenge: str | None) -> Challenge | None:
+    """Read the challenge whose rules submissions have to keep, if there is one."""
+    return None if challenge is None else read_challenge(challenge_path(challenge))
 
 
 def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
@@ -203,7 +218,6 @@ def _describe(representations: Representations, measure: str, setup: ScoringSetu
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
     lists = {"biased": biased.tolist(), "debiased": None if debiased is None else debiased.tolist()}
-    documents = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256}
     timings = {
         "embeddings_seconds": representations.seconds,
         "cka_seconds": time.perf_counter() - start,
@@ -217,7 +231,11 @@ def _describe(representations: Representations, measure: str, setup: ScoringSetu
         "pairwise": {"names": names, **lists},
         **certainty,
         "extraction": setup.extraction.score_settings,
-        "digests": {**documents, "weights": representations.weights},
+        "digests": {
+            "registry": setup.registry.sha256,
+            "catalog": setup.catalog.sha256,
+            "weights": representations.weights,
+        },
         "timings": timings,
     }
 
@@ -225,3 +243,69 @@ def _describe(representations: Representations, measure: str, setup: ScoringSetu
 def mean_key(measure: str, estimate: str) -> str:
     """Return the key of the mean over pairs in a result; the contract calls that of linear CKA `mean_cka_...`."""
     return f"mean_cka_{estimate}" if measure == DEFAULT_MEASURE else f"mean_{estimate}"
+
+
+class CatalogOptions(EngineOptions):
+    """The registry, the catalog, and how embeddings are computed.
+
+    As a base class, it adds its options to those of the next base class.
+
+    Args:
+        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        max_catalog_bytes: Larger catalogs are refused.
+        extraction: How embeddings are computed.
+        **options: Options of the next base class.
+
+    Attributes:
+        registry_option: The option `registry`.
+        catalog_option: The option `catalog`.
+    """
+
+    def __init__(
+        self,
+        registry: str | None = None,
+        catalog: str | None = None,
+        max_catalog_bytes: PositiveInt = documents.CATALOG_MAX_BYTES,
+        extraction: Extraction = Extraction(),  # noqa: B008 - frozen
+        **options: Any,
+    ) -> None:
+        super().__init__(**options)
+        self.registry_option, self.catalog_option = registry, catalog
+        self._max_catalog_bytes, self._extraction = int(max_catalog_bytes), extraction
+
+    @cached_property
+    def setup(self) -> ScoringSetup:
+        """The documents, and how embeddings are computed; a UserError where a file is invalid or too large."""
+        registry = documents.read_registry(documents.registry_path(self.registry_option))
+        catalog = documents.read_catalog(documents.catalog_path(self.catalog_option), self._max_catalog_bytes)
+        return ScoringSetup(registry, catalog, self._extraction, self)
+
+
+def cka_and_certainty(embeddings: Iterable[NDArray[Any]]) -> tuple[Floats, Floats | None, dict[str, Any]]:
+    """Compute linear CKA of all pairs of m embeddings, at least 2, its nulls and its intervals over stimuli.
+
+    Returns:
+        Biased and debiased CKA as of `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
+        ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
+        settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends.
+
+    Raises:
+        ValueError: As `metrics.pairwise_cka` for the biased estimate.
+    """
+    read, products = read_and_multiply(embeddings)
+    cka = calibrate(read, products)
+    intervals = jackknife(read, products)
+    mean = list(intervals.mean) if np.isfinite(intervals.mean).all() else None
+    certainty = {
+        "mean_cka_calibrated": mean_over_pairs(cka.calibrated),
+        **{name: _to_lists(getattr(cka, name)) for name in ("null_mean", "null_sd", "z", "p", "calibrated")},
+        "calibration": {"level": cka.level, "seed": SEED},
+        "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
+    }
+    return cka.biased, cka.debiased, certainty
+
+
+def _to_lists(matrix: Floats) -> list[list[float | None]]:
+    """Return a matrix as JSON values, with null for NaN."""
+    return [[None if np.isnan(value) else value for value in row] for row in matrix.tolist()]

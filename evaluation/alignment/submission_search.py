@@ -14,9 +14,10 @@ from headstart.evaluation.alignment.scoring import Embeddings, explain_embedding
 from headstart.evaluation.alignment.search_files import SearchFiles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.model_subset_search import Search, best_model_subset, random_model_subsets
-from headstart.metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
 from headstart.metrics.similarity.stimulus_subset_search import (
     SearchState,
+    descend,
+    random_mean_similarities,
     random_stimulus_subsets,
     worst_stimulus_subset,
 )

@@ -11,13 +11,16 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, read_submission
-from headstart.evaluation.alignment.catalog_options import CatalogOptions
-from headstart.evaluation.alignment.scoring import conditions
-from headstart.evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
-from headstart.evaluation.alignment.submission_scores import readings, score_submissions
+from headstart.evaluation.alignment.scoring import CatalogOptions, conditions, read_rules
+from headstart.evaluation.alignment.submission_ranking import (
+    markdown_ranking,
+    print_ranking,
+    rank_submissions,
+    readings,
+    score_submissions,
+)
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
 from headstart.output.dashboard import Tables
 from headstart.output.errors import UserError
@@ -63,7 +66,7 @@ def submissions_report(
     """
     results = SubmissionsResults(default=output, names=FILES, output=output, **options)
     registry, catalog = results.setup.registry, results.setup.catalog
-    rules = None if challenge is None else read_challenge(challenge_path(challenge))
+    rules = read_rules(challenge)
     paths = _find([submissions] if isinstance(submissions, str) else submissions, int(max_submission_bytes))
 
     checked = {}
@@ -78,15 +81,13 @@ def submissions_report(
         models = sorted({model for each in checked.values() for model in each.models})
 
     chosen = list(SIMILARITY_MEASURES) if measures is None else measures
-    shared = conditions(models, results.setup)
+    shared = conditions(models, results.setup, rules)
     digests = {name: each.sha256 for name, each in checked.items()}
     made_from = {
         "contract_version": CONTRACT_VERSION,
         "team": team,
         "digests/submissions": digests,
         "measures": list(readings(chosen)),
-        "challenge": None if rules is None else rules.name,
-        "digests/challenge": None if rules is None else rules.digest,
     }
     results.check_configuration({**shared, **made_from})
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
 from headstart.metrics.similarity.centred_embedding import Embedding
 from headstart.metrics.similarity.cka import biased_and_debiased_cka
@@ -17,7 +17,6 @@ from headstart.metrics.similarity.procrustes import pairwise_procrustes
 from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
 from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
 
-Matrix: TypeAlias = NDArray[np.float64]
 Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertible_linear"]
 
 
@@ -37,7 +36,7 @@ class SimilarityMeasure:
     """
 
     title: str
-    pairwise: Callable[[Iterable[Embedding]], tuple[Matrix, Matrix | None]]
+    pairwise: Callable[[Iterable[Embedding]], tuple[Floats, Floats | None]]
     invariances: frozenset[Invariance]
     source: str
     has_debiased: bool = False
@@ -83,6 +82,6 @@ else:
     MeasureName = Literal[tuple(SIMILARITY_MEASURES)]
 
 
-def mean_over_pairs(matrix: Matrix) -> float:
+def mean_over_pairs(matrix: Floats) -> float:
     """Average the similarities `[m, m]` of all pairs of different embeddings, of which there are at least 2."""
     return float(matrix[np.triu_indices(len(matrix), 1)].mean())

@@ -21,20 +21,19 @@ the measure is undefined and raises an error. Directions that rounding alone can
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace, to_host
-from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
-from headstart.metrics.similarity.every_pair import matrix_of_pairs
-from headstart.metrics.similarity.narrow_embedding import narrow, unit_norm
+from headstart.metrics.arrays import Array, Floats, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, matrix_of_pairs, read_embeddings
+from headstart.metrics.similarity.procrustes import narrow, unit_norm
 
 VARIANCE = 0.99
+# The orthonormal basis of an embedding's columns, `[n, r]`, and their coordinates in it, `[r, d]`.
+Columns = tuple[Array, Array]
 
 
-def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """Compute the mean canonical correlation of every pair of m embeddings.
 
     Every embedding is decomposed once, and a pair takes the singular values of a matrix of rank x rank numbers. Memory
@@ -55,7 +54,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], 
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
-def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) -> tuple[NDArray[np.float64], None]:
+def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) -> tuple[Floats, None]:
     """Compute the SVCCA of every pair of m embeddings.
 
     Args:
@@ -74,15 +73,7 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
-@dataclass(frozen=True)
-class _Columns:
-    """An embedding by the orthonormal basis of its columns, `[n, r]`, and their coordinates in it, `[r, d]`."""
-
-    basis: Array
-    coordinates: Array
-
-
-def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """Compute the PWCCA of every pair of m embeddings, the mean of both directions.
 
     A pair takes the singular vectors of a matrix of rank x rank numbers. Memory besides the embeddings: 8 m (n + d) r
@@ -101,8 +92,8 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64]
     for x in read_embeddings(embeddings):
         columns, rounding = unit_norm(x, "PWCCA")
         basis = _basis(x, columns, rounding, "PWCCA")
-        decomposed.append(_Columns(basis, basis.T @ columns))
-    _check_ranks([len(x.coordinates) for x in decomposed], len(decomposed[0].basis))
+        decomposed.append((basis, basis.T @ columns))
+    _check_ranks([basis.shape[1] for basis, _ in decomposed], len(decomposed[0][0]))
     return matrix_of_pairs(decomposed, _projection_weighted), None
 
 
@@ -151,8 +142,8 @@ def _mean_correlation(x: Array, y: Array) -> float:
     return float(correlations.sum()) / len(correlations)
 
 
-def _projection_weighted(x: _Columns, y: _Columns) -> float:
-    linalg = namespace(x.basis).linalg
-    left, correlations, right = linalg.svd(x.basis.T @ y.basis, full_matrices=False)
-    weights = (abs(left.T @ x.coordinates).sum(1), abs(right @ y.coordinates).sum(1))
+def _projection_weighted(x: Columns, y: Columns) -> float:
+    (x_basis, x_coordinates), (y_basis, y_coordinates) = x, y
+    left, correlations, right = namespace(x_basis).linalg.svd(x_basis.T @ y_basis, full_matrices=False)
+    weights = (abs(left.T @ x_coordinates).sum(1), abs(right @ y_coordinates).sum(1))
     return sum(float(each @ correlations) / float(each.sum()) for each in weights) / 2

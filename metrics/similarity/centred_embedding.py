@@ -1,16 +1,17 @@
-"""Embeddings that are checked, and centred in float64 block by block without copying them."""
+"""Embeddings that are checked, and read as centred rows or rows of length 1 in float64 without copying them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, in_place, namespace
+from headstart.metrics.arrays import Array, Floats, Indices, in_place, namespace, to_host
 from headstart.metrics.similarity.gram_products import check_rows
 
 if TYPE_CHECKING:
@@ -18,8 +19,12 @@ if TYPE_CHECKING:
 
 Embedding: TypeAlias = "NDArray[Any] | Tensor"
 
+Compared = TypeVar("Compared")
+
 # Values of the rows that are read at a time.
 CHUNK_VALUES = 2**16
+# Rows shorter than this part of their largest value times the root of their width consist of rounding errors.
+LOST = 1e-14
 
 
 class Workspace:
@@ -83,7 +88,7 @@ class CentredEmbedding:
         """The number of rows and the device, which embeddings must have in common."""
         return self.n, str(self.mean.device)
 
-    def centred(self, rows: slice | NDArray[np.intp], workspace: Workspace) -> Array:
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
         """Centre some rows at the mean of all, in float64 `[rows, d]`, and write them into the workspace."""
         values = self.values[rows]
         centred = workspace.take(self.mean, *values.shape)
@@ -135,3 +140,70 @@ def _mean(values: Array) -> Array:
         chunk -= origin
         total += chunk.sum(0)
     return origin + total / len(values)
+
+
+def matrix_of_pairs(compared: Sequence[Compared], similarity: Callable[[Compared, Compared], float]) -> Floats:
+    """Compute the similarity of every pair of m representations.
+
+    Args:
+        compared: The representations, m of them.
+        similarity: Returns the similarity of two: at most 1, up to rounding, and 1 where both are the same.
+
+    Returns:
+        Symmetric matrix `[m, m]` with ones on its diagonal, at most 1.
+    """
+    matrix = np.eye(len(compared))
+    for i, j in combinations(range(len(compared)), 2):
+        matrix[i, j] = matrix[j, i] = min(similarity(compared[i], compared[j]), 1.0)
+    return matrix
+
+
+@dataclass(frozen=True)
+class UnitRows(CentredEmbedding):
+    """An embedding that is read as rows of length 1 instead of rows centred at their mean.
+
+    Attributes:
+        correlated: Whether the mean of each row's own values is subtracted first, so that products of rows are their
+            Pearson correlations, rather than cosines.
+        measure: The measure that is undefined where a row has no direction, for messages.
+    """
+
+    correlated: bool
+    measure: str
+
+    def centred(self, rows: slice | Indices, workspace: Workspace) -> Array:
+        """Scale some rows to length 1, in float64 `[rows, d]`, and write them into the workspace.
+
+        Raises:
+            ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
+        """
+        values = workspace.take(self.mean, *self.values[rows].shape)
+        values[:] = self.values[rows]
+
+        largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
+        if self.correlated:
+            values -= values.mean(1)[:, None]
+        with np.errstate(over="ignore"):
+            lengths = namespace(values).sqrt((values * values).sum(1))
+        on_host, least = to_host(lengths), LOST * self.width**0.5 * to_host(largest)
+        if not np.isfinite(on_host).all():
+            raise ValueError(f"{self.name}: contains NaN or infinity, or values whose squares exceed float64")
+        if (degenerate := np.flatnonzero(on_host <= least)).size:
+            state = "equal in all columns" if self.correlated else "0"
+            row = np.arange(self.n)[rows][degenerate[0]]
+            raise ValueError(f"{self.name}: {self.measure} is undefined where a row is {state}, as row {row} is")
+
+        values /= lengths[:, None]
+        return values
+
+    def sum(self) -> Array:
+        """Sum the rows of length 1, `[d]`."""
+        total: Array = 0.0
+        for chunk in self.chunks():
+            total += chunk.sum(0)
+        return total
+
+
+def read_unit_rows(embeddings: Iterable[Embedding], measure: str, correlated: bool) -> list[UnitRows]:
+    """Check embeddings `[n, d_i]` as `read_embeddings` does, and read them as `UnitRows`."""
+    return [UnitRows(x.name, x.values, x.mean, correlated, measure) for x in read_embeddings(embeddings)]

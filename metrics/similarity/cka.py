@@ -22,9 +22,8 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
 from headstart.metrics.similarity.gram_products import GramProducts
 
@@ -58,7 +57,7 @@ def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramPro
     return _products(pair)
 
 
-def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDArray[np.float64]:
+def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> Floats:
     """Compute the linear CKA of every pair of m embeddings.
 
     The Gram matrices of all embeddings are computed once, tile by tile, or, where n is much larger than the widths, the
@@ -81,7 +80,7 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
     return products.cka([x.name for x in read], debiased)
 
 
-def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Floats | None]:
     """Compute the linear CKA of every pair of m embeddings by both estimates, at the cost of one.
 
     Args:

@@ -17,17 +17,14 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
 from headstart.metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
 from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
-Matrix = NDArray[np.float64]
-Vector = NDArray[np.float64]
 # Differences of the CKA without each row from that of all: sums and sums of squares `[m, m]`, means over pairs `[n]`.
-Differences = tuple[Matrix, Matrix, Vector]
+Differences = tuple[Floats, Floats, Floats]
 
 COVERAGE = 0.95
 
@@ -44,8 +41,8 @@ class CkaIntervals:
         mean: Both ends for the mean over pairs; NaN where there is no pair.
     """
 
-    low: Matrix
-    high: Matrix
+    low: Floats
+    high: Floats
     mean: tuple[float, float]
 
 
@@ -89,7 +86,7 @@ def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) ->
     return CkaIntervals(low, high, (max(centre - half, 0.0), min(centre + half, 1.0)))
 
 
-def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Matrix) -> Differences:
+def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Floats) -> Differences:
     """Compute the differences from stripes of rows of all Gram matrices."""
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.empty(n)
@@ -126,7 +123,7 @@ def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Array, left: Workspa
         out[:, columns] = first @ x.centred(columns, right).T
 
 
-def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Matrix) -> Differences:
+def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Floats) -> Differences:
     """Compute the differences from the products of the features of every pair."""
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.zeros(n)
@@ -146,7 +143,7 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
     return sums, squares, joint
 
 
-def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Vector, Vector]:
+def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Floats, Floats]:
     """Compute `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
     n, spaces = x.n, (Workspace(), Workspace())
     step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
@@ -162,12 +159,12 @@ def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Vector, Vec
     return by_row, lengths
 
 
-def _without(whole: Matrix | float, by_row: Matrix, diagonals: Matrix, n: int) -> Matrix:
+def _without(whole: Floats | float, by_row: Floats, diagonals: Floats, n: int) -> Floats:
     """Compute the inner products of Gram matrices without each row, centred anew."""
     ratio = n / (n - 1)
     return np.asarray(whole - 2 * ratio * by_row + ratio**2 * diagonals)
 
 
-def _defined(own: Matrix, whole: Matrix | float) -> Matrix:
+def _defined(own: Floats, whole: Floats | float) -> Floats:
     """Replace self terms that consist of rounding errors by NaN: without a row the others are equal."""
     return np.asarray(np.where(own > DEGENERATE * whole, own, np.nan))

@@ -20,15 +20,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
 from headstart.metrics.similarity.cka import pair_products, read_and_multiply
-from headstart.metrics.similarity.cubic_sums import cubic_sums
 from headstart.metrics.similarity.gram_products import GramProducts
-from headstart.metrics.similarity.permutation_moments import mean_and_variance, skewness
-
-Matrix = NDArray[np.float64]
+from headstart.metrics.similarity.permutation_moments import cubic_sums, mean_and_variance, skewness
 
 LEVEL = 0.95
 # With a smaller skewness, the gamma distribution equals the normal one, and its shape exceeds the range of SciPy.
@@ -63,16 +60,16 @@ class CalibratedCka:
             permutations give the same.
     """
 
-    biased: Matrix
-    debiased: Matrix | None
-    null_mean: Matrix
-    null_sd: Matrix
-    null_skewness: Matrix
-    null_quantile: Matrix
+    biased: Floats
+    debiased: Floats | None
+    null_mean: Floats
+    null_sd: Floats
+    null_skewness: Floats
+    null_quantile: Floats
     level: float
-    z: Matrix
-    p: Matrix
-    calibrated: Matrix
+    z: Floats
+    p: Floats
+    calibrated: Floats
 
 
 def cka_null(x: Embedding, y: Embedding) -> CkaNull:
@@ -134,7 +131,7 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
     return CalibratedCka(biased, debiased, null_mean, null_sd, null_skewness, quantile, level, z, p, calibrated)
 
 
-def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
+def _pearson_tail(z: Floats, skew: Floats) -> Floats:
     """Compute the probability above z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
     from scipy.special import gammainc, gammaincc, ndtr  # SciPy is slow to import
 
@@ -144,7 +141,7 @@ def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
     return np.asarray(np.where(np.abs(skew) < SYMMETRIC, ndtr(-z), np.where(skew > 0, upper, lower)))
 
 
-def _pearson_quantile(level: float, skew: Matrix) -> Matrix:
+def _pearson_quantile(level: float, skew: Floats) -> Floats:
     """Compute the quantile at a level of the Pearson type III distribution of mean 0, variance 1 and a skewness."""
     from scipy.special import gammainccinv, gammaincinv, ndtri
 
@@ -153,7 +150,7 @@ def _pearson_quantile(level: float, skew: Matrix) -> Matrix:
     return np.asarray(np.where(np.abs(skew) < SYMMETRIC, ndtri(level), np.sign(skew) * (gamma - shape) / steps))
 
 
-def _gamma(skew: Matrix) -> tuple[Matrix, Matrix]:
+def _gamma(skew: Floats) -> tuple[Floats, Floats]:
     """Return shape and standard deviation of the gamma distribution of scale 1 and the absolute skewness."""
     shape = 4 / np.maximum(np.abs(skew), SYMMETRIC) ** 2
     return shape, np.sqrt(shape)

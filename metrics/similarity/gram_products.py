@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Floats
 
 # A debiased self term below this part of the biased one consists of rounding errors.
 DEGENERATE = 1e-10
@@ -27,23 +28,23 @@ class GramProducts:
     """
 
     n: int
-    grams: NDArray[np.float64]
-    diagonals: NDArray[np.float64]
-    traces: NDArray[np.float64]
+    grams: Floats
+    diagonals: Floats
+    traces: Floats
 
     @classmethod
-    def of(cls, grams: NDArray[np.float64], diagonals: NDArray[np.float64]) -> GramProducts:
+    def of(cls, grams: Floats, diagonals: Floats) -> GramProducts:
         """Build the products from `<K_i, K_j>_F`, `[m, m]`, and the diagonals of the Gram matrices, `[m, n]`."""
         return cls(diagonals.shape[1], grams, diagonals @ diagonals.T, diagonals.sum(axis=1))
 
-    def hsic(self, debiased: bool) -> NDArray[np.float64]:
+    def hsic(self, debiased: bool) -> Floats:
         """Compute HSIC of every pair, symmetric `[m, m]`, up to a factor that is common to all."""
         if not debiased:
             return self.grams
         n = self.n
         return self.grams - n / (n - 2) * self.diagonals + np.outer(self.traces, self.traces) / ((n - 1) * (n - 2))
 
-    def normed(self, names: Sequence[str], debiased: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def normed(self, names: Sequence[str], debiased: bool) -> tuple[Floats, Floats]:
         """Compute HSIC of every pair, `[m, m]`, and the root of every self term, `[m]`, the norms in CKA.
 
         Raises:
@@ -69,7 +70,7 @@ class GramProducts:
             raise ValueError(msg)
         return hsic, np.sqrt(hsic.diagonal())
 
-    def cka(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
+    def cka(self, names: Sequence[str], debiased: bool) -> Floats:
         """Compute the CKA of every pair.
 
         Args:
@@ -88,7 +89,7 @@ class GramProducts:
         np.fill_diagonal(matrix, 1.0)
         return matrix if debiased else np.maximum(matrix, 0.0)
 
-    def estimates(self, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    def estimates(self, names: Sequence[str]) -> tuple[Floats, Floats | None]:
         """Compute the CKA of every pair by both estimates.
 
         Args:

@@ -11,7 +11,8 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.arrays import Floats, Indices
+from headstart.metrics.similarity.densest_subset import DensestSubset
 
 # Called with what is done, all there is to do, and a note on the best so far.
 Progress = Callable[[int, int, str], object]
@@ -114,9 +115,7 @@ def _limit(
     return over
 
 
-def random_model_subsets(
-    similarity: NDArray[np.floating], size: int, count: int = 100, seed: int = 0
-) -> NDArray[np.float64]:
+def random_model_subsets(similarity: NDArray[np.floating], size: int, count: int = 100, seed: int = 0) -> Floats:
     """Compute the mean pairwise similarities of random subsets of models, sampled independently, `[count]`.
 
     Arguments and errors as of `best_model_subset`.
@@ -126,9 +125,7 @@ def random_model_subsets(
     return sample_values(lambda subset: _mean_pair(pairs, subset), len(pairs), size, count, seed)
 
 
-def sample_values(
-    value: Callable[[NDArray[np.intp]], float], available: int, size: int, count: int, seed: int
-) -> NDArray[np.float64]:
+def sample_values(value: Callable[[Indices], float], available: int, size: int, count: int, seed: int) -> Floats:
     """Compute the values of random subsets, sampled independently, `[count]`.
 
     Args:
@@ -159,18 +156,18 @@ def check_size(size: int, available: int, items: str) -> None:
         )
 
 
-def _without_diagonal(similarity: NDArray[np.floating]) -> NDArray[np.float64]:
+def _without_diagonal(similarity: NDArray[np.floating]) -> Floats:
     pairs = np.array(similarity, dtype=np.float64)
     np.fill_diagonal(pairs, 0)
     return pairs
 
 
-def _mean_pair(pairs: NDArray[np.float64], members: NDArray[np.intp]) -> float:
+def _mean_pair(pairs: Floats, members: Indices) -> float:
     """Average over the pairs of a subset."""
     return float(pairs[np.ix_(members, members)].sum() / (len(members) * (len(members) - 1)))
 
 
-def _enumerate(pairs: NDArray[np.float64], size: int) -> NDArray[np.intp]:
+def _enumerate(pairs: Floats, size: int) -> Indices:
     """Return the best of all subsets, enumerated by their complements where those are smaller."""
     models = len(pairs)
     by_complement = size > models - size
@@ -190,7 +187,7 @@ def _enumerate(pairs: NDArray[np.float64], size: int) -> NDArray[np.intp]:
     return np.setdiff1d(np.arange(models), best) if by_complement else best
 
 
-def _grow(pairs: NDArray[np.float64], size: int) -> list[NDArray[np.intp]]:
+def _grow(pairs: Floats, size: int) -> list[Indices]:
     """Grow a subset from every model, always by the model most similar to its members; return the different ones."""
     models = np.arange(len(pairs))
     chosen = np.eye(len(pairs), dtype=bool)
@@ -202,7 +199,7 @@ def _grow(pairs: NDArray[np.float64], size: int) -> list[NDArray[np.intp]]:
     return [np.flatnonzero(row) for row in np.unique(chosen, axis=0)]
 
 
-def _improve(pairs: NDArray[np.float64], members: NDArray[np.intp]) -> NDArray[np.intp]:
+def _improve(pairs: Floats, members: Indices) -> Indices:
     """Exchange a member for another model, the best exchange first, until none gains."""
     members = members.copy()
     while True:

@@ -13,18 +13,22 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import check_integer, is_tensor, to_host
+from headstart.metrics.arrays import Floats, check_integer, is_tensor, to_host
 from headstart.metrics.similarity import cka
-from headstart.metrics.similarity.centred_embedding import Embedding, Workspace
-from headstart.metrics.similarity.every_pair import matrix_of_pairs
-from headstart.metrics.similarity.unit_rows import UnitRows, read_unit_rows
+from headstart.metrics.similarity.centred_embedding import (
+    Embedding,
+    UnitRows,
+    Workspace,
+    matrix_of_pairs,
+    read_unit_rows,
+)
 
 NEIGHBOURS = 10
 # Cosines this near to 1 or -1 mean that rows lie on one line.
 LOST = 1e-12
 
 
-def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) -> tuple[NDArray[np.float64], None]:
+def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) -> tuple[Floats, None]:
     """Compute the part of the k nearest neighbours that each pair of m embeddings has in common.
 
     Neighbours are sought once per embedding, and pairs compare only the indices of neighbours. Memory besides the

@@ -17,9 +17,8 @@ import math
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
 from headstart.metrics.similarity.cka import gram_tiles
 from headstart.metrics.similarity.gram_products import GramProducts
@@ -30,9 +29,7 @@ LOST = 1e-10
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def pairwise_rbf_cka(
-    embeddings: Iterable[Embedding], fraction: float = FRACTION
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION) -> tuple[Floats, Floats | None]:
     """Compute the CKA with the RBF kernel of every pair of m embeddings, by both estimates.
 
     Every embedding is multiplied with itself twice, for the median and for the kernel, and never for a pair. Memory

@@ -15,17 +15,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import to_host
+from headstart.metrics.arrays import Floats, to_host
 from headstart.metrics.similarity import cka
-from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.centred_embedding import Embedding, UnitRows, read_unit_rows
 from headstart.metrics.similarity.cka import gram_tiles
-from headstart.metrics.similarity.unit_rows import UnitRows, read_unit_rows
 
 # Differences between correlations of rows up to this are rounding errors.
 DIGITS = 12
 
 
-def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """Compute the Pearson correlation between the RDMs of every pair of m embeddings.
 
     Every embedding is multiplied with itself once, tile by tile, and no RDM is kept. Memory besides the embeddings:
@@ -61,7 +60,7 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.fl
     return _correlations(products / (n * (n - 1)), read), None
 
 
-def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """Compute the Spearman correlation between the RDMs of every pair of m embeddings.
 
     Dissimilarities that are equal to 12 digits share their mean rank. Every RDM is ranked once. Memory besides the
@@ -93,7 +92,7 @@ def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.f
     return _correlations(products / pairs, read), None
 
 
-def _correlations_of_rows(x: UnitRows) -> NDArray[np.float64]:
+def _correlations_of_rows(x: UnitRows) -> Floats:
     """Compute the correlations of all pairs of rows, `[n (n - 1) / 2]`, in the same order for all embeddings."""
     parts = []
     for rows, columns, tile in gram_tiles([x]):
@@ -103,13 +102,13 @@ def _correlations_of_rows(x: UnitRows) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def _doubled_ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
     """Rank values, highest dissimilarity last; ties share twice their mean rank, which is a whole number."""
     _, groups, counts = np.unique(-values.round(DIGITS), return_inverse=True, return_counts=True)
     return np.asarray((2 * counts.cumsum() - counts + 1)[groups])
 
 
-def _correlations(covariances: NDArray[np.float64], embeddings: Sequence[UnitRows]) -> NDArray[np.float64]:
+def _correlations(covariances: Floats, embeddings: Sequence[UnitRows]) -> Floats:
     """Turn the covariances of dissimilarities or their ranks, `[m, m]`, into correlations."""
     variances = covariances.diagonal()
     for x, variance in zip(embeddings, variances, strict=True):
@@ -117,6 +116,6 @@ def _correlations(covariances: NDArray[np.float64], embeddings: Sequence[UnitRow
             raise ValueError(f"{x.name}: RSA is undefined where all pairs of rows are equally dissimilar")
     deviations = np.sqrt(variances)
     # Accelerators may round the two halves differently, and rounding may exceed the bounds.
-    matrix: NDArray[np.float64] = ((covariances + covariances.T) / 2 / np.outer(deviations, deviations)).clip(-1, 1)
+    matrix: Floats = ((covariances + covariances.T) / 2 / np.outer(deviations, deviations)).clip(-1, 1)
     np.fill_diagonal(matrix, 1.0)
     return matrix

@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 from headstart.evaluation.alignment import submission_ranking
-from headstart.evaluation.alignment.submission_ranking import markdown_ranking, rank_submissions
-from headstart.evaluation.alignment.submission_scores import Score, readings
+from headstart.evaluation.alignment.submission_ranking import Score, markdown_ranking, rank_submissions, readings
 
 
 def scores_of(**by_reading: list[Score]) -> dict[str, dict[str, Score]]:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from headstart.datamodules.row_computation import ComputedRows
-from headstart.evaluation.alignment.submission_scores import readings
+from headstart.evaluation.alignment.submission_ranking import readings
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
 from headstart.tests.material.arena import Arena, make_entry
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
-from headstart.metrics.similarity import cka, cubic_sums
+from headstart.metrics.similarity import cka, permutation_moments
 
 Array = NDArray[np.float64]
 # Few rows and two widths: Gram form, feature form, and a single column.
@@ -161,7 +161,7 @@ def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
 def test_estimates_from_drawn_rows_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
     many = embeddings(300, 40, 300, 5)
     exact = calibrated_cka(many)
-    monkeypatch.setattr(cubic_sums, "ROWS", 150)
+    monkeypatch.setattr(permutation_moments, "ROWS", 150)
     estimated = calibrated_cka(many)
     assert not np.array_equal(estimated.null_skewness, exact.null_skewness)
     np.testing.assert_allclose(estimated.null_skewness, exact.null_skewness, rtol=0.25)
@@ -213,7 +213,7 @@ def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPat
     # Stands in for an accelerator: tensors are kept as tensors.
     many = embeddings(30, 9, 20, 40)
     # Random rows, more and fewer than columns.
-    monkeypatch.setattr(cubic_sums, "ROWS", 25)
+    monkeypatch.setattr(permutation_moments, "ROWS", 25)
     expected = calibrated_cka(many)
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
     calibrated = calibrated_cka([torch.from_numpy(each) for each in many])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.metrics.similarity import densest_subset_proof
-from headstart.metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.similarity import densest_subset
+from headstart.metrics.similarity.densest_subset import DensestSubset
 
 
 def weights(nodes: int, seed: int, levels: int = 0) -> NDArray[np.float64]:
@@ -56,7 +56,7 @@ def test_few_open_parts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     matrix = weights(14, seed=3)
     values = []
     for most in (1000, 1):
-        monkeypatch.setattr(densest_subset_proof, "MOST_OPEN", most)
+        monkeypatch.setattr(densest_subset, "MOST_OPEN", most)
         search = DensestSubset(matrix, np.arange(6), improve=lambda nodes: nodes)
         search.search(lambda operations: False)
         assert search.proved

@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.metrics.similarity import model_subset_search
-from headstart.metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.similarity.densest_subset import DensestSubset
 from headstart.metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
 
 

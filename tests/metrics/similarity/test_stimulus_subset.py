@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from headstart.metrics.similarity import stimulus_subset
-from headstart.metrics.similarity.centred_catalog import CentredCatalog
-from headstart.metrics.similarity.stimulus_subset import StimulusSubset
+from headstart.metrics.similarity.stimulus_subset import CentredCatalog, StimulusSubset
 from headstart.tests.material.catalogs import make_catalog, mean_cka, with_copies
 
 

@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.metrics.similarity import stimulus_subset_descent
+from headstart.metrics.similarity import stimulus_subset_search
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, SimilarityMeasure
 from headstart.metrics.similarity.centred_embedding import Embedding
-from headstart.metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
-from headstart.metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
+from headstart.metrics.similarity.stimulus_subset_search import (
+    descend,
+    random_mean_similarities,
+    random_stimulus_subsets,
+    worst_stimulus_subset,
+)
 
 Array = NDArray[np.float64]
 LINEAR = SIMILARITY_MEASURES["linear_cka"]
@@ -70,7 +74,7 @@ def test_linear_cka_by_evaluation_is_linear_cka_by_its_own_search() -> None:
 
 
 def test_every_step_down_is_kept_and_the_seed_sets_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stimulus_subset_descent, "EVALUATIONS", 300)
+    monkeypatch.setattr(stimulus_subset_search, "EVALUATIONS", 300)
     embeddings, start = catalog(40, models=5), tuple(range(10))
     steps: list[tuple[int, int]] = []
     result = descend(SIGNS, embeddings, start, seed=1, progress=lambda done, total, _: steps.append((done, total)))
