@@ -139,11 +139,7 @@ def _compare_models(models: list[str], layers: list[str] | None, measure: str, r
 
 
 def _score_submission(
-    path: str,
-    team: Literal["blue", "red"] | None,
-    max_bytes: int,
-    rules: Challenge | None,
-    results: CkaResults,
+    path: str, team: Literal["blue", "red"] | None, max_bytes: int, rules: Challenge | None, results: CkaResults
 ) -> Comparison:
     """Read and check a submission that is to be scored here or on Modal."""
     remote = modal_enabled(results.registry_option, results.catalog_option)
