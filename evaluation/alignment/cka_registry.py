@@ -69,7 +69,7 @@ def cka_registry(
     known.require("models", names)
     require_different("models", names)
     if not check:
-        written = {entry["model_name"]: entry for entry in _entries_of(_read(path))}
+        written = {entry["model_name"]: entry for entry in _read_entries(path)[1]}
         names = [name for name in names if complete and _is_incomplete(written[name])]
 
     widths, failures = _run_all(known, names, random_weights, allow_modules or [])
@@ -140,20 +140,15 @@ def _is_incomplete(entry: Mapping[str, Any]) -> bool:
     return "input_size" not in entry or "output_dim" not in entry
 
 
-def _read(path: Path) -> Any:  # noqa: ANN401 - either form of a registry
-    """Read a checked registry as JSON."""
-    return parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
-
-
-def _entries_of(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - either form of a registry
-    entries: list[dict[str, Any]] = document if isinstance(document, list) else document["models"]
-    return entries
+def _read_entries(path: Path) -> tuple[Any, list[dict[str, Any]]]:
+    """Read a checked registry of either form as JSON, and return the document and its entries."""
+    document = parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
+    return document, document if isinstance(document, list) else document["models"]
 
 
 def _complete(path: Path, widths: Mapping[str, int]) -> None:
     """Write widths into a registry, and keep everything else."""
-    document = _read(path)
-    entries = _entries_of(document)
+    document, entries = _read_entries(path)
     completed = 0
     for entry in entries:
         if entry["model_name"] in widths and _is_incomplete(entry):

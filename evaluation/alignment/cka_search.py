@@ -97,7 +97,7 @@ def cka_search(
     if division is not None:
         score = search.score(embeddings, best.chosen)
         held = {"held_out": division.describe(best.value, search.score(unseen, best.chosen))}
-    result = {**_describe(score, best), **held, **_describe_random(search.random_scores(embeddings))}
+    result = {**_describe(score, best), **held, "random": _describe_random(search.random_scores(embeddings))}
     document, written = files.write(best.chosen, {**result, **({} if state is None else state_fields(state))})
     print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
     print_written(written)
@@ -123,13 +123,12 @@ def _describe(score: float, best: Search) -> dict[str, Any]:
 
 
 def _describe_random(scores: NDArray[np.float64]) -> dict[str, Any]:
+    spread = float(scores.std(ddof=1))
     return {
-        "random": {
-            "draws": len(scores),
-            "mean": float(scores.mean()),
-            "standard_deviation": float(scores.std(ddof=1)),
-            "highest": float(scores.max()),
-        }
+        "draws": len(scores),
+        "mean": float(scores.mean()),
+        "standard_deviation": spread,
+        "highest": float(scores.max()),
     }
 
 

@@ -19,7 +19,7 @@ n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be sl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -193,6 +193,24 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
                 first = x.centred(rows, left)
                 _multiply(first, first if rows == columns else x.centred(columns, right), gram)
             yield rows, columns, tile
+
+
+def compute_pairs(
+    x: CentredEmbedding, change: Callable[[Array, slice, slice], Array] = lambda tile, rows, columns: tile
+) -> Floats:
+    """Compute a value for every pair of rows from the Gram matrix, `[n (n - 1) / 2]`, alike ordered for all embeddings.
+
+    Args:
+        x: The embedding.
+        change: Returns the values of a tile of the Gram matrix, with its rows and columns.
+    """
+    pairs, filled = np.empty(x.n * (x.n - 1) // 2), 0
+    for rows, columns, tile in gram_tiles([x]):
+        values = to_host(change(tile[0], rows, columns))
+        part = values[~np.tri(len(values), dtype=bool)] if rows == columns else values.ravel()
+        pairs[filled : filled + len(part)] = part
+        filled += len(part)
+    return pairs
 
 
 def _multiply(left: Array, right: Array, out: Array) -> Array:

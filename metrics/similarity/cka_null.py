@@ -25,7 +25,7 @@ from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
 from headstart.metrics.similarity.cka import pair_products, read_and_multiply
 from headstart.metrics.similarity.gram_products import GramProducts
-from headstart.metrics.similarity.permutation_moments import cubic_sums, mean_and_variance, skewness
+from headstart.metrics.similarity.permutation_moments import mean_and_variance, skewness
 
 LEVEL = 0.95
 # With a smaller skewness, the gamma distribution equals the normal one, and its shape exceeds the range of SciPy.
@@ -120,8 +120,7 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
 
     null_mean, variance = mean_and_variance(products)
     null_sd = np.sqrt(variance)
-    sums = [cubic_sums(x, squares) for x, squares in zip(read, products.grams.diagonal(), strict=True)]
-    null_skewness = skewness(products, sums)
+    null_skewness = skewness(read, products)
 
     quantile = np.minimum(null_mean + null_sd * _pearson_quantile(level, null_skewness), 1)
     z = np.divide(biased - null_mean, null_sd, out=np.full_like(biased, np.nan), where=null_sd > 0)

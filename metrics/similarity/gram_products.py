@@ -83,11 +83,7 @@ class GramProducts:
         Raises:
             ValueError: As `normed`.
         """
-        hsic, norms = self.normed(names, debiased)
-        # Accelerators may round the two halves differently, and rounding may exceed the bounds.
-        matrix = np.minimum((hsic + hsic.T) / 2 / np.outer(norms, norms), 1.0)
-        np.fill_diagonal(matrix, 1.0)
-        return matrix if debiased else np.maximum(matrix, 0.0)
+        return to_cosines(*self.normed(names, debiased), lowest=-math.inf if debiased else 0.0)
 
     def estimates(self, names: Sequence[str]) -> tuple[Floats, Floats | None]:
         """Compute the CKA of every pair by both estimates.
@@ -106,6 +102,13 @@ class GramProducts:
             return biased, self.cka(names, debiased=True)
         except ValueError:  # other errors were raised by the biased estimate
             return biased, None
+
+
+def to_cosines(products: Floats, norms: Floats, lowest: float) -> Floats:
+    """Divide inner products `[m, m]` by norms `[m]`; accelerators may round the two halves differently."""
+    matrix = ((products + products.T) / 2 / np.outer(norms, norms)).clip(lowest, 1.0)
+    np.fill_diagonal(matrix, 1.0)
+    return np.asarray(matrix)
 
 
 def check_rows(n: int, name: str, debiased: bool) -> None:

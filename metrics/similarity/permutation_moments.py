@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -76,18 +75,19 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
     return np.outer(traces, traces) / (n - 1), variance
 
 
-def skewness(products: GramProducts, sums: Sequence[CubicSums]) -> Floats:
+def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> Floats:
     """Compute the third central moment over the 1.5th power of the variance of every pair, `[m, m]`.
 
     Args:
-        products: Inner products of m centred Gram matrices.
-        sums: The sums of each of them on which third moments depend, m.
+        embeddings: The embeddings, m of them.
+        products: Inner products of their centred Gram matrices.
 
     Returns:
         The skewness, symmetric; 0 where the variance is.
     """
-    scales, *each = np.array(sums).T
-    norms = scales * np.sqrt(products.grams.diagonal())
+    squares = products.grams.diagonal()
+    scales, *each = np.array([_cubic_sums(x, own) for x, own in zip(embeddings, squares, strict=True)]).T
+    norms = scales * np.sqrt(squares)
     _, variance = mean_and_variance(products)
     third = _expectation(products.n, THIRD, np.stack(each, axis=1) / norms[:, None] ** 3)
     standardised: Floats = np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 0)
@@ -106,35 +106,18 @@ def _expectation(n: int, partitions: Partitions, sums: Floats) -> Floats:
     return total
 
 
-class CubicSums(NamedTuple):
-    """Sums of `A = s (K - tr K / (n - 1) H)`, a scaled Gram matrix that was made traceless by the centring matrix H.
+def _cubic_sums(x: CentredEmbedding, squares: float) -> tuple[float, ...]:
+    """Compute sums of `A = s (K - tr K / (n - 1) H)`, a scaled Gram matrix made traceless by the centring matrix H.
 
-    Attributes:
-        scale: The factor s, a power of 4 that keeps cubes from being 0 or infinite.
-        diagonal: Sum of a_ii^3.
-        entries: Sum of a_ij^3.
-        rows: Sum of a_ii a_ij^2.
-        bilinear: Sum of a_ii a_ij a_jj.
-        traced: tr A^3.
-    """
-
-    scale: float
-    diagonal: float
-    entries: float
-    rows: float
-    bilinear: float
-    traced: float
-
-
-def cubic_sums(x: CentredEmbedding, squares: float) -> CubicSums:
-    """Compute the sums of one embedding.
+    They are exact up to 384 rows.
 
     Args:
         x: The embedding, `[n, d]`.
         squares: Sum of the squares of its Gram matrix K.
 
     Returns:
-        The sums, exact up to 384 rows.
+        The factor s, a power of 4 that keeps cubes from being 0 or infinite; the sums of a_ii^3, a_ij^3, a_ii a_ij^2
+        and a_ii a_ij a_jj; and tr A^3.
     """
     n = x.n
     diagonal = to_host(x.squared_lengths())
@@ -149,7 +132,7 @@ def cubic_sums(x: CentredEmbedding, squares: float) -> CubicSums:
     lost, gained = shift * (1 - 1 / n), shift / n
     moved = diagonal - lost
     moved_cubes = float((moved**3).sum())
-    return CubicSums(
+    return (
         scale,
         moved_cubes,
         moved_cubes + entries + 3 * gained * between - 3 * gained**2 * trace + n * (n - 1) * gained**3,

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from functools import partial
 
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace, to_host
 from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
-from headstart.metrics.similarity.cka import gram_tiles
+from headstart.metrics.similarity.cka import compute_pairs, gram_tiles
 from headstart.metrics.similarity.gram_products import GramProducts
 
 FRACTION = 0.8
@@ -63,7 +64,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
     products, sums = np.zeros((m, m)), np.zeros((m, n))
     for rows, columns, tile in gram_tiles(read):
         for gram, length, exponent in zip(tile, lengths, exponents, strict=True):
-            squares = _squared_distances(gram, length, rows, columns)
+            squares = _squared_distances(length, gram, rows, columns)
             squares *= exponent
             namespace(squares).expm1(squares, out=squares)
             squares -= constant
@@ -88,7 +89,7 @@ def _squared_lengths(x: CentredEmbedding) -> Array:
     return lengths
 
 
-def _squared_distances(gram: Array, lengths: Array, rows: slice, columns: slice) -> Array:
+def _squared_distances(lengths: Array, gram: Array, rows: slice, columns: slice) -> Array:
     """Turn a tile of a centred Gram matrix into the squared distances of its rows, in place."""
     gram *= -2
     gram += lengths[rows][:, None]
@@ -100,13 +101,7 @@ def _squared_distances(gram: Array, lengths: Array, rows: slice, columns: slice)
 
 def _median_distance(x: CentredEmbedding, lengths: Array) -> float:
     """Compute the median of the distances between different rows."""
-    n = x.n
-    distances, filled = np.empty(n * (n - 1) // 2), 0
-    for rows, columns, tile in gram_tiles([x]):
-        squares = to_host(_squared_distances(tile[0], lengths, rows, columns))
-        part = squares[~np.tri(len(squares), dtype=bool)] if rows == columns else squares.ravel()
-        distances[filled : filled + len(part)] = part
-        filled += len(part)
+    distances = compute_pairs(x, partial(_squared_distances, lengths))
     median = float(np.median(np.sqrt(distances, out=distances), overwrite_input=True))
     if not median**2 > LOST * float(np.median(to_host(lengths))):
         raise ValueError(

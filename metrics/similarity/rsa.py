@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from headstart.metrics.arrays import Floats, to_host
 from headstart.metrics.similarity import cka
 from headstart.metrics.similarity.centred_embedding import Embedding, UnitRows, read_unit_rows
-from headstart.metrics.similarity.cka import gram_tiles
+from headstart.metrics.similarity.cka import compute_pairs, gram_tiles
+from headstart.metrics.similarity.gram_products import to_cosines
 
 # Differences between correlations of rows up to this are rounding errors.
 DIGITS = 12
@@ -82,7 +83,7 @@ def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[Floats, None
     pairs = n * (n - 1) // 2
     ranks = np.empty((m, pairs), dtype=np.uint32)
     for row, x in zip(ranks, read, strict=True):
-        row[:] = _doubled_ranks(_correlations_of_rows(x))
+        row[:] = _doubled_ranks(compute_pairs(x))
 
     products, step = np.zeros((m, m)), max(1, cka.BLOCK_BYTES // (8 * m))
     for start in range(0, pairs, step):
@@ -90,16 +91,6 @@ def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[Floats, None
         centred = (ranks[:, start : start + step] - (pairs + 1.0)) / pairs
         products += centred @ centred.T
     return _correlations(products / pairs, read), None
-
-
-def _correlations_of_rows(x: UnitRows) -> Floats:
-    """Compute the correlations of all pairs of rows, `[n (n - 1) / 2]`, in the same order for all embeddings."""
-    parts = []
-    for rows, columns, tile in gram_tiles([x]):
-        values = to_host(tile[0])
-        # A copy, since the next tile overwrites this one; indexing by the triangle copies, too.
-        parts.append(values[~np.tri(len(values), dtype=bool)] if rows == columns else values.flatten())
-    return np.concatenate(parts)
 
 
 def _doubled_ranks(values: Floats) -> NDArray[np.int64]:
@@ -114,8 +105,4 @@ def _correlations(covariances: Floats, embeddings: Sequence[UnitRows]) -> Floats
     for x, variance in zip(embeddings, variances, strict=True):
         if variance <= 10.0 ** (-2 * DIGITS):
             raise ValueError(f"{x.name}: RSA is undefined where all pairs of rows are equally dissimilar")
-    deviations = np.sqrt(variances)
-    # Accelerators may round the two halves differently, and rounding may exceed the bounds.
-    matrix: Floats = ((covariances + covariances.T) / 2 / np.outer(deviations, deviations)).clip(-1, 1)
-    np.fill_diagonal(matrix, 1.0)
-    return matrix
+    return to_cosines(covariances, np.sqrt(variances), lowest=-1)

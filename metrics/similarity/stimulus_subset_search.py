@@ -104,7 +104,8 @@ def worst_stimulus_subset(
             embedding for all stimuli, or no subset was found on which every model tells stimuli apart.
     """
     catalog = CentredCatalog(embeddings, size)
-    if _is_enumerated(catalog.stimuli, len(embeddings), size):
+    subsets = math.comb(catalog.stimuli, size)
+    if subsets <= EXACT_LIMIT and subsets * len(embeddings) * size**2 <= EXACT_NUMBERS:
         best, state = _enumerate(catalog, size), None
     else:
         state = _sweep(catalog, size, seed, seconds, state, keep, progress)
@@ -130,11 +131,6 @@ def random_stimulus_subsets(embeddings: Embeddings, size: int, count: int = 100,
         return mean if mean <= LARGEST else math.inf
 
     return sample_values(value, catalog.stimuli, size, count, seed)
-
-
-def _is_enumerated(stimuli: int, models: int, size: int) -> bool:
-    subsets = math.comb(stimuli, size)
-    return subsets <= EXACT_LIMIT and subsets * models * size**2 <= EXACT_NUMBERS
 
 
 def _enumerate(catalog: CentredCatalog, size: int) -> tuple[int, ...]:
