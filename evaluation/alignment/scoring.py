@@ -218,6 +218,7 @@ def _describe(representations: Representations, measure: str, setup: ScoringSetu
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
     lists = {"biased": biased.tolist(), "debiased": None if debiased is None else debiased.tolist()}
+    digests = {"registry": setup.registry.sha256, "catalog": setup.catalog.sha256, "weights": representations.weights}
     timings = {
         "embeddings_seconds": representations.seconds,
         "cka_seconds": time.perf_counter() - start,
@@ -231,11 +232,7 @@ def _describe(representations: Representations, measure: str, setup: ScoringSetu
         "pairwise": {"names": names, **lists},
         **certainty,
         "extraction": setup.extraction.score_settings,
-        "digests": {
-            "registry": setup.registry.sha256,
-            "catalog": setup.catalog.sha256,
-            "weights": representations.weights,
-        },
+        "digests": digests,
         "timings": timings,
     }
 

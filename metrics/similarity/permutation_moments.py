@@ -15,6 +15,12 @@ times that of B, divided by `n (n - 1) ... (n - b + 1)`. Sums over different ind
 sums over all indices; of these only the ones of connected graphs whose vertices all have two ends of edges or more are
 not 0, since the rows of A sum to 0 and so does its diagonal. Each row of the tables below is a number of partitions,
 their blocks, and the linear combination.
+
+With `K = X X'`, sums over the diagonal are computed from all rows. The others would take up to n^3 operations; for more
+than 384 rows they are estimated from 384 sampled without replacement, which costs less than K itself. Only the shape of
+K comes from the sample, and its size from all rows: a sum over different indices is its mean over the sample, times the
+1.5th power of the ratio of the mean of k_ij^2 over all i != j to that over the sample (a ratio estimate; Cochran,
+"Sampling Techniques", 3rd edition, 1977, chapter 6).
 """
 
 from __future__ import annotations
