@@ -1,7 +1,5 @@
 """The command `headstart`: one door to everything, `headstart --help` lists what there is."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from headstart.cli.command_line import run_command

@@ -1,7 +1,5 @@
 """The suite's methods as scikit-learn classifiers over features."""
 
-from __future__ import annotations
-
 import inspect
 import io
 from importlib import import_module

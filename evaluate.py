@@ -1,7 +1,5 @@
 """Evaluate what was run: `headstart sample-efficiency runs/demo` scores a run of headstart train again."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location

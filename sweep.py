@@ -1,7 +1,5 @@
 """Run many comparisons: `headstart sweep configs/sweep/demo.yaml --workers 2` measures what the ledger lacks."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location

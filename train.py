@@ -3,8 +3,6 @@
 Every option of a YAML file can be given on the command line with dots, `--data.batch_size=8`.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping, Sequence
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,7 +1,5 @@
 """The command `python -m headstart.benchmarks NAME`: a benchmark, by the name of its file."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Checkpoints: states of methods on disk, from which traces that were cut off continue."""
 
-from __future__ import annotations
-
 import os
 import time
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

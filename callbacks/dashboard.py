@@ -1,7 +1,5 @@
 """The mirror of a run in Weights & Biases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Measure the traces of a comparison that the ledger lacks, and write its results."""
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The figures of a comparison."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any

@@ -1,7 +1,5 @@
 """Progress bars of a comparison and of training."""
 
-from __future__ import annotations
-
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
 

@@ -1,7 +1,5 @@
 """The folder of one run of `headstart train`: its results, the digest of its configuration, and the lock on it."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

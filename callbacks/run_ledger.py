@@ -1,7 +1,5 @@
 """The ledger of a run: its options, the accuracies in it, and how processes share the measurement of what it lacks."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence

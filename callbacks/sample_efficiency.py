@@ -1,7 +1,5 @@
 """The criterion of sample efficiency, with early stopping."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Literal

@@ -1,7 +1,5 @@
 """A trained source model on disk: its weights, and its entry in a model registry."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

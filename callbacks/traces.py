@@ -1,7 +1,5 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Training for some epochs, which continues where it was cut off, and the signals that end it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

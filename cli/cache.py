@@ -1,7 +1,5 @@
 """`headstart cache`: what is stored on this machine, how large it is, and the way to remove it."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

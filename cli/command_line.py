@@ -1,7 +1,5 @@
 """Running a command by its name: the options of its function come from the command line."""
 
-from __future__ import annotations
-
 import difflib
 import sys
 from collections.abc import Callable, Mapping, Sequence

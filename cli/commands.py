@@ -1,7 +1,5 @@
 """The commands of `headstart`, by the question that they answer; to read them imports none."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

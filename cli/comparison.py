@@ -1,7 +1,5 @@
 """The command line of `headstart train`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any

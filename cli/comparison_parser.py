@@ -1,7 +1,5 @@
 """The help of a comparison."""
 
-from __future__ import annotations
-
 from headstart.cli.task_parser import TaskParser, sections
 from headstart.datamodules import FeatureStream
 from headstart.output.parser import OneLineErrorParser

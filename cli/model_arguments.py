@@ -1,7 +1,5 @@
 """Arguments of a model belong to that model: another one that options name begins with its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The command line of `headstart train` that trains a source model."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace

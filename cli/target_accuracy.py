@@ -1,7 +1,5 @@
 """The command line of `headstart train` that fine-tunes a source on a target."""
 
-from __future__ import annotations
-
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """What the command lines of all tasks of `headstart train` share."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import re

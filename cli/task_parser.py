@@ -1,7 +1,5 @@
 """The options of `headstart train` and their help, whatever its task."""
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Which of the trainer's options and callbacks a task allows; all others would change what is measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from lightning.pytorch import Trainer

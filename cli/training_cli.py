@@ -1,7 +1,5 @@
 """What the command lines of tasks that train one model share: the trainer's options, and what decides the result."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """Breaches of a challenge's own rules by a submission, beside those of the contract."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """Submissions that are Hugging Face data sets, with one record for each model or stimulus."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

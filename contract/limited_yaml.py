@@ -1,7 +1,5 @@
 """YAML without repeated keys, references and deep nesting: nothing is silently lost, and nothing grows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

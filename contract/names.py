@@ -3,8 +3,6 @@
 Some file systems distinguish other spellings of a name and some do not, and people hardly ever can.
 """
 
-from __future__ import annotations
-
 import posixpath
 import unicodedata
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The forms of version 1.0 of the contract that are narrower than those of `headstart.contract.schema`."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """The files of stimuli below the roots of their datasets, which environment variables name."""
 
-from __future__ import annotations
-
 import os
 import re
 import stat

@@ -1,7 +1,5 @@
 """Millions of stimuli: their names in one piece of memory, from which a stimulus is built on access."""
 
-from __future__ import annotations
-
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise

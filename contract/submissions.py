@@ -1,7 +1,5 @@
 """Reading and checking submissions; all problems are reported at once."""
 
-from __future__ import annotations
-
 import difflib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """JSON from strangers: limited in size and depth, unambiguous, with numbers and text that any program can hold."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

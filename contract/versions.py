@@ -3,8 +3,6 @@
 Version 1.1 is 1.0 with more optional fields; both are scored alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

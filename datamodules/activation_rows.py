@@ -1,7 +1,5 @@
 """Activations at a freeze boundary as rows of bytes, in the precision in which they were computed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The backbone that the options of a stream choose, by its own name or by an entry of a model registry."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from difflib import get_close_matches
 

@@ -1,7 +1,5 @@
 """How pictures are decoded and prepared: in small batches, side by side, and ahead of their use."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Features of pictures as an array: those that comparisons feed, from the same store."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The stream of frozen features."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Photos of both splits that look alike: copies of other sizes, compressed once more, or slightly brighter."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, normalize

@@ -1,7 +1,5 @@
 """Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Labelled photos, or their features by a frozen source, in batches and epochs, as plain training takes them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 

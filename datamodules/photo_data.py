@@ -1,7 +1,5 @@
 """The photos of a run: its two splits, checked, and their stored rows."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The stream of photos, for methods that train the backbone."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal

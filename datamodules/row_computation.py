@@ -1,7 +1,5 @@
 """How missing rows are computed: a frozen network run on decoded pictures in equal passes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

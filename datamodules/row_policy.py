@@ -1,7 +1,5 @@
 """What rows depend on besides the network and the picture, and the resources they are computed with; without torch."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 from dataclasses import asdict, dataclass

@@ -1,7 +1,5 @@
 """The stream of training samples in many orderings, and the validation set after every batch."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict

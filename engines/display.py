@@ -1,7 +1,5 @@
 """Progress of tasks: a bar with a line for every running task on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from datetime import timedelta

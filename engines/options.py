@@ -1,7 +1,5 @@
 """Run tasks to their end on the engine that a command's options choose, and start lost tasks again."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from collections.abc import Sequence
 from typing import Any, Protocol

@@ -1,7 +1,5 @@
 """Tasks on a Ray cluster, by Ray Core alone."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import os

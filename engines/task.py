@@ -1,7 +1,5 @@
 """A task, its messages and its outcome, and the one function by which every engine runs it."""
 
-from __future__ import annotations
-
 import errno
 import io
 import os

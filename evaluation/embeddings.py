@@ -1,7 +1,5 @@
 """Embeddings of pictures by registry models: read from the store, and computed where they are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace

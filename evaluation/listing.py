@@ -1,7 +1,5 @@
 """`headstart list`: names that options accept; each kind imports only its own modules."""
 
-from __future__ import annotations
-
 import ast
 import re
 from importlib.util import find_spec

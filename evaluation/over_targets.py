@@ -1,7 +1,5 @@
 """Values on every target as documents and reports have them: each value, their mean, and its interval over targets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`headstart performances`: how well source models did on targets, from runs of headstart train."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal

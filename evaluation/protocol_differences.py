@@ -1,7 +1,5 @@
 """Names and descriptions of protocols and methods by the values in which they differ."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

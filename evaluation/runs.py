@@ -1,7 +1,5 @@
 """Finished runs of headstart train, read from their folders and joined."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`headstart sample-efficiency`: score finished runs again, joined, by another criterion, or from a ledger."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Traces of a ledger as runs: all methods and orderings that were fed one stream."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

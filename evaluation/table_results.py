@@ -1,7 +1,5 @@
 """The frame of commands over a table of scores and performances: the options that they share, and their results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

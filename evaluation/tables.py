@@ -1,7 +1,5 @@
 """CSV tables that one command writes and another reads."""
 
-from __future__ import annotations
-
 import csv
 import math
 from collections.abc import Collection, Iterator, Sequence

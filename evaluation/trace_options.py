@@ -1,7 +1,5 @@
 """Options of commands that score traces, and of leaderboards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt

@@ -1,7 +1,5 @@
 """Results of sources on targets: read from runs of fine-tuning and ledgers, and grouped by source and target."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

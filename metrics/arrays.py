@@ -1,7 +1,5 @@
 """Operations on NumPy arrays and PyTorch tensors, by functions of the same names in both, without importing PyTorch."""
 
-from __future__ import annotations
-
 import sys
 from numbers import Integral
 from types import ModuleType

@@ -3,8 +3,6 @@
 Like these they take photos alone, or photos with their label maps, `(Image, Mask)` of `torchvision.tv_tensors`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """The comparison: one baseline and any number of custom methods, fed the same batches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The global generators of Python, NumPy and torch, one state of them for every method."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 from collections.abc import Iterator

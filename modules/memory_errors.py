@@ -1,7 +1,5 @@
 """Errors of insufficient memory, explained in one line."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The base class of every transfer method, and what all methods of a comparison start from."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Checks of what a method may do, and its name in messages."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The state of a method: copied, restored, and described for a checkpoint."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Training on labelled photos, of a source model, or of a source on a target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

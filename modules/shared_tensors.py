@@ -1,7 +1,5 @@
 """The tensors that all methods of a comparison share, watched for changes."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields
 

@@ -1,7 +1,5 @@
 """Training of a source model from photos."""
 
-from __future__ import annotations
-
 from headstart.modules.photo_training import PhotoTraining
 
 

@@ -1,7 +1,5 @@
 """Pickling of the state of a method, by which it is stored in a checkpoint and compared with itself."""
 
-from __future__ import annotations
-
 import copyreg
 import hashlib
 import io

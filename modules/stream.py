@@ -1,7 +1,5 @@
 """Interfaces of a comparison: its stream, the chooser of its evaluations, and its snapshots."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -1,7 +1,5 @@
 """Fine-tuning of one source on one target, whose accuracy transferability metrics predict."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 from headstart.modules.photo_training import PhotoTraining

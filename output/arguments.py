@@ -1,7 +1,5 @@
 """Arguments as users write them, and as parsers read them."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import re

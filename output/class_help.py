@@ -1,7 +1,5 @@
 """The help of options that take a class: where its kinds are listed, or their names alone."""
 
-from __future__ import annotations
-
 import argparse
 import re
 

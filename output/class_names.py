@@ -1,7 +1,5 @@
 """Names of classes that options take beside import paths: `LoRA`, `lora`, and `modules.LoRA` as in version 0.1."""
 
-from __future__ import annotations
-
 import pkgutil
 from typing import Any
 

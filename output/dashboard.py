@@ -1,7 +1,5 @@
 """Runs of Weights & Biases that mirror results."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import ssl

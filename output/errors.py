@@ -1,7 +1,5 @@
 """The user's mistakes."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The style of figures: colours that everyone can distinguish, names of any script as they are, one way to save."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

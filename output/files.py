@@ -1,7 +1,5 @@
 """Folders and files of results: checked before anything is computed, and each file complete or absent."""
 
-from __future__ import annotations
-
 import glob
 import hashlib
 import os

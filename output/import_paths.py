@@ -1,7 +1,5 @@
 """Import paths: the user's names never lead to files of the suite, nor the suite's to files of the user."""
 
-from __future__ import annotations
-
 import sys
 from importlib import machinery
 from importlib.machinery import FileFinder, ModuleSpec

@@ -1,7 +1,5 @@
 """Names that a package exports, each imported when it is first used."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Callable

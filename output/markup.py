@@ -1,7 +1,5 @@
 """Tables in CSV and LaTeX, and texts that CSV, Markdown and LaTeX show as they are."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

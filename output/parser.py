@@ -1,7 +1,5 @@
 """A parser whose errors are one line, for the user's mistakes."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

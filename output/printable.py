@@ -1,7 +1,5 @@
 """Texts of strangers as a terminal and a picture may show them: no character of them is a command, or unseen."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 import textwrap

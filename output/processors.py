@@ -1,7 +1,5 @@
 """The processors and GPUs that a command may use."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Iterator

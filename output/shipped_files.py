@@ -1,7 +1,5 @@
 """Files that come with the suite, found from any working folder by the names that they have in a checkout."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence

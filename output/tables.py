@@ -1,7 +1,5 @@
 """Tables: printed within the width of the terminal, and as Markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path

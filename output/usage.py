@@ -1,7 +1,5 @@
 """Messages about wrong options: the whole name of the option, what is wrong, and the closest name, in one line."""
 
-from __future__ import annotations
-
 import argparse
 import difflib
 import inspect

@@ -1,7 +1,5 @@
 """Which version of the suite this is."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,7 +1,5 @@
 """The organisers' commands, such as `headstart portal admin teams add NAME`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path

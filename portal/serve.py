@@ -1,7 +1,5 @@
 """`headstart portal`: the web server and the process that scores, which is started again if it ends."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 python -m headstart.scripts.draw_grids
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -9,8 +9,6 @@ Where the registry or the catalog breaks the contract, the submission is not loo
 line. With --challenge its rules hold, too.
 """
 
-from __future__ import annotations
-
 import argparse
 import gc
 import json

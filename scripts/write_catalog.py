@@ -1,7 +1,5 @@
 """Write a stimuli catalog of the pictures in a folder: `headstart write-catalog FOLDER --output FILE`."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

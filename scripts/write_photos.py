@@ -1,7 +1,5 @@
 """Write photos of a data set as files in one folder per class: `headstart write-photos FOLDER --count=200`."""
 
-from __future__ import annotations
-
 from jsonargparse.typing import PositiveInt
 
 from headstart.datamodules import DrawnPets, PhotoSource

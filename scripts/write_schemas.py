@@ -3,8 +3,6 @@
 python -m headstart.scripts.write_schemas
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

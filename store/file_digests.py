@@ -1,7 +1,5 @@
 """Digests of files, which are read again only if they have changed."""
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import time

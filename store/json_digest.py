@@ -1,7 +1,5 @@
 """Digests of JSON values, such as a table's key or everything that determines a trace."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

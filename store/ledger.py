@@ -1,7 +1,5 @@
 """The ledger: traces on disk, found by everything that determines them."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Rows on disk that are found by name, and computed only if they are missing."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """One run of a sweep as a task, which is the same function on every engine."""
 
-from __future__ import annotations
-
 import tarfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """What passes between a sweep's command and its tasks: the run that is asked for, and calls of the ledger."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

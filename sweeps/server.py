@@ -1,7 +1,5 @@
 """The command's side of a sweep: it keeps the table of runs, and serves the ledger to those on other machines."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil

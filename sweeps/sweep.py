@@ -1,7 +1,5 @@
 """Sweeps of headstart train, on one machine or a cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

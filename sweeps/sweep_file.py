@@ -1,7 +1,5 @@
 """Sweep files, in the format of Weights & Biases: https://docs.wandb.ai/models/sweeps/sweep-config-keys."""
 
-from __future__ import annotations
-
 import hashlib
 import itertools
 import json

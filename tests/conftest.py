@@ -1,7 +1,5 @@
 """What tests share: photos, a cache and a ledger of their own, no account anywhere, and runs of the command line."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal

@@ -1,7 +1,5 @@
 """Shipped configurations: what they point to."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The demos of the Makefile, on fewer drawings."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The pages: every link leads somewhere, and every page is in the index."""
 
-from __future__ import annotations
-
 import re
 import string
 from pathlib import Path

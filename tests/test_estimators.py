@@ -1,7 +1,5 @@
 """Methods as scikit-learn classifiers: its checks, its tools, and the traces of comparisons."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import pickle

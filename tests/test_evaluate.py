@@ -1,7 +1,5 @@
 """The entry of the evaluation: what it imports, lists and finds in the working folder."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

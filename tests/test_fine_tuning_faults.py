@@ -1,7 +1,5 @@
 """What goes wrong while a network is trained ends in one line; what was measured is kept, and marked incomplete."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Methods that train the part of a backbone behind a freeze boundary, through headstart train."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

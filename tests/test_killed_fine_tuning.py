@@ -1,7 +1,5 @@
 """A fine-tuning run that is killed at random moments goes on to what an unbroken one gives, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The commands of studies of sources, in small: killed at random moments they end with the same tables."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """The registry that comes with the suite: valid, with the libraries' own preprocessing, and every width right."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

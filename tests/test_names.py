@@ -1,7 +1,5 @@
 """Whatever a user's files and packages are called, they are the user's, and the suite's own are `headstart.…` alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

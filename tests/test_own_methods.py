@@ -1,7 +1,5 @@
 """Traces of one's own methods are found by what made the methods, through the command line of headstart train."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import sys

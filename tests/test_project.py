@@ -1,7 +1,5 @@
 """What surrounds the code: what is packaged, the workflow, the commands of the Makefile, the citation."""
 
-from __future__ import annotations
-
 import datetime
 import importlib.util
 import re

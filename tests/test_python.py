@@ -1,7 +1,5 @@
 """The suite from Python: the page and the notebook run as they stand, and mistakes are exceptions."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

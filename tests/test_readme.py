@@ -1,7 +1,5 @@
 """Every command of the README, in order and word for word, in a copy of the checkout; downloads from a local server."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

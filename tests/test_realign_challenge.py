@@ -1,7 +1,5 @@
 """The documents of a challenge that was held, as they were used there, where they lie beside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rooms of docs/design.md: imports run one way, in no circle, and no room outgrows the house."""
 
-from __future__ import annotations
-
 import ast
 import re
 from functools import cache

@@ -1,7 +1,5 @@
 """The committed JSON Schema files are those of the models that the code uses."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

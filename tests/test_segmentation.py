@@ -1,7 +1,5 @@
 """Sources that classify pixels through the command line: trained, fine-tuned, tabulated and scored."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """End-to-end tests on real photos and real weights, where they lie beside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Transferability of real weights to real photos, where they lie beside the checkout."""
 
-from __future__ import annotations
-
 import json
 import os
 from pathlib import Path

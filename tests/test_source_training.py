@@ -1,7 +1,5 @@
 """Source models through the command line: their files, what is not trained again, and whatever cuts training off."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Accuracies of a source on a target through the command line: against plain loops, and what is not measured again."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """End-to-end tests of headstart train through its command line, in process."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The page on data, backbones and metrics of one's own: its files written and its commands run, in order."""
 
-from __future__ import annotations
-
 import json
 import re
 import runpy

@@ -4,8 +4,6 @@ A benchmark declares a population, and a trial that takes a sample of it and ret
 truth or each test rejects. The frame repeats the trial and prints the shares.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np

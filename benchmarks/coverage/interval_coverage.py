@@ -1,7 +1,5 @@
 """How often the interval of the relative improvement holds the true one."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How often the intervals over settings hold: of interquartile means, probabilities of improvement and stability."""
 
-from __future__ import annotations
-
 from itertools import chain
 from typing import Any
 

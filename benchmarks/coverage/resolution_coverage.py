@@ -1,7 +1,5 @@
 """How often a leaderboard's intervals hold and its tests reject: false finds, intervals of ranks, attained power."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 

@@ -1,7 +1,5 @@
 """How far standard errors of transferability scores agree with the spread over fresh samples, and intervals hold."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How often intervals and ties over targets hold: of setup stability, its largest difference, and the best metric."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate

@@ -1,7 +1,5 @@
 """How far counts of correct predictions differ with the number of threads, the processor's kernels and companions."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A Blue Team search at the size of a challenge, 20 of 141 models, and its proof or bound."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

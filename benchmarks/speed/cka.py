@@ -1,7 +1,5 @@
 """Mean and matrix of linear CKA against a loop over pairs: 200 embeddings of 1,000 stimuli, in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """CKA with nulls and intervals against CKA alone: 200 embeddings of 1,000 stimuli."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """Feature extraction from JPEG files against the bare network on pictures in memory."""
 
-from __future__ import annotations
-
 import multiprocessing
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Fine-tuning behind a freeze boundary: whole runs, training steps against a bare loop, and the cost of each method."""
 
-from __future__ import annotations
-
 import json
 import time
 from copy import deepcopy

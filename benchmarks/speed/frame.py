@@ -1,7 +1,5 @@
 """The frame of benchmarks: calls and commands, timed side by side in one run, and the lines that are printed."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import subprocess

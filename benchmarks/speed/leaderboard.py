@@ -1,7 +1,5 @@
 """The leaderboard of stored traces, from the command line: 10,000 in several shapes, and a benchmark of 39 settings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

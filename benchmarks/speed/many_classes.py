@@ -1,7 +1,5 @@
 """Peak memory and time of an evaluation of 1,000 orderings with 1,000 classes, 2,048 features and 10,000 samples."""
 
-from __future__ import annotations
-
 import resource
 from types import SimpleNamespace
 

@@ -1,7 +1,5 @@
 """Peak memory against the number of evaluations and the size of the photos."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """1,000 and 100 orderings against one: 250 evaluations of the baseline and a closed-form method, features in place."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from headstart.benchmarks.speed.frame import EMBEDDED, compare, temporary_folder, train

@@ -4,8 +4,6 @@ The web server and the worker are processes of their own; a scoring keeps a proc
 process, so that what they wait for is measured with their own work in it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Stored features against running the frozen backbone again for every evaluation."""
 
-from __future__ import annotations
-
 import torch
 
 from headstart.benchmarks.speed.frame import PHOTOS, WEIGHTS, temporary_folder, timed, train

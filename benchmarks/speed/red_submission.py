@@ -1,7 +1,5 @@
 """A Red Team submission on stored embeddings, its validation, and a search for 1,000 of 100,000 stimuli."""
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of a benchmark: 39 settings of 14 methods in 100 orderings, from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

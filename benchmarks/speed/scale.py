@@ -1,7 +1,5 @@
 """What scale costs: memory of many orderings, rows of another validation subset, several readers of a large entry."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Iterator, Sequence
 from pathlib import Path

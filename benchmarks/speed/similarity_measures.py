@@ -1,7 +1,5 @@
 """Matrices of all pairs by every measure of similarity, side by side with linear CKA: 1,000 stimuli, in memory."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

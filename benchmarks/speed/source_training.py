@@ -1,7 +1,5 @@
 """One epoch of source training against a bare loop of PyTorch: the same network, photos, augmentation and optimiser."""
 
-from __future__ import annotations
-
 import time
 from typing import Any
 

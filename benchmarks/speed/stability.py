@@ -1,7 +1,5 @@
 """Both stability studies, one of 2.7 million pools, and large tables."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

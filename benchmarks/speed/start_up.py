@@ -1,7 +1,5 @@
 """Processor time of `headstart` listing its contents, and its ratio to that of the bare interpreter."""
 
-from __future__ import annotations
-
 from headstart.benchmarks.speed.frame import run
 
 KINDS = ("methods", "datasets", "configs", "models", "measures", "metrics")

@@ -1,7 +1,5 @@
 """Two further methods beside seven that are stored, against the two alone; and a comparison of which all is stored."""
 
-from __future__ import annotations
-
 import yaml
 
 from headstart.benchmarks.speed.frame import EMBEDDED, ROOT, run, temporary_folder

@@ -1,7 +1,5 @@
 """What 16 short runs cost as a sweep in two workers, over 16 commands one after the other."""
 
-from __future__ import annotations
-
 import yaml
 
 from headstart.benchmarks.speed.frame import Run, compare, run, temporary_folder

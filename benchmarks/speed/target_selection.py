@@ -1,7 +1,5 @@
 """A pool of targets against a single one and against as many single ones, for every metric."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

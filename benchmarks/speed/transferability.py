@@ -1,7 +1,5 @@
 """Transferability metrics beside their floor, one Gram product and one eigendecomposition, and without a part."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The source task of the embedded default's backbone: drawn objects, none of them a pet or furry animal."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 

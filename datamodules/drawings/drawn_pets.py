@@ -4,8 +4,6 @@ Species differ in shape alone: ears, muzzle, nose, eyes, whiskers, tail and buil
 pose, size, background, occlusion and noise come from the same distributions for both, so they carry no label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """Drawn scenes with a class for every pixel: several subjects of the source task on one ground."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -15,8 +15,6 @@ these and on names. `0.2..0.5` samples a number from that range. A line, such as
 a function of `LINES`.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

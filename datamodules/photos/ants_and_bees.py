@@ -1,7 +1,5 @@
 """Photos of ants and bees, from one folder per class."""
 
-from __future__ import annotations
-
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.held_out import SplitSource

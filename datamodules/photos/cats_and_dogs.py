@@ -1,7 +1,5 @@
 """Photos of cats and dogs, from one folder per class or from Kaggle's flat folder."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

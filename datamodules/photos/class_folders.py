@@ -1,7 +1,5 @@
 """Photos in one folder per class, and the listing that all folders of photos share."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Some classes of a larger data set, as a data set of their own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

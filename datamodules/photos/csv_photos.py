@@ -1,7 +1,5 @@
 """Photos that a CSV file lists with their labels."""
 
-from __future__ import annotations
-
 import csv
 import io
 import os

@@ -1,7 +1,5 @@
 """How data sets are fetched: complete or not at all, and once for all processes."""
 
-from __future__ import annotations
-
 import logging
 import shutil
 import zipfile

@@ -1,7 +1,5 @@
 """Drawings as data sets: pets, the embedded default; objects, which its backbone comes from; and scenes of objects."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,5 @@
 """Photos that spoil a comparison because they are there twice."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass

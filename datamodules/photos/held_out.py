@@ -1,7 +1,5 @@
 """Sources that list both splits at once, and a seeded split for data sets that come without one."""
 
-from __future__ import annotations
-
 import hashlib
 from abc import abstractmethod
 from collections.abc import Sequence

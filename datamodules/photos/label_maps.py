@@ -1,7 +1,5 @@
 """Photos with a label map each: in folders of photos and maps, or in a data set of torchvision."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """The photos of cats and dogs of the Oxford-IIIT Pet data set."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from headstart.datamodules.photos.class_folders import require_folder

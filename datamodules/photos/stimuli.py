@@ -1,7 +1,5 @@
 """Stimuli: pictures from files that may come from strangers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The image classification data sets of torchvision, by name."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The base class of all data sets of torchvision: it downloads and opens them."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any

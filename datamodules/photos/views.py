@@ -1,7 +1,5 @@
 """Photos as they are, and views of them that are augmented at random, the same whenever they are asked for."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from pathlib import Path

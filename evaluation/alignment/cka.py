@@ -1,7 +1,5 @@
 """`headstart cka`: similarity of frozen backbones, and the scores of submissions."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """`headstart cka-registry`: registries made from names of the libraries' models, checked and completed."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """`headstart cka-search`: submissions that give a team a strong start."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

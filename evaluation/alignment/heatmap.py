@@ -1,7 +1,5 @@
 """The heatmap of a similarity matrix, in the order of a hierarchical clustering."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

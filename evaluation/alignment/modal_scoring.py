@@ -1,7 +1,5 @@
 """Scoring on Modal: the same code, on a machine rented for the call."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 import tempfile

@@ -1,7 +1,5 @@
 """Registry entries for models of the libraries, from the libraries' own data configuration; nothing is downloaded."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property

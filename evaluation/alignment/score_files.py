@@ -1,7 +1,5 @@
 """The files of a score, its record in the log, and its printed summary."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """The durable log of scores: one line of JSON per score."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json

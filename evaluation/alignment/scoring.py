@@ -1,7 +1,5 @@
 """Similarity of models on stimuli, and the scores of submissions under the evaluation contract."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The files of a search, written while it runs and at its end, and what it prints."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Scores of one team's submissions by every measure, and how the rankings differ from the contract's."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A search for a strong submission of one team, and the scores that it is compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """`headstart submissions-report`: submissions of one team by every measure of similarity."""
 
-from __future__ import annotations
-
 import glob
 import json
 import os

@@ -1,7 +1,5 @@
 """`headstart audit`: whether scores predict performances better than a fixed order of the models."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The figures of an audit: how well rankers do, also given the mean rank, and how ranks spread over targets."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

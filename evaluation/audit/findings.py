@@ -1,7 +1,5 @@
 """The findings of an audit about a table, as arrays, as the content of `audit.json`, and as CSV tables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import comb

@@ -1,7 +1,5 @@
 """The rankers of an audit: orders that do not depend on the target, such as facts about sources, and the metrics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tables of an audit, printed and in Markdown, all from the content of `audit.json`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

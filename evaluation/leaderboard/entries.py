@@ -1,7 +1,5 @@
 """Entries of one setting: scores, comparisons with the baseline, groups, ranks and neighbouring pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any

@@ -1,7 +1,5 @@
 """Tables of a leaderboard, printed and written as JSON, CSV, Markdown and LaTeX, with every text in them escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

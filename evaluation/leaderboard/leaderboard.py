@@ -1,7 +1,5 @@
 """`headstart leaderboard`: which method wins, by how much, and with what certainty."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

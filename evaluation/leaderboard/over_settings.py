@@ -1,7 +1,5 @@
 """Methods over several settings: interquartile means, ranks and probabilities of improvement."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Runs and ledgers below folders, grouped into settings by all that must agree for their traces to be compared."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """How robust a ranking is: under other criteria, and where one part of the setup varies."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -1,7 +1,5 @@
 """Settings of a leaderboard: traces that were fed one stream and are read by one criterion."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Variants of a method: their names, and the choice among them on other data sets."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase

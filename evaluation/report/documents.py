@@ -1,7 +1,5 @@
 """Sections of the results of other commands: similarity, transferability, audits, stability."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Contents of the folders of a page: whether there are traces, and the documents of other commands."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The page of a leaderboard: its sections and its introduction."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The replication section: commands, configurations, environments and digests."""
 
-from __future__ import annotations
-
 import json
 import math
 import shlex

@@ -1,7 +1,5 @@
 """`headstart report`: a comparison as a page to send."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from glob import escape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Sections beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Data of the charts: a comparison's traces, aggregated over orderings, as short texts of CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any

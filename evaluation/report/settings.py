@@ -1,7 +1,5 @@
 """Sections of the settings of a leaderboard: all in one table, then each with its own tables and charts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Metrics as options name them: those of the catalogue, and the user's own by import path."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 import json

@@ -1,7 +1,5 @@
 """Features of pixels that are sampled from a target with a class for every pixel."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Scores of candidates, sources of one target or targets of one source, with their ranks and certain differences."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Computation of features of sampled pixels: a network runs on photo by photo, and only the sample is stored."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """Scores of all metrics of one source model on one target, from one set of statistics."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The results folder of commands that score source models, with the checks and options that these share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

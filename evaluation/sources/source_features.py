@@ -1,7 +1,5 @@
 """Features of a target's photos by a source model, and from the same pass the probabilities of its head."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The report on ranked sources, with the metrics side by side, and what reports on targets share with it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Scores on disk under a digest of everything that they depend on, so that none is computed twice."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Target data sets: labelled photos."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

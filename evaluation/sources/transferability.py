@@ -1,7 +1,5 @@
 """`headstart transferability`: scores of source models on target data sets, from frozen features."""
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Mapping, Sequence

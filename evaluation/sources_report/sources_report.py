@@ -1,7 +1,5 @@
 """`headstart sources-report`: how well every metric predicts the performances of sources on every target."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

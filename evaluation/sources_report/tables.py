@@ -1,7 +1,5 @@
 """The tables of a sources report, printed, in Markdown and in LaTeX, all from the content of `sources_report.json`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple

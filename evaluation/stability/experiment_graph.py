@@ -1,7 +1,5 @@
 """The graph of eight experiments, whose edges connect two that differ in one component."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from itertools import combinations, product

@@ -1,7 +1,5 @@
 """The figures of a study: all targets at once, one component varying at a time, and the graph of a few experiments."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Files of the outcomes of all experiments, written block by block, so that they are never in memory as a whole."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import io

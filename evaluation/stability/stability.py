@@ -1,7 +1,5 @@
 """`headstart stability`: how stable the evaluation of transferability metrics is."""
 
-from __future__ import annotations
-
 import time
 from typing import Any, Literal, NamedTuple
 

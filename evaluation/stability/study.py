@@ -1,7 +1,5 @@
 """The experiments of a stability study, in blocks of source pools so that memory does not grow with their number."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice

@@ -1,7 +1,5 @@
 """The results of a stability study: the content of `stability.json`, the CSV tables, and the printed tables."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

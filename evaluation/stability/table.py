@@ -1,7 +1,5 @@
 """The table of a stability study or an audit: scores of metrics and performances by source and target, checked."""
 
-from __future__ import annotations
-
 import math
 import re
 from array import array

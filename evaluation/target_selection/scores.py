@@ -1,7 +1,5 @@
 """Scores of one source model on many targets that are made of classes of one data set."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Scores of one source model on a pool of targets, and the report that ranks these by every metric."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`headstart target-selection`: which of many targets one source model is expected to transfer to best."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict
 from typing import Any

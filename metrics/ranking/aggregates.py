@@ -1,7 +1,5 @@
 """Aggregates over settings: bootstrap weights, ranks, interquartile means and probabilities of improvement."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

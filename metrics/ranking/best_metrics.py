@@ -1,7 +1,5 @@
 """The best metrics on several targets, and those that are not significantly worse."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import NamedTuple
 

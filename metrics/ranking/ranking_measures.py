@@ -1,7 +1,5 @@
 """Evaluation measures: how well a transferability metric predicts performances, on one pool of sources or many."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Orders of sources that are independent of the target, and the agreement of metrics beyond them."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations_with_replacement
 

@@ -1,7 +1,5 @@
 """Choice of hyperparameters on other data sets than the one that the choice is scored on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 

@@ -1,7 +1,5 @@
 """Lazy evaluation: only the evaluations that decide when a trace first meets the criterion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

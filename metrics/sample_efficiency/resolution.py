@@ -1,7 +1,5 @@
 """Resolution of a comparison: tests of all pairs of methods, groups, ranks, and the orderings that a pair needs."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import NamedTuple
 

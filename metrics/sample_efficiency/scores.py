@@ -1,7 +1,5 @@
 """Scores of a comparison as they stand in the results: restricted means and paired comparisons over orderings."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

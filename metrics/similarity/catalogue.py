@@ -1,7 +1,5 @@
 """The catalogue of measures of similarity, from which options, results, reports and tests take them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias

@@ -18,8 +18,6 @@ As many directions as stimuli less one span everything, and any two embeddings o
 the measure is undefined and raises an error. Directions that rounding alone can explain are not counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -16,8 +16,6 @@ Biased CKA of unrelated embeddings is far from 0 where n is not much larger than
 n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be slightly negative.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

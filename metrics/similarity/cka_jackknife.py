@@ -10,8 +10,6 @@ the Bootstrap", 1993, equation 11.5), and the interval that of Student's t with 
 and confidence in not-quite large samples", Annals of Mathematical Statistics 29, 1958).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -12,8 +12,6 @@ tail in place of one of random permutations:
     calibrated = max(0, (CKA - q) / (1 - q))
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The subset with the largest sum over pairs, by branch and bound on the densest subgraph of k nodes."""
 
-from __future__ import annotations
-
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass

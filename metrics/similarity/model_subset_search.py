@@ -1,7 +1,5 @@
 """The subset of models whose representations agree most, from the matrix of their similarities."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ Isola, "The Platonic Representation Hypothesis", ICML 2024, with k = 10. Unrelat
 average. Ties between equally near neighbours are broken arbitrarily.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -23,8 +23,6 @@ K comes from the sample, and its size from all rows: a sum over different indice
 "Sampling Techniques", 3rd edition, 1977, chapter 6).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -9,8 +9,6 @@ Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021),
 Procrustes distance, `2 - 2 s`, and the disparity of `scipy.spatial.procrustes`, `1 - s^2`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

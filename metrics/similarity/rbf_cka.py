@@ -11,8 +11,6 @@ As s grows with the embedding, so scaled, CKA stays the same; as the fraction gr
 "Gaussian RBF Centered Kernel Alignment (CKA) in the Large Bandwidth Limit", 2021, arXiv:2112.09305).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import partial

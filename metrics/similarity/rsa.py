@@ -8,8 +8,6 @@ neuroscience", Frontiers in Systems Neuroscience 2008, who measure dissimilarity
 correlation between RDMs where no linear relation can be assumed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

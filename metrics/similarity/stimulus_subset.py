@@ -1,7 +1,5 @@
 """A catalog of stimuli, and a subset of it that exchanges members for stimuli on which the models agree less."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import product
 

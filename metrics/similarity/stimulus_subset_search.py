@@ -1,7 +1,5 @@
 """The subset of stimuli on which models disagree most, by mean pairwise biased linear CKA or any other measure."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Baselines that transferability metrics have to beat: the number of target classes, and facts of the source."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from headstart.metrics.arrays import Array, as_array, to_host

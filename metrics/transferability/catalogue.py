@@ -1,7 +1,5 @@
 """The catalogue of transferability metrics, from which commands compute, rank, print and list them."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Linear discriminants with a regularised covariance within the classes, by which several metrics judge features."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Mixture of Gaussians with full covariances, fitted by expectation maximisation that skips negligible densities."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Gaussian Bhattacharyya coefficient (GBC)."""
 
-from __future__ import annotations
-
 from typing import Literal, get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """H-score, as published and with the covariance regularised by shrinkage."""
 
-from __future__ import annotations
-
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
 

@@ -1,7 +1,5 @@
 """Metrics computed for all targets at once, where targets are made of classes of one data set."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Accuracy of the nearest neighbours."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

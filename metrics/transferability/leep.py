@@ -1,7 +1,5 @@
 """LEEP, and NCE, its counterpart for hard predictions."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Uncertainty of scores: a jackknife by groups, of the metric with each part of the samples left out."""
 
-from __future__ import annotations
-
 from functools import cached_property
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Accuracy of a linear probe under cross-validation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LogME."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """N-LEEP."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from numbers import Real
 

@@ -1,7 +1,5 @@
 """NCTI."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

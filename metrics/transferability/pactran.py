@@ -1,7 +1,5 @@
 """PACTran."""
 
-from __future__ import annotations
-
 import math
 from numbers import Real
 

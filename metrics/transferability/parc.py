@@ -1,7 +1,5 @@
 """PARC."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

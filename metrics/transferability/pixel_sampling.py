@@ -1,7 +1,5 @@
 """Samples of pixels of dense features and label maps, so that metrics of features and labels apply to segmentation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

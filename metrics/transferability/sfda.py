@@ -1,7 +1,5 @@
 """SFDA."""
 
-from __future__ import annotations
-
 from headstart.metrics.arrays import Array, like
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 from headstart.metrics.transferability.fisher_discriminant import (

@@ -1,7 +1,5 @@
 """Terms of the sources of a pool on one scale, for metrics that compare sources with each other."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -6,8 +6,6 @@ which the functions on whole arrays do not. `set_dtype` does not change the stat
 batch, to check the batch.
 """
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fine-tuning of the biases alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from torch import nn

@@ -1,7 +1,5 @@
 """The methods of the suite by the names of their classes; reading the catalogue imports none of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

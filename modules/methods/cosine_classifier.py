@@ -1,7 +1,5 @@
 """A cosine classifier whose weights are imprinted by the first samples."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveFloat, PositiveInt
 from lightning.pytorch.cli import OptimizerCallable

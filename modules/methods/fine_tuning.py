@@ -1,7 +1,5 @@
 """Fine-tuning of a backbone, or of a part of it: the base class of its methods."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Gaussian discriminant analysis with a precision matrix by empirical Bayes."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

@@ -1,7 +1,5 @@
 """The baseline: standard gradient descent."""
 
-from __future__ import annotations
-
 import torch
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn

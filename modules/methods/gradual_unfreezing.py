@@ -1,7 +1,5 @@
 """Fine-tuning from the last stage of the backbone to the first."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable

@@ -1,7 +1,5 @@
 """Training of the head alone, on photos."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """Kernel ridge regression on one-hot targets."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Fine-tuning that is pulled back to the pre-trained weights."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import NonNegativeFloat
 from lightning.pytorch.cli import OptimizerCallable

@@ -1,7 +1,5 @@
 """A semantic prior from the source head, whose weight is learned beside linear discriminant analysis."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

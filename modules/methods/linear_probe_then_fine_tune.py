@@ -1,7 +1,5 @@
 """Linear probing, then fine-tuning."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable

@@ -1,7 +1,5 @@
 """Logistic regression refitted to convergence on all samples seen."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Low-rank adaptation of the backbone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import torch

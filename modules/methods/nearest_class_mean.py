@@ -1,7 +1,5 @@
 """Nearest class mean."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

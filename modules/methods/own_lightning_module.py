@@ -1,7 +1,5 @@
 """A LightningModule of the user's own as a method."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator

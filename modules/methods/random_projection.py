@@ -1,7 +1,5 @@
 """Random projection with a nonlinearity, then ridge regression."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

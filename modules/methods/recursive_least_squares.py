@@ -1,7 +1,5 @@
 """Ridge regression on one-hot targets, updated batch by batch."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor

@@ -1,7 +1,5 @@
 """Gradient descent with a replay buffer of all samples seen."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable

@@ -1,7 +1,5 @@
 """Room in tensors for later values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from torch import Tensor

@@ -1,7 +1,5 @@
 """A classifier with scikit-learn's interface, refitted on all samples seen."""
 
-from __future__ import annotations
-
 import pkgutil
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products of all samples that the orderings have seen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

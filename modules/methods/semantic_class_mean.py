@@ -1,7 +1,5 @@
 """Nearest class mean among the class vectors of the source head, with a prior."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor

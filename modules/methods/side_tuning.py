@@ -1,7 +1,5 @@
 """A closed form on the frozen backbone, and a fine-tuned one beside it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

@@ -1,7 +1,5 @@
 """Samples represented by the classes that the backbone was pre-trained with."""
 
-from __future__ import annotations
-
 from torch import Tensor, nn
 from torch.nn import functional
 

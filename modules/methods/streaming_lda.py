@@ -1,7 +1,5 @@
 """Streaming linear discriminant analysis."""
 
-from __future__ import annotations
-
 import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor

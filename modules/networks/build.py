@@ -1,7 +1,5 @@
 """Building of a network that is defined by its spec."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace

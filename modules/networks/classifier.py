@@ -1,7 +1,5 @@
 """A named network with a classifier for as many classes as a data set has."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

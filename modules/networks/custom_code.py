@@ -1,7 +1,5 @@
 """Code of the user that builds a network: whether it may be imported, and its files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec

@@ -1,7 +1,5 @@
 """Facts about a network: its size, and its accuracy on the task that it was trained for."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 

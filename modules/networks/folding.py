@@ -1,7 +1,5 @@
 """A network for fast inference, with the present weights of another one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The cut of a network before one of its modules: a stem that stays frozen, and a tail that is trained."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack

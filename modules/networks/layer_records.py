@@ -1,7 +1,5 @@
 """Embeddings of the inputs and outputs of layers in a forward pass, recorded by hooks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field

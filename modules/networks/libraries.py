@@ -1,7 +1,5 @@
 """The libraries of networks: their models, their weights and their constructors."""
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The last step of the preparation of photos, batch by batch on the device of the network."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -1,7 +1,5 @@
 """Networks that classify every pixel, made of networks that classify photos."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 

@@ -1,7 +1,5 @@
 """Limits of a network: the size of its arguments, and its numbers of modules and weights."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The definition of a network and of its weights, and its identity, without building it and without torch."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The layers of a network at which embeddings are computed; defined without torch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The graph of a network's forward pass."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Loading of weights into networks, and the split of a network into body and head."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import warnings

@@ -1,7 +1,5 @@
 """The cells of a page's tables."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

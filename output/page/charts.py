@@ -1,7 +1,5 @@
 """The charts, each defined once: the page and the figures fill a definition with the numbers of every setting."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

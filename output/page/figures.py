@@ -1,7 +1,5 @@
 """The charts of a page as files for papers, from the same definitions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache

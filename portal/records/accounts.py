@@ -3,8 +3,6 @@
 A token is 256 random bits, so its plain SHA-256 can be stored: salts and slow digests protect passwords of few bits.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import secrets

@@ -4,8 +4,6 @@ SQLite stores it in one file with a write-ahead log, so that pages are read whil
 another file, or a PostgreSQL database.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """The results of a challenge as files: leaderboards, submissions, the log."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The leaderboard: which of a participant's scores stands, and its rank."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime

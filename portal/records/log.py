@@ -1,7 +1,5 @@
 """The log: what happened at the portal, in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """Submissions as pages and the JSON interface show them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The tables of the database: teams, submissions, their scorings, the log."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The cache of the leaderboards: they are ranked and rendered once for each change, however many read them."""
 
-from __future__ import annotations
-
 import threading
 from dataclasses import dataclass
 

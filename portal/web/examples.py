@@ -1,7 +1,5 @@
 """Valid documents, as examples for participants."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """Metrics for organisers in Prometheus's text format; they contain no held-out scores."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import get_args
 

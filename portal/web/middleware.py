@@ -1,7 +1,5 @@
 """Checks and headers of all requests: their size, their time, their origin, and the metrics of the answers."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from contextlib import suppress

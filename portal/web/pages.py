@@ -1,7 +1,5 @@
 """The pages: overview and rules, forms, submissions, leaderboards, log. They work without scripts."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
-from __future__ import annotations
-
 from collections.abc import Awaitable, Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The team of a request, by the token of its header or cookie, and protection against requests of other sites."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from typing import Annotated

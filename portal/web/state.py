@@ -1,7 +1,5 @@
 """The state of a running server: the challenge, the database, the validator, the limits of requests."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Receiving a document over HTTP: limits, validation, handing in."""
 
-from __future__ import annotations
-
 import hashlib
 import secrets
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """The templates of pages and feeds; every text in them is escaped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path

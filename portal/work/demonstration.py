@@ -1,7 +1,5 @@
 """Stimuli that are generated so that a portal can be tried without any download."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Submissions enter the queue: valid documents when they are handed in, and others to be scored again."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Collection, Sequence

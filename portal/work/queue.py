@@ -5,8 +5,6 @@ claims the scoring with the next attempt number. Only the latest attempt can end
 believed to be dead changes nothing.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The two scores of a submission: the public one, and the one on held-out stimuli or models."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Iterator

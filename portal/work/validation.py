@@ -1,7 +1,5 @@
 """Validation of documents in a separate process, so that a large document delays no page."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import os

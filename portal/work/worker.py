@@ -1,7 +1,5 @@
 """The process that scores: `headstart portal worker`. Several may run, also on several machines with one database."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """Runs of comparisons whose counts of correct predictions are written beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A run that was cut off goes on from its checkpoint, and one with a higher limit from where the lower one ended."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from functools import partial

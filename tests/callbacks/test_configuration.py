@@ -1,7 +1,5 @@
 """Configurations are the same where they give the same results."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import yaml

@@ -1,7 +1,5 @@
 """A lazy run meets the criterion where every evaluation does, says what it left out, and stops what has met it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

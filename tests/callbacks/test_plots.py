@@ -1,7 +1,5 @@
 """What the pictures show, taken from the figures before they are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

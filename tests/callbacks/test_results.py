@@ -1,7 +1,5 @@
 """The files of a run are complete, of one configuration and never half-written."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

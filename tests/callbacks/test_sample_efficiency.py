@@ -1,7 +1,5 @@
 """The criterion in a trainer, on counts of correct predictions that are written beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path

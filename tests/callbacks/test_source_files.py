@@ -1,7 +1,5 @@
 """Files of a trained source: the same bytes for the same weights, and registries that several runs add to."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`headstart cache`: what is shown is what lies there, and what is removed is gone."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

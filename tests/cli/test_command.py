@@ -1,7 +1,5 @@
 """The command `headstart`: its list, its mistakes, and where each command leads."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

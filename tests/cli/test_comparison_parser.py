@@ -1,7 +1,5 @@
 """The help of headstart train, the configuration that it prints, and options that are set to null."""
 
-from __future__ import annotations
-
 import inspect
 import types
 import typing

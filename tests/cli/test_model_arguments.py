@@ -1,7 +1,5 @@
 """Arguments of a model belong to that model, whichever is named in a configuration and on the command line."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

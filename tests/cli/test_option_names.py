@@ -1,7 +1,5 @@
 """What a source of photos or a backbone finds wrong names the option of either command, once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

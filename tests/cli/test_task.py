@@ -1,7 +1,5 @@
 """Which task a run does is said by `--task`, else by the last configuration that names one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

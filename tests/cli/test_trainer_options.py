@@ -1,7 +1,5 @@
 """Whatever is given for an option of Lightning's trainer, a mistake is one line that names the option."""
 
-from __future__ import annotations
-
 import inspect
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The configuration of a challenge, and its rules of times and scores."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Submissions that keep the contract and break a challenge's own rules."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Submissions that are data sets are read like the same submissions as files."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The page with the tests of each sentence of the contract."""
 
-from __future__ import annotations
-
 import re
 
 from headstart.tests.material.root import ROOT, require_checkout

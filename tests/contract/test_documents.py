@@ -1,7 +1,5 @@
 """The operator's documents: the model registry and the stimuli catalog."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Reading a stranger's file returns a submission or raises a contract error, whatever it holds."""
 
-from __future__ import annotations
-
 import json
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Entries and identifiers under the contract: the allowed and the rejected ones, and the pointers to problems."""
 
-from __future__ import annotations
-
 import copy
 import string
 import sys

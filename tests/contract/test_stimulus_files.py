@@ -1,7 +1,5 @@
 """Stimuli are found below the roots of their datasets, and nowhere else."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Submissions of strangers: valid ones are read, and all problems of invalid ones are reported."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Stimuli of a Red Team: the rejected ones, and the pointers to their problems."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON from strangers is rejected unless every program would read it alike and in little time."""
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Streams outside a trainer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace

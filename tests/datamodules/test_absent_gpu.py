@@ -1,7 +1,5 @@
 """Streams and comparisons on a GPU, without one: what is fed lies there, and nothing of it is waited for."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any

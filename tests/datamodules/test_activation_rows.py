@@ -1,7 +1,5 @@
 """Activations come out of rows of bytes as they went in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

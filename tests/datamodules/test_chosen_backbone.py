@@ -1,7 +1,5 @@
 """A registry's entry as the backbone of a stream: the network that the evaluation commands run."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

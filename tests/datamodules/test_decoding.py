@@ -1,7 +1,5 @@
 """Decoding in processes of its own, within the shared memory that is free."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Features as an array: in the order of the pictures, those of comparisons, and computed once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

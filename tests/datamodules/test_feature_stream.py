@@ -1,7 +1,5 @@
 """The stream of frozen features keeps them by what they depend on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Copies that were changed a little are found, and photos that are different are not."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Orderings and validation parts are drawn by their seed and number alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Photos in batches: decoded once, and what is said of bad ones."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The stream of photos feeds bytes, or activations at a freeze boundary."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """What rows depend on is told without torch."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

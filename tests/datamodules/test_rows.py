@@ -1,7 +1,5 @@
 """Rows are computed once for every picture, network and policy, and never taken for those of another."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

@@ -1,7 +1,5 @@
 """Both streams feed the same orderings in batches, and refuse what cannot be fed."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What is shown of tasks: on a terminal a bar and a line for each that runs, else plain lines."""
 
-from __future__ import annotations
-
 import io
 import re
 import sys

@@ -1,7 +1,5 @@
 """Whatever engine runs a task, it does the same, and says the same of how it ended."""
 
-from __future__ import annotations
-
 import logging
 import os
 import signal

@@ -1,7 +1,5 @@
 """A small arena: eighteen stimuli of two data sets and three small random networks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any

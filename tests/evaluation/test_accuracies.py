@@ -1,7 +1,5 @@
 """Tables of fine-tuned sources, from runs and from a ledger."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

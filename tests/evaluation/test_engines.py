@@ -1,7 +1,5 @@
 """Networks that run elsewhere give what they give here."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

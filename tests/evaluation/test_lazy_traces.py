@@ -1,7 +1,5 @@
 """Traces that were evaluated lazily are scored by their own criterion alone, whatever reads them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What is listed is what options take."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Performances of sources on targets from runs, checked by hand, and what other commands make of them."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Runs are scored again from their traces: under another criterion, and joined."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A comparison is scored from the ledger alone, or from it and runs, as from the run of it all."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable

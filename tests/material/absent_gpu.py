@@ -1,7 +1,5 @@
 """A GPU that is not there: its tensors have devices and shapes, and no values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any

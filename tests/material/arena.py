@@ -1,7 +1,5 @@
 """Documents and data sets of a small arena: three small random networks, and the command that scores them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass

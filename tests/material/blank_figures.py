@@ -1,7 +1,5 @@
 """Files of one pixel in the place of figures: to draw them takes most of a small run."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Random catalogs of stimuli, and their mean CKA by centring matrices."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import combinations
 

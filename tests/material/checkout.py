@@ -1,7 +1,5 @@
 """A copy of the checkout in which a shell runs commands, and a server for what these download."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

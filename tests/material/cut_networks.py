@@ -1,7 +1,5 @@
 """Networks that are cut before one of their modules, with weights and statistics that are all of consequence."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """Linear discriminants with a given covariance, by scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Embeddings of random stimuli, on which measures of similarity are neither 0 nor 1."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

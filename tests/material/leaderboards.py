@@ -1,7 +1,5 @@
 """Leaderboards of what lies in a folder, and the traces of three methods."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

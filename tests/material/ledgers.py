@@ -1,7 +1,5 @@
 """Ledgers that are filled by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any

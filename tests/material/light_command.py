@@ -1,7 +1,5 @@
 """A command that imports nothing."""
 
-from __future__ import annotations
-
 
 def light_command(size: int, name: str = "x", long_name: str = "") -> None:
     """Do something light.

@@ -1,7 +1,5 @@
 """LightningModules such as users have, and what may be wrong with them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -1,7 +1,5 @@
 """A user's mistake in a command that runs in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

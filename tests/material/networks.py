@@ -1,7 +1,5 @@
 """Networks as a registry's entries name them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

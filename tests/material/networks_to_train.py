@@ -1,7 +1,5 @@
 """A small network with stages, biases and batch norm, and what becomes of its weights."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

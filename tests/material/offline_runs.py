@@ -1,7 +1,5 @@
 """Runs that the dashboard's library has written without a server."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

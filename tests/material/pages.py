@@ -1,7 +1,5 @@
 """A page as a reader of its source finds it: tables, addresses, scripts."""
 
-from __future__ import annotations
-
 import json
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A portal of a small challenge with a stub for its scoring."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass
 from functools import cached_property

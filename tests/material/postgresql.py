@@ -1,7 +1,5 @@
 """A PostgreSQL server of a test's own, from Debian's package where it is installed."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

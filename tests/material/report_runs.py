@@ -1,7 +1,5 @@
 """Runs that reports are made of, and the pages of such reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

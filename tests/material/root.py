@@ -1,7 +1,5 @@
 """Where the package lies, and what a test asks for first that reads what only a checkout has around it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

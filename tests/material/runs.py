@@ -1,7 +1,5 @@
 """What the evaluation reads of a run, written without running anything."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparisons whose counts of correct predictions are written beforehand."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

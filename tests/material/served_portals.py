@@ -1,7 +1,5 @@
 """A portal at an address, for browsers."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Iterator

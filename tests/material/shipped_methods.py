@@ -1,7 +1,5 @@
 """The methods of the suite, with settings that suit small streams."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

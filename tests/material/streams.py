@@ -1,7 +1,5 @@
 """Streams of random samples, and methods that are fed with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import torch

@@ -1,7 +1,5 @@
 """A stub for the scoring of a submission."""
 
-from __future__ import annotations
-
 import json
 
 from headstart.portal.records.scores import Scores

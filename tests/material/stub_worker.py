@@ -1,7 +1,5 @@
 """The portal's worker with a scorer that takes a moment: `python -m headstart.tests.material.stub_worker OPTIONS`."""
 
-from __future__ import annotations
-
 import random
 import time
 from datetime import timedelta

@@ -1,7 +1,5 @@
 """Tasks for tests of engines."""
 
-from __future__ import annotations
-
 import logging
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Options of tasks that train one small model on few small photos."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any, NoReturn

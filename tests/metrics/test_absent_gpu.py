@@ -1,7 +1,5 @@
 """Metrics take batches on a GPU, without one: the states lie there, and the waits do not grow with the batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

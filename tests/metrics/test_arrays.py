@@ -1,7 +1,5 @@
 """Every metric gives the same for arrays, for tensors, and computed by PyTorch."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

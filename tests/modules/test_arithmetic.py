@@ -1,7 +1,5 @@
 """Float32 means float32, and threads are as many as there are processors."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

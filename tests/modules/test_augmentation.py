@@ -1,7 +1,5 @@
 """Augmentation against NumPy's own padding, and what it may not depend on."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Every method of a comparison starts from the same and sees the same."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """What a method draws from the global generators is its own."""
 
-from __future__ import annotations
-
 import pickle
 import random
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Want of memory is told in one line; other errors are not touched."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

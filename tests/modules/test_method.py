@@ -1,7 +1,5 @@
 """What all methods start from and share."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor, nn

@@ -1,7 +1,5 @@
 """A method is put back into earlier states, predicts as it did then, and goes on as if nothing had been."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Plain training against a bare loop of PyTorch, and its schedules."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

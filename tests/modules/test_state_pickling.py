@@ -1,7 +1,5 @@
 """A method that goes on from a checkpoint gives bit for bit what it gives without a break."""
 
-from __future__ import annotations
-
 import io
 import pickle
 from collections import deque

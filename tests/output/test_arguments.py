@@ -1,7 +1,5 @@
 """Arguments as users write them reach the parser as it reads them."""
 
-from __future__ import annotations
-
 import pytest
 
 from headstart.output.arguments import as_arguments

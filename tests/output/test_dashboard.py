@@ -1,7 +1,5 @@
 """The dashboard's mirror of a score, read back with the dashboard's own reader; nothing is sent."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

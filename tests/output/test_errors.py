@@ -1,7 +1,5 @@
 """An option's name stands once before a mistake, by whoever knows it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import combinations
 from pathlib import Path

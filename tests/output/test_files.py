@@ -1,7 +1,5 @@
 """Files that are complete or not there."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

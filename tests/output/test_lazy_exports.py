@@ -1,7 +1,5 @@
 """Packages export what they import for type checkers, and import it when it is first used."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from importlib import import_module

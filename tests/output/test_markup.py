@@ -1,7 +1,5 @@
 """Any text is shown as it is in CSV, Markdown and LaTeX."""
 
-from __future__ import annotations
-
 import pytest
 
 from headstart.output.markup import escape_cell, escape_latex, escape_markdown, escape_names

@@ -1,7 +1,5 @@
 """A user's mistake is one line on the error stream, without a traceback."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

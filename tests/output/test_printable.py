@@ -1,7 +1,5 @@
 """No text that is printed or drawn holds what a terminal obeys, or what is not seen."""
 
-from __future__ import annotations
-
 import io
 import sys
 from pathlib import Path

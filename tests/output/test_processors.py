@@ -1,7 +1,5 @@
 """Processors are counted by what the process may use."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

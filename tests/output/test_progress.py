@@ -1,7 +1,5 @@
 """Progress is a line now and then where nobody watches, and a bar on a terminal."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

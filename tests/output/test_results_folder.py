@@ -1,7 +1,5 @@
 """Results folders: their options in commands, and the files that they write."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Configurations are found by the names that they have in a checkout; other values stay as they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

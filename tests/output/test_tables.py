@@ -1,7 +1,5 @@
 """Printed tables hold every number, whatever the terminal; the one of scores says what the results hold."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

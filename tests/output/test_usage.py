@@ -1,7 +1,5 @@
 """What is wrong with an option is said in the user's words, with the option's whole name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A result names the suite's own commit, or none."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

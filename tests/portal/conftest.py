@@ -1,7 +1,5 @@
 """A portal of a small challenge, whose submissions are scored by a stub."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path

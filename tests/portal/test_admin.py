@@ -1,7 +1,5 @@
 """The organiser's commands."""
 
-from __future__ import annotations
-
 import csv
 import json
 import sqlite3

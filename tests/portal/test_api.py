@@ -1,7 +1,5 @@
 """The interface for programs: handing in, following and ranking submissions."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The leaderboards are ranked and rendered once for each change."""
 
-from __future__ import annotations
-
 import re
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Bodies that are too large: in one part or in many, with and without a declared length."""
 
-from __future__ import annotations
-
 import asyncio
 
 import pytest

@@ -1,7 +1,5 @@
 """The container file copies all files of the portal, and starts an existing command."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Examples of documents are valid under the rules of their challenge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

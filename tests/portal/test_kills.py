@@ -1,7 +1,5 @@
 """Servers and workers are killed at random: no submission is lost, and none is stored or scored twice."""
 
-from __future__ import annotations
-
 import itertools
 import random
 import signal

@@ -1,7 +1,5 @@
 """`make portal` of the README starts what `tests/portal/test_serve.py` tests."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

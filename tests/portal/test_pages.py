@@ -1,7 +1,5 @@
 """The pages over HTTP: forms, private submissions, headers for browsers."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """The portal's rooms: records are below work, work is below web, and commands are above all."""
 
-from __future__ import annotations
-
 from headstart.tests.test_rooms import imports
 
 # The layers from the bottom up; a layer imports only from lower layers and itself.

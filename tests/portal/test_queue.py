@@ -1,7 +1,5 @@
 """The queue: who may claim a scoring, and who may end it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from threading import Barrier, Thread

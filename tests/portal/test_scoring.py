@@ -1,7 +1,5 @@
 """Real scores, public and held out: those of the evaluation, and what is published before and after the deadline."""
 
-from __future__ import annotations
-
 import errno
 import json
 from collections.abc import Callable

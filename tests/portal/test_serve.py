@@ -1,7 +1,5 @@
 """`headstart portal` as a user starts it: with the embedded default, killed, interrupted, and with wrong settings."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

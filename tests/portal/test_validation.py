@@ -1,7 +1,5 @@
 """The process that validates: its answers, and its restart after it ended."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

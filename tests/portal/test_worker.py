@@ -1,7 +1,5 @@
 """The process that scores: what it does when the database, the disk or the submission fail it."""
 
-from __future__ import annotations
-
 import os
 import socket
 import sqlite3

@@ -1,7 +1,5 @@
 """The validator as operators and machines call it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

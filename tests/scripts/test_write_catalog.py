@@ -1,7 +1,5 @@
 """The script that lists a folder's pictures as a catalog."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The cache folder is the user's choice, the environment's or the system's, in this order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import platformdirs

@@ -1,7 +1,5 @@
 """Files are read again only where they have changed."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import time

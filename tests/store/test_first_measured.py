@@ -1,7 +1,5 @@
 """Numbers that later measurements are held to, and what else may stand in their place."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A ledger is read while others write to it, and where it cannot be written."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rows of a table are computed once each, whatever happens to them or around them."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

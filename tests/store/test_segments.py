@@ -1,7 +1,5 @@
 """A segment of rows is complete and unaltered or computed again, whatever happens to it or around it."""
 
-from __future__ import annotations
-
 import errno
 import json
 import logging

@@ -1,7 +1,5 @@
 """A sweep of methods that train a network gives the same traces wherever its runs are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A sweep measures what the ledger lacks, wherever it runs and however it is cut off."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Sweep files mean what they mean to Weights & Biases, and what cannot be done here is refused by name."""
 
-from __future__ import annotations
-
 import datetime
 import itertools
 import math

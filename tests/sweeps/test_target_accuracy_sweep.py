@@ -1,7 +1,5 @@
 """A sweep of fine-tuning sources on targets: wherever it runs, the accuracies are those of a single run."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What makes drawings harder to recognise, and what leaves them as they are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Behaviour of the source task and of the backbone trained on it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Behaviour of the embedded default's target task."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

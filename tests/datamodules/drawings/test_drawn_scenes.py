@@ -1,7 +1,5 @@
 """Drawn scenes: label maps against what is drawn, and what decides a scene."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Ants and bees in the public archive's layout."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from functools import partial

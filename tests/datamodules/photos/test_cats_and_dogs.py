@@ -1,7 +1,5 @@
 """Cats and dogs in both layouts, and from a downloaded archive."""
 
-from __future__ import annotations
-
 import os
 import zipfile
 from functools import partial

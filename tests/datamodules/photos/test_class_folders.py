@@ -1,7 +1,5 @@
 """Photos in class folders are listed in one order, and what is wrong is said before anything is decoded."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Some classes of a data set, numbered anew."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Photos that a CSV file lists."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Archives are fetched completely or not at all, from a local server."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import stat

@@ -1,7 +1,5 @@
 """The embedded default as a data set."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Photos that are in both splits or in two classes are found by their content."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

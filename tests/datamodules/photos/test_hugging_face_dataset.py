@@ -1,7 +1,5 @@
 """Data sets in the forms of Hugging Face's library, built here and read without network."""
 
-from __future__ import annotations
-
 import hashlib
 import pickle
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """Photos with label maps, in folders and in the layouts of torchvision's data sets, all written here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Oxford-IIIT Pet in torchvision's layout."""
 
-from __future__ import annotations
-
 import hashlib
 import tarfile
 import threading

@@ -1,7 +1,5 @@
 """Photos in files: what they decode to, and when their fingerprint changes."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """Pictures of every kind travel to the processes that decode them."""
 
-from __future__ import annotations
-
 import pickle
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Stimuli from files: what is read, and what is refused."""
 
-from __future__ import annotations
-
 import struct
 import zlib
 from pathlib import Path

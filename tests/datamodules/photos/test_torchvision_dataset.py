@@ -1,7 +1,5 @@
 """Torchvision's data sets by name, laid out small as torchvision expects them."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import struct

@@ -1,7 +1,5 @@
 """Class folders without a split."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

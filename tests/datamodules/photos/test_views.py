@@ -1,7 +1,5 @@
 """Views of photos, which are the same whenever they are asked for."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scoring from the command line, against NumPy from the dumped embeddings."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """What ends a scoring: stimuli that are no pictures, models that fail, options and folders that do not fit."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable
 from pathlib import Path

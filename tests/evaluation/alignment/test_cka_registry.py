@@ -1,7 +1,5 @@
 """Registries that are made from the libraries' own configurations, checked, and completed."""
 
-from __future__ import annotations
-
 import json
 import os
 import stat

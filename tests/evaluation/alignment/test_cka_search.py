@@ -1,7 +1,5 @@
 """The search sub-command: its submissions are valid and score what it says."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """What the picture shows, taken from the figure that was drawn."""
 
-from __future__ import annotations
-
 import errno
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A score is in its place and in the log, once, whenever the command was killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Searches with a time, that are cut off and go on, or that do not see everything."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every measure of the catalogue through the commands: its files, its numbers, and what only the default may do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What lies in the output folder already: the same is written again, another is kept."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

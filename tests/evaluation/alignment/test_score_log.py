@@ -1,7 +1,5 @@
 """The log of scores: whole lines, on the disk, whatever comes between."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Scores under the rules of a challenge."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 

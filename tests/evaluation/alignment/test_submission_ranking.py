@@ -1,7 +1,5 @@
 """Rankings of made-up scores, against loops over pairs and SciPy."""
 
-from __future__ import annotations
-
 from itertools import permutations
 from typing import Any
 

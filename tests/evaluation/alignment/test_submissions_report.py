@@ -1,7 +1,5 @@
 """Submissions of one team by every measure: the contract's own scores, the rankings, files and mistakes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

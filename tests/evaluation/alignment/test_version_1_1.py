@@ -1,7 +1,5 @@
 """What registries and submissions may leave out and add since version 1.1 of the contract, as it is scored."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`headstart audit` on tables whose answers follow without computation, and its mistakes."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The lines of NumPy and SciPy in docs/audit.md give the figures of the audit."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

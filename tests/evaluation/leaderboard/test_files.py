@@ -1,7 +1,5 @@
 """Whatever methods are called, the files can be read: as CSV, Markdown and LaTeX, with the numbers of the JSON."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """The leaderboard of runs and ledgers: its settings, its numbers against independent ones, its refusals."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Aggregates over settings, setup stability and chosen families, against independent computations."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from itertools import combinations

@@ -1,7 +1,5 @@
 """The grid of criteria is scoring again under each of them; what is undecided is said."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

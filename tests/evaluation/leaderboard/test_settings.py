@@ -1,7 +1,5 @@
 """What a leaderboard finds, joins and leaves out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Variants of a method that runs call by one name: named apart, and chosen on other data sets."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs on two data sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Results of other commands on the page."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

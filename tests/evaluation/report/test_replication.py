@@ -1,7 +1,5 @@
 """Commands and configurations on the page reproduce it and its runs."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Callable

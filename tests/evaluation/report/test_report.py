@@ -1,7 +1,5 @@
 """The page: its names are texts, it needs nothing but itself, and mistakes raise errors."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """The numbers of the charts, against loops over the traces."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

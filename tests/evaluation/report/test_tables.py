@@ -1,7 +1,5 @@
 """Tables and charts of the page show the numbers of the leaderboard."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A registry of small random networks, and the command that scores them on the folder of photos."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Which sources the photos tell apart, and how that is said."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from headstart.evaluation.sources.results import Certainty, describe_first, find_certainty

@@ -1,7 +1,5 @@
 """The table of all default metrics, with performances, is fit for a study of their stability."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ranks of sources against scipy's, and who leads."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import rankdata

@@ -1,7 +1,5 @@
 """Metrics by name and by import path, and the mistakes in both."""
 
-from __future__ import annotations
-
 import csv
 import json
 import subprocess

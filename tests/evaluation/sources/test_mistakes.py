@@ -1,7 +1,5 @@
 """A mistake is one line, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

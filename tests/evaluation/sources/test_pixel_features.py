@@ -1,7 +1,5 @@
 """Features of sampled pixels: against a direct pass and the sample itself, and what is not computed again."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

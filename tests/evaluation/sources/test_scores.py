@@ -1,7 +1,5 @@
 """Scores of metrics that compare sources: from the terms of those that have some."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

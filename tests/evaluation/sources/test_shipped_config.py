@@ -1,7 +1,5 @@
 """The shipped configuration, on photos and networks that take seconds."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Features and logits of source models: computed in one pass, stored, and read again."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The report in Markdown and in print."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Scores that are there are not computed again, and what they depend on is all that finds them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

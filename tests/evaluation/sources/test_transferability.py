@@ -1,7 +1,5 @@
 """From a registry and folders of photos to the table of scores."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

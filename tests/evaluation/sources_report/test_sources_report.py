@@ -1,7 +1,5 @@
 """`headstart sources-report` against SciPy, its files under names of every kind, and its mistakes."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

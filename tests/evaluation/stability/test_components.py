@@ -1,7 +1,5 @@
 """Which component moves the outcome most, on outcomes whose agreement is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """What the figures of a study show: what is asked for by name, examples of the paper, and what fits the table."""
 
-from __future__ import annotations
-
 from typing import get_args
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The pictures of a study: ties are written as ties, and names stay within the picture."""
 
-from __future__ import annotations
-
 from math import comb
 from typing import Any
 

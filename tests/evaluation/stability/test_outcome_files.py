@@ -1,7 +1,5 @@
 """Outcomes as CSV, row by row against the array, under names of every kind."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 from dataclasses import replace

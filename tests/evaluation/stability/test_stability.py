@@ -1,7 +1,5 @@
 """`headstart stability` on tables whose answers follow without computation."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The published tables from the authors' released results, where these lie beside the checkout."""
 
-from __future__ import annotations
-
 import csv
 import json
 import os

@@ -1,7 +1,5 @@
 """All experiments of small studies, one by one with SciPy, and all pairs of them."""
 
-from __future__ import annotations
-
 import warnings
 from collections import defaultdict
 from collections.abc import Callable

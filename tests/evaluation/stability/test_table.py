@@ -1,7 +1,5 @@
 """Tables in both layouts, and the mistakes in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

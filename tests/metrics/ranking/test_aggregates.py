@@ -1,7 +1,5 @@
 """Aggregates over settings against SciPy, resample by resample."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

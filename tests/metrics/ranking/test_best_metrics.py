@@ -1,7 +1,5 @@
 """The best metrics against all paired t tests of SciPy, and what cannot be compared."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

@@ -1,7 +1,5 @@
 """Evaluation measures against SciPy, pool by pool, and against values worked out by hand."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import combinations
 from math import isnan

@@ -1,7 +1,5 @@
 """Orders that know nothing of the target, against loops with SciPy."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

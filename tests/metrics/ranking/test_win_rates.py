@@ -1,7 +1,5 @@
 """Rounding to a sum of 100."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

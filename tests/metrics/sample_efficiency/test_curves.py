@@ -1,7 +1,5 @@
 """The criterion against exact rational arithmetic and a loop over every trace; curves are kept whole on disk."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from fractions import Fraction
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Hyperparameters are chosen without the data set that the choice is scored on."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others

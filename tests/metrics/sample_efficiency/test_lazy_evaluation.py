@@ -1,7 +1,5 @@
 """Lazy evaluation finds what an evaluation after every batch finds, by looking at fewer of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

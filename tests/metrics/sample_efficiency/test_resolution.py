@@ -1,7 +1,5 @@
 """What can be told apart, against enumeration, brute force and the power of the t test."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The statistics against SciPy's other routines and full enumeration, and the scores as they stand in the results."""
 
-from __future__ import annotations
-
 import json
 from itertools import product
 from typing import Any

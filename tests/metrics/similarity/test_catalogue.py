@@ -1,7 +1,5 @@
 """What every measure of similarity promises: its range, its symmetry, and the maps that it does and does not see."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Callable

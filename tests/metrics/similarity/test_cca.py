@@ -1,7 +1,5 @@
 """The CCA family against scikit-learn, SciPy and loops; invariances are tested with the catalogue."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

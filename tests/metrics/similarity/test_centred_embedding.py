@@ -1,7 +1,5 @@
 """What embeddings linear CKA takes, and which it refuses with what message."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

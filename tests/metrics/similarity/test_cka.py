@@ -1,7 +1,5 @@
 """Linear CKA against brute force, closed forms and scikit-learn, and its declared properties."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import subprocess

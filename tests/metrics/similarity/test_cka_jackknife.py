@@ -1,7 +1,5 @@
 """Intervals of linear CKA over stimuli: leaving out rows by hand, and how often intervals hold."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The memory that linear CKA of many embeddings takes besides them."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from collections.abc import Callable

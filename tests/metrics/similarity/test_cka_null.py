@@ -1,7 +1,5 @@
 """The null of linear CKA against all permutations and against drawn ones, and what is computed from it."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The bound on the densest subset, against every subset."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Branch and bound for the densest subset, against every subset."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

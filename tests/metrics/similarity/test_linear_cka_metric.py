@@ -1,7 +1,5 @@
 """The torchmetrics class against the function on all rows at once."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

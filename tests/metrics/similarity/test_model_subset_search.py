@@ -1,7 +1,5 @@
 """The search for models that agree, against every subset."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations, product
 

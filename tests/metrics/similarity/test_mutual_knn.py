@@ -1,7 +1,5 @@
 """Mutual k-nearest neighbours against scikit-learn and sets; invariances are tested with the catalogue."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

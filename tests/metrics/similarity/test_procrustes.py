@@ -1,7 +1,5 @@
 """Procrustes similarity against SciPy; invariances and mistakes are tested with the catalogue."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """CKA with the RBF kernel against loops, scikit-learn and linear CKA; invariances are tested with the catalogue."""
 
-from __future__ import annotations
-
 import math
 import tracemalloc
 from pathlib import Path

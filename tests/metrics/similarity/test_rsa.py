@@ -1,7 +1,5 @@
 """RSA against SciPy's distances and correlations; invariances and mistakes are tested with the catalogue."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Exchanges of stimuli, against double-centred Gram matrices."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

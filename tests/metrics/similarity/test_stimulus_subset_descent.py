@@ -1,7 +1,5 @@
 """The search for stimuli by any measure, which is here a measure of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from itertools import combinations
 

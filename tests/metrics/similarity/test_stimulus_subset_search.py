@@ -1,7 +1,5 @@
 """The search for stimuli that models disagree on, against double-centred Gram matrices of every subset."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Callable
 from itertools import combinations

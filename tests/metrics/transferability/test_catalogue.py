@@ -1,7 +1,5 @@
 """Every metric of the catalogue: documented, tested, and what its entry says of it."""
 
-from __future__ import annotations
-
 import importlib
 import re
 from pathlib import Path

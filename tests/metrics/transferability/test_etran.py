@@ -1,7 +1,5 @@
 """ETran against SciPy's log-sum-exp and scikit-learn's discriminants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.special import logsumexp

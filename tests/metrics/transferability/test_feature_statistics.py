@@ -1,7 +1,5 @@
 """What metrics share against plain NumPy, and what is refused."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

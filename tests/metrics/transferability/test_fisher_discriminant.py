@@ -1,7 +1,5 @@
 """Regularised discriminants against scikit-learn's with the same covariance."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

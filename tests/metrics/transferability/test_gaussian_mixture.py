@@ -1,7 +1,5 @@
 """The mixture and k-means against scikit-learn from the same start."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """GBC against the Bhattacharyya distance of full matrices, pair by pair, and its bounds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

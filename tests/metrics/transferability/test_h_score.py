@@ -1,7 +1,5 @@
 """H-score against its formula with NumPy's covariances, scikit-learn's shrinkage, and its bounds."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

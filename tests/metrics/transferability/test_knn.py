@@ -1,7 +1,5 @@
 """kNN against scikit-learn's neighbours, sample by sample, and its ties."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """LEEP and NCE against loops over their formulas, and identities between them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

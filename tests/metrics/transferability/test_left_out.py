@@ -1,7 +1,5 @@
 """Scores without a part of the samples: the parts, the statistics that remain, and what is concluded."""
 
-from __future__ import annotations
-
 import math
 from itertools import combinations
 

@@ -1,7 +1,5 @@
 """The linear probe against scikit-learn's logistic regression on the same folds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

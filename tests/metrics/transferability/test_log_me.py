@@ -1,7 +1,5 @@
 """LogME against scikit-learn's Bayesian ridge regression, the density of the target, and its limits."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 

@@ -1,7 +1,5 @@
 """N-LEEP against scikit-learn's principal components and mixture, with LEEP written out."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """NCTI against its steps, written out over scikit-learn's principal components and discriminants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

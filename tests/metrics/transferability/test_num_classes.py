@@ -1,7 +1,5 @@
 """The number of classes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """PACTran against scikit-learn's logistic regression and the bound at the posterior variance that SciPy finds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """PARC against SciPy's rank correlation of two matrices of distances, written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """SFDA against its steps, written out over scikit-learn's discriminants."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

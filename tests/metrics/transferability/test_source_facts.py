@@ -1,7 +1,5 @@
 """Baselines that know the source alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from headstart.metrics.transferability.baselines import SourceFacts, parameter_count, source_accuracy

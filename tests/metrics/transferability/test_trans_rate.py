@@ -1,7 +1,5 @@
 """TransRate against determinants of the features' own matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

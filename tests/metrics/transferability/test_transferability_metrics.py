@@ -1,7 +1,5 @@
 """Accumulated batches, merged processes and missing classes give what the functions give on all samples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Biases are trained, and nothing else of the backbone."""
 
-from __future__ import annotations
-
 import pytest
 from torch import Tensor, nn
 

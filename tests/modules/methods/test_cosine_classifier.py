@@ -1,7 +1,5 @@
 """The imprinted cosine classifier against imprinting and training one ordering by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

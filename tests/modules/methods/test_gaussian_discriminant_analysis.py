@@ -1,7 +1,5 @@
 """Gaussian discriminant analysis against the paper's formula with an inverse, and scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

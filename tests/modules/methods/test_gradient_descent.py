@@ -1,7 +1,5 @@
 """Gradient descent for many orderings at once against `torch.nn.Linear`, trained one ordering at a time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from copy import deepcopy
 

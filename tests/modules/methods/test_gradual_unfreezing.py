@@ -1,7 +1,5 @@
 """One more stage of the backbone is trained after every so many samples."""
 
-from __future__ import annotations
-
 import pytest
 import timm
 import torch

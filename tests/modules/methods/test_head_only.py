@@ -1,7 +1,5 @@
 """The head alone is trained, as on frozen features."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch.optim import SGD

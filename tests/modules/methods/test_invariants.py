@@ -1,7 +1,5 @@
 """What every shipped method holds to, whatever it does; and that a method which breaks a rule is found out."""
 
-from __future__ import annotations
-
 import pickle
 import random
 import re

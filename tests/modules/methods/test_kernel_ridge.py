@@ -1,7 +1,5 @@
 """Kernel ridge regression against scikit-learn's."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Fine-tuning is pulled back to where it started."""
 
-from __future__ import annotations
-
 import torch
 from torch.optim import SGD
 

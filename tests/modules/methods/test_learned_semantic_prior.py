@@ -1,7 +1,5 @@
 """The learned semantic prior against its formula, sample by sample, and where the source is near or far."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The head alone is trained for the first samples, then everything."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import pytest

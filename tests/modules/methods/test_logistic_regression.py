@@ -1,7 +1,5 @@
 """Refitted logistic regression against scikit-learn."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Changes of low rank are trained, and the pre-trained weights stay."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Nearest class mean against distances to means computed sample by sample."""
 
-from __future__ import annotations
-
 import torch
 
 from headstart.modules.methods.nearest_class_mean import NearestClassMean

@@ -1,7 +1,5 @@
 """Scale and shift of normalisation layers are trained, and nothing else of the backbone."""
 
-from __future__ import annotations
-
 import pytest
 import timm
 import torch

@@ -1,7 +1,5 @@
 """A LightningModule learns here as Lightning's own trainer lets it learn."""
 
-from __future__ import annotations
-
 import logging
 from copy import deepcopy
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Predictions change nothing of a method, whatever was seen before: evaluations may be left out, or made again."""
 
-from __future__ import annotations
-
 import io
 import pickle
 import random

@@ -1,7 +1,5 @@
 """Ridge regression on random features against NumPy's solve in float64, and what the projection depends on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

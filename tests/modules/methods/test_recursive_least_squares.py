@@ -1,7 +1,5 @@
 """The ridge recursion against direct solves in float64."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Replay against plain gradient descent on the batches that it should form."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import torch

@@ -1,7 +1,5 @@
 """Room in tensors for what is still to come."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 

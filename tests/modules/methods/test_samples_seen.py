@@ -1,7 +1,5 @@
 """The samples seen, by their places."""
 
-from __future__ import annotations
-
 from copy import deepcopy
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A classifier of another library as a method: what it is given, what becomes of its answers, what it may not be."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Products of the samples seen against those of all samples at once."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

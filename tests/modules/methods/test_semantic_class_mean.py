@@ -1,7 +1,5 @@
 """Class means among the source classes against sums over samples and source classes."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor

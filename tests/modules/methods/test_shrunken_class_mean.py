@@ -1,7 +1,5 @@
 """Shrunken class means against a loop over classes and against the means that they estimate."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """What is predicted is what discriminant analysis of the frozen network says, and what the side has learnt."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Where samples lie among the source classes, in plain cases."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Streaming LDA against the covariance formula and scikit-learn."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

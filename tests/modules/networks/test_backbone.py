@@ -1,7 +1,5 @@
 """Backbones are the networks without their head, and stay in evaluation mode."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

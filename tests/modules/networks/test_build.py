@@ -1,7 +1,5 @@
 """Registry entries become the networks they name, with the weights they name, and with nothing else."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any

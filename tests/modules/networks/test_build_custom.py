@@ -1,7 +1,5 @@
 """Custom code runs only where the operator allows its module."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A classifier for the classes of a data set, on networks with and without weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every strategy on every shape, against closed forms, and the prefix tokens that networks declare."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

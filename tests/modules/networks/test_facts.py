@@ -1,7 +1,5 @@
 """Size and accuracy of networks, against what torchvision and a file's metadata say."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A stem and the tail behind it are the whole network."""
 
-from __future__ import annotations
-
 import io
 from copy import deepcopy
 from typing import Any

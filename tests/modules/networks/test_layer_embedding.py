@@ -1,7 +1,5 @@
 """Embeddings at layers: which side of a layer is taken, and that nothing but the layers' values counts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

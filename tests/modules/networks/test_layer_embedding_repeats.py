@@ -1,7 +1,5 @@
 """A network that draws random numbers in its forward pass is refused, whichever way it draws them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import count
 

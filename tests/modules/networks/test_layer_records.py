@@ -1,7 +1,5 @@
 """Hooks read what passes a layer, and are gone afterwards."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 import pytest

@@ -1,7 +1,5 @@
 """open_clip is optional, and of its models only the image tower runs; the installed one where there is one."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Classifiers of pixels: against their definition, and with weights of networks that classify photos."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Preparation against the transforms of torchvision and timm."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal
 

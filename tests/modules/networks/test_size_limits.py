@@ -1,7 +1,5 @@
 """A constructor's arguments cannot ask for a network that is never built, or that fills the memory."""
 
-from __future__ import annotations
-
 import gc
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Which network is meant, told without building it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The graph of a forward pass gives what the network gives."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

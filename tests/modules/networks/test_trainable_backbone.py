@@ -1,7 +1,5 @@
 """A backbone that is trained plainly, and evaluated folded, from the weights as they are."""
 
-from __future__ import annotations
-
 import pickle
 from contextlib import nullcontext, suppress
 from copy import deepcopy

@@ -1,7 +1,5 @@
 """Weights from files load whole or not at all, and unknown names are said in one line."""
 
-from __future__ import annotations
-
 import pickle
 import warnings
 from collections.abc import Callable

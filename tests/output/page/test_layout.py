@@ -1,7 +1,5 @@
 """Pages and charts by themselves: looks that differ, definitions that Vega-Lite takes, texts that end nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
