@@ -21,7 +21,8 @@ from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import DESCRIPTION, FILE, LedgerError, LedgerReader
+from headstart.store.ledger import DESCRIPTION, FILE, LedgerError
+from headstart.store.ledger_reader import LedgerReader
 
 MEASURE: Measure = "accuracy"
 # Key of a stream that was evaluated lazily: its threshold and streak length.

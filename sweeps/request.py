@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any, Self
 
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import FILE, LedgerReader, Trace, TraceKey
+from headstart.store.ledger import FILE, Trace, TraceKey
+from headstart.store.ledger_reader import LedgerReader
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.store.ledger import FILE, Ledger, LedgerError, LedgerReader, Trace, TraceKey
+from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger_reader import LedgerReader
 
 
 def counts(*correct: int) -> np.ndarray:

@@ -122,7 +122,7 @@ def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
 
 
 def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:
-    from headstart.store.ledger import LedgerReader
+    from headstart.store.ledger_reader import LedgerReader
 
     with LedgerReader(three) as ledger:
         [stream] = ledger.streams()
@@ -137,7 +137,7 @@ def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: 
 
 
 def test_methods_of_the_ledger_alone_do_not_shrink_what_runs_have(three: Path, tmp_path: Path) -> None:
-    from headstart.store.ledger import LedgerReader
+    from headstart.store.ledger_reader import LedgerReader
 
     with LedgerReader(three) as ledger:
         [stream] = ledger.streams()

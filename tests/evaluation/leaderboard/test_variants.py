@@ -15,7 +15,7 @@ from headstart.evaluation.runs import read_runs
 from headstart.evaluation.stored_traces import read_stream
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.output.errors import UserError
-from headstart.store.ledger import LedgerReader
+from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.ledgers import reach, store
 from headstart.tests.material.runs import write_run
 
