@@ -102,7 +102,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from samples, whatever was learnt before.
+        """Learn from these samples; earlier ones are forgotten.
 
         Args:
             X: Features `[samples, features]`.
@@ -111,7 +111,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: The features or classes are not valid, or an argument of the constructor is wrong.
         """
-        # An error from here on leaves nothing of what was learnt before.
+        # An error from here on leaves the classifier unfitted.
         self.__dict__.pop("_state", None)
         self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
@@ -179,7 +179,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Build the method and begin it, as the comparison does."""
         self.classes_, self._seen = classes, 0
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
-        # A pickled method is made of these again, whatever is set afterwards.
+        # A pickled method is built from these again, even if other parameters were set afterwards.
         self._made_from = self.method, dict(self._hyperparameters)
         state = self._make()
         with deterministic(), state.generators.in_use():
@@ -223,7 +223,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return logits
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what is pickled: of a method, what its batches have changed."""
+        """Return the state to pickle; of the method, only the parts that its batches have changed."""
         state = dict(super().__getstate__())
         if "_state" in state:
             stored = io.BytesIO()
@@ -232,7 +232,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Restore what was pickled."""
+        """Restore a pickled state."""
         stored = state.pop("_stored", None)
         super().__setstate__(state)
         if stored is not None:

@@ -55,7 +55,7 @@ def build_chosen(
 
 
 def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[NetworkSpec, Tap]:
-    """Return the network of a registry's entry, and the layer at which the entry takes embeddings.
+    """Return the network of a registry's entry, and the layer of the entry's embeddings.
 
     Args:
         backbone: The options, of which only the name is given.
@@ -90,7 +90,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
 def _require_features(name: str, tap: Tap, backbone: Backbone) -> None:
     """Check that the layer of a registry's entry holds the backbone's features: what enters the classifier.
 
-    Otherwise the commands that score the entry would score other features than those that methods are given.
+    Otherwise the commands that score the entry would score other features than those that methods learn from.
 
     Args:
         name: The entry.

@@ -118,10 +118,10 @@ def share_memory(workers: int, batch: int, held: int) -> tuple[int, int]:
     Args:
         workers: Processes that are wanted.
         batch: Bytes of a batch.
-        held: Batches that their user holds at once.
+        held: Batches in the caller's memory at once.
 
     Returns:
-        Processes, 0 where there is room for none beside this one, and batches that each decodes ahead.
+        Processes, 0 where shared memory has room for none, and batches that each decodes ahead.
     """
     try:
         room = max(0, shutil.disk_usage(SHARED_MEMORY).free // 2 // batch - held)

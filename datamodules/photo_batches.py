@@ -103,7 +103,7 @@ class PhotoBatches(PhotoData):
 
     @property
     def parts(self) -> int:
-        """What an accuracy is a whole number of: validation photos; billionths where it is a mean IoU."""
+        """Number of equal parts in which accuracies are counted: the validation photos; a billion for a mean IoU."""
         return 10**9 if self.of_pixels else len(self.validation_labels)
 
     def fingerprints(self) -> dict[str, str]:

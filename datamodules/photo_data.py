@@ -165,7 +165,7 @@ class PhotoData(LightningDataModule):
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
 
     def move_samples(self, device: torch.device) -> None:
-        """Move the samples of both splits to the device of the methods; if its memory is short, say so instead.
+        """Move the samples of both splits to the device of the methods, or print that its memory does not suffice.
 
         Args:
             device: The device.

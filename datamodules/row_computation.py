@@ -56,7 +56,7 @@ class FrozenNetwork:
         network: From uint8 `[pictures, 3, crop, crop]` to `[pictures, columns]`, in evaluation mode; or to activations
             at a freeze boundary, `[pictures, ...]`.
         device: Its device.
-        widths: Columns of what is put side by side in a row; None of activations.
+        widths: Columns of each part of a row, which are concatenated; None for activations.
         weights: SHA-256 of its weights as they were loaded.
     """
 
@@ -68,11 +68,11 @@ class FrozenNetwork:
 
 
 def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str = "") -> FrozenNetwork:
-    """Load a network for embeddings at its layers, for what enters its classifier, or for activations at a boundary.
+    """Load a network for embeddings at its layers, for inputs of its classifier, or for activations at a boundary.
 
     Args:
         spec: The network, with its preprocessing.
-        taps: Where embeddings are taken; none for what enters its classifier.
+        taps: Layers of the embeddings; none for the inputs of its classifier.
         policy: Where it runs, and without taps whether its batch norm is folded.
         boundary: Module before which the network ends, for the activations that enter it.
 

@@ -1,4 +1,4 @@
-"""What rows depend on besides the network and the picture, and the resources they are computed with; without torch."""
+"""Settings of rows besides network and picture, and the resources with which they are computed; without torch."""
 
 import ctypes
 import sys
@@ -23,7 +23,7 @@ class Policy:
     Attributes:
         precision: Arithmetic of the network.
         folded: Whether every batch norm is folded into the convolution before it, for speed. The network then has no
-            layers left to take embeddings at: its rows are what enters its classifier.
+            layers left for embeddings: its rows are the inputs of its classifier.
         unreadable: What happens to a picture that cannot be decoded: `refuse` raises an error, `remark` computes the
             row of a black picture and stores a remark.
         device: Where the network runs, `auto` for a GPU where there is one. Rows depend on its kind.

@@ -1,4 +1,4 @@
-"""Stored rows of pictures: what a network makes of them, or prepared pictures and label maps.
+"""Stored rows of pictures: those that a network computes, or prepared pictures and label maps.
 
 Missing rows are computed. A row is found by the content of its picture, so that subsets, other validation sets and
 other commands share it. Reading stored rows needs no torch.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TABLES = "rows"
 # Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
 MEASURED_WIDTHS = "measured_widths"
-# How torch's loader says, at any moment, that one of its processes was killed or found no shared memory.
+# Messages of torch's loader, at any moment, on a process that was killed or found no shared memory.
 DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
 
 
@@ -38,7 +38,7 @@ def rows(
 
     Args:
         network: The network, with its preprocessing.
-        taps: Where embeddings are taken, which are put side by side; none for what enters the classifier.
+        taps: Layers of the embeddings, which are concatenated; none for the inputs of the classifier.
         pictures: The pictures.
         policy: Settings that change the rows.
         resources: Cache, decoding processes and progress.
@@ -184,7 +184,7 @@ def _find(
 def _check_widths(network: NetworkSpec, taps: Sequence[Tap], widths: Sequence[int], cache: Path) -> None:
     """Check that embeddings without an output_dim are as wide as they were when first measured.
 
-    What was measured is named without weights and library versions: an update that changes a width must be noticed.
+    Measurements are found without weights and library versions: an update that changes a width must be noticed.
     """
     ignored = {"weights"} if network.library == CUSTOM else {"weights", "code"}
     identity = {name: value for name, value in network.identity.items() if name not in ignored}

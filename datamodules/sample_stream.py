@@ -63,7 +63,7 @@ class SampleStream(PhotoData):
         batch_size: New samples in each batch, for every ordering.
         max_samples: The sample limit: each ordering feeds this many at most.
         orderings: Number of orderings.
-        first_ordering: Number of the first of them. Ordering k is the same whichever others run beside it.
+        first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
         validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
             by default.
     """
@@ -178,7 +178,7 @@ class SampleStream(PhotoData):
             without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Load what is fed of the readable photos, view by view, their labels, and the thumbnails of all photos."""
+        """Load the inputs of the readable photos, view by view, their labels, and the thumbnails of all photos."""
         views = self.views if split == "training" else 1
         pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
         with self.explain_row_errors(photos):
@@ -206,7 +206,7 @@ class SampleStream(PhotoData):
         self.fed, self.skipped = numbers, samples_seen
 
     def held(self) -> dict[str, Tensor]:
-        """Return what no method may change, besides what the start holds."""
+        """Return the tensors that no method may change, besides those of the start, by their names in messages."""
         return {
             "the validation inputs": self.validation_inputs,
             "the validation labels": self.validation_labels,
@@ -275,7 +275,7 @@ class SampleStream(PhotoData):
         }
 
     def environment(self) -> dict[str, Any]:
-        """Return what no count depends on: the number of left out files by kind, of threads and of processes."""
+        """Return numbers on which no count depends: of the files left out, by kind, of threads and of processes."""
         return {
             "files_left_out": self.left_out,
             "threads": torch.get_num_threads(),
@@ -283,7 +283,7 @@ class SampleStream(PhotoData):
         }
 
     def identity(self) -> dict[str, Any]:
-        """Return what the trace of any method and ordering depends on besides those two, as JSON values.
+        """Return everything on which a trace depends besides its method and ordering, as JSON values.
 
         The sample limit is left out where the batches divide it: a trace of a lower limit is then the beginning of a
         trace of a higher one. So are the names of the data set, the backbone and its weights: their contents count.

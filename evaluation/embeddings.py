@@ -63,11 +63,11 @@ def networks_of(names: Sequence[str], registry: Registry, options: Extraction) -
 
 
 def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[Tap]:
-    """Return where embeddings are taken.
+    """Return the layers of embeddings.
 
     Args:
         entry: The model, whose own layer is taken by default.
-        layers: Layers to take instead, their outputs as they are but for an average over positions.
+        layers: Layers to use instead; their outputs are averaged over positions, and otherwise unchanged.
     """
     if layers is None:
         return [Tap(entry.layer, entry.embedding, entry.output_dim)]

@@ -85,7 +85,7 @@ class Comparison(LightningModule):
         return iter(self.methods.values())  # type: ignore[arg-type]
 
     def choose(self, chosen: NDArray[np.bool_], samples_seen: int = 0, states: Mapping[str, Any] | None = None) -> None:
-        """Choose what is fed; by default, everything from the beginning.
+        """Choose the orderings that are fed; by default, all from the beginning.
 
         Args:
             chosen: Which orderings each method is fed, `[methods, orderings]`.
@@ -105,8 +105,8 @@ class Comparison(LightningModule):
     def orderings_at_once(self, start: Start, methods: int) -> int:
         """Return how many orderings are fed side by side, so that the states of methods take a few gigabytes.
 
-        It is a generous estimate: every method is taken to hold several heads and a row of features for each sample,
-        or as many rows as there are features. The logits of one sample take less than these heads.
+        The estimate is generous: it assumes that every method holds several heads, and a row of features for each
+        sample or as many rows as there are features. The logits of one sample need less memory than these heads.
 
         Args:
             start: What the methods start from.
@@ -122,7 +122,7 @@ class Comparison(LightningModule):
         return max(1, MEMORY // (4 * values * methods))
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
-        """Set what a correct prediction counts; by default, 1.
+        """Set the weight of a correct prediction by its class; by default, 1.
 
         Args:
             class_weights: The weight of each class, `[classes]`.
@@ -138,7 +138,7 @@ class Comparison(LightningModule):
         self.stream.feed(numbers[is_fed].tolist(), self._skipped)
         start = self.stream.start()
 
-        # Later passes are compared with the first one, too, to find what that one changed.
+        # The checksums are those from before the first pass, so that later passes also find its changes.
         self._shared = self._shared or SharedTensors(start, self.stream.held())
         self._is_first_evaluation = True
         self.samples_seen, self.classes = self._skipped, start.classes
@@ -206,7 +206,7 @@ class Comparison(LightningModule):
         Args:
             name: The method.
             work: What the method does, for the message where memory does not suffice.
-            own: Tensors that it is given and others do not share.
+            own: Arguments of the method that others do not share.
             closely: Whether to compute checksums of the shared tensors afterwards: changes that torch does not know of
                 are rare, and checksums take time.
 
@@ -310,13 +310,13 @@ class Comparison(LightningModule):
         return torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
 
     def shared_changes(self) -> str:
-        """Return who has changed what all methods share, such as the validation inputs; nothing where nobody has."""
+        """Return a message on changed tensors that all methods share, such as validation inputs; empty without any."""
         name, parts = self._shared.changed() if self._shared is not None else (None, [])
         who = f"{option_of(name)}:" if name else f"model: one of {', '.join(self.names)}"
         return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first" if parts else ""
 
     def require_shared_unchanged(self) -> None:
-        """Check that all methods still share what they began with.
+        """Check that no method has changed tensors that all share.
 
         Raises:
             UserError: A method has changed it.

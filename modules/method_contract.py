@@ -1,4 +1,4 @@
-"""Checks of what a method may do, and its name in messages."""
+"""Checks of methods, and their names in messages."""
 
 import inspect
 import re
@@ -91,7 +91,7 @@ def require_logits(logits: object, wanted: tuple[int, int, int]) -> None:
 
 
 def weights_are_finite(method: Method) -> Tensor | None:
-    """Return on the method's device whether the weights of a network that it trains are finite; None without one.
+    """Return whether the weights of a trained network are finite, as a tensor on its device; None without a network.
 
     -inf is allowed, with which a method may exclude a class.
 

@@ -26,8 +26,8 @@ from headstart.output.errors import UserError
 FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, partial, type)
 # These attributes belong to Lightning, or follow from the stream.
 NOT_OWN = vars(LightningModule()).keys() - vars(nn.Module()).keys() | {"start"}
-# These belong to a backbone whatever its weights: its folded network, its modes, and the code of a traced one.
-OF_NOW = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")
+# No copy contains these attributes of a backbone's modules: folded network, modes, and the code of a traced one.
+NOT_COPIED = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")
 
 
 @dataclass
@@ -117,7 +117,7 @@ class MethodState:
         self.optimizers, self.generators, self.past = stored["optimizers"], stored["generators"], stored["past"]
 
     def footprint(self) -> tuple[Any, ...]:
-        """Return what tells whether the method has changed: everything at first, later what can be seen at once."""
+        """Return a value that differs once the method has changed; it covers all contents only until `is_compared`."""
         tensors = (*self.method.parameters(), *self.method.buffers())
         versions = [(id(tensor), tensor._version) for tensor in tensors]
         identities = {name: id(value) for name, value in vars(self.method).items()}
@@ -136,16 +136,16 @@ class MethodState:
         attributes = self.attributes()
         types = {name: type(value) for name, value in attributes.items()}
         if types != self._copied_types:
-            # A function that refers to what is copied would still refer to the present.
+            # Functions are not copied: one that refers to a copied object would still refer to the present one.
             if problem := storage_problem({"attributes": attributes}):
                 raise self._copy_error(problem)
             self._copied_types = types
 
-        batch = f"criterion.evaluation: a copy of {type(self.method).__name__}, of up to ten,"
+        subject = f"criterion.evaluation: a copy of {type(self.method).__name__}, of up to ten,"
         try:
             # A tensor that is made in inference mode could not be restored.
             with (
-                explain_memory_errors(batch, "give every, or a smaller network"),
+                explain_memory_errors(subject, "give every, or a smaller network"),
                 torch.inference_mode(False),
                 torch.no_grad(),
             ):
@@ -223,7 +223,7 @@ def _sources(attributes: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _held(module: nn.Module) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if name not in OF_NOW}
+    return {name: value for name, value in vars(module).items() if name not in NOT_COPIED}
 
 
 def _replace(module: nn.Module, present: Mapping[str, Any], other: Mapping[str, Any]) -> None:
@@ -233,7 +233,7 @@ def _replace(module: nn.Module, present: Mapping[str, Any], other: Mapping[str, 
 
 
 def _copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy attributes with all that they hold; of what cannot be copied, the outermost container alone."""
+    """Copy attributes deeply; where one cannot be copied, copy only its outermost container."""
     # Functions are known by their identity, which a copy of a partial one would lose.
     same = [method, *(value for value in attributes.values() if isinstance(value, FUNCTIONS))]
     copies, memo = dict[str, Any](), {id(value): value for value in same}

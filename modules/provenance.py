@@ -29,7 +29,7 @@ _SOURCES: dict[str, tuple[object, bytes]] = {}
 
 
 def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
-    """Describe what determines a method's traces, besides its stream and its start.
+    """Describe everything on which a method's traces depend, besides its stream and its start.
 
     Args:
         method: The method.
@@ -37,7 +37,7 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
         max_samples: The sample limit.
 
     Returns:
-        The result of `describe`; and `max_samples`, None where it does not matter by the class.
+        The result of `describe`; and `max_samples`, None where the class declares that it does not matter.
     """
     # It is not inherited: a subclass may depend on the limit where its parents do not.
     is_independent = vars(type(method)).get("independent_of_limit", False)
@@ -45,7 +45,7 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
 
 
 def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe what determines what an object does.
+    """Describe an object by its class, its options and their source code.
 
     Args:
         one: The object.

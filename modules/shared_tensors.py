@@ -60,7 +60,7 @@ class SharedTensors:
 
 
 def _checksum(tensor: Tensor) -> Tensor:
-    """Return a sum of the bits, weighted by the row, that sees changed values and a changed order of rows."""
+    """Return a sum of the bits, weighted by row, so that changed values and a changed order of rows change it."""
     # The axes are in the order of memory, so that a row need not be copied.
     axes = sorted(range(1, tensor.dim()), key=tensor.stride, reverse=True)
     rows = tensor.detach().permute(0, *axes).flatten(1) if axes else tensor.detach().reshape(-1, 1)

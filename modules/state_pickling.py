@@ -20,7 +20,7 @@ from headstart.modules.method import Method, Start
 def pickling(start: Start) -> Any:  # noqa: ANN401 - what torch calls a pickle module
     """Return the pickle module with which torch saves and loads states.
 
-    Tensors of the start are stored by name, and taken from the start again.
+    Tensors of the start are stored by name, and looked up in the start when they are loaded.
 
     Args:
         start: What the methods start from.

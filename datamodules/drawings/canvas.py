@@ -133,7 +133,7 @@ class Canvas:
 
 @dataclass(frozen=True)
 class Difficulty:
-    """What makes a subject harder to recognise, as multiples of what the task has otherwise.
+    """How hard subjects are to recognise, as multiples of the task's usual values.
 
     Attributes:
         occlusion: Pieces of clutter in front of the subject, and how often bars are.
@@ -249,7 +249,7 @@ def occlude(canvas: Canvas, rng: Generator, wear: float) -> None:
 
 
 def develop(image: Image.Image, rng: Generator, size: int, wear: float, noise: float) -> Image.Image:
-    """Reduce a supersampled picture to `size` pixels and degrades it by blur, light and noise."""
+    """Reduce a supersampled picture to `size` pixels, and degrade it by blur, light and noise."""
     small = image.reduce(SUPERSAMPLING) if image.width == SUPERSAMPLING * size else image.resize((size, size))
     if rng.random() < 0.35 * wear:
         small = small.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9) * size / 64))

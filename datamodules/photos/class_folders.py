@@ -46,7 +46,7 @@ class UnsplitClassFolders(SplitSource):
         root: Folder that holds a folder of photos for each of two or more classes. Its name is the data set's name in
             the results.
         validation_fraction: Share of each class that is held out for validation; by default all photos are for
-            training, which will do for what needs no others.
+            training, which suffices where no others are needed.
         split_seed: Seed of that split.
     """
 

@@ -101,7 +101,7 @@ class CsvPhotos(SplitSource):
         return os.path.normpath(self.file.parent / record["path"])
 
     def _problem(self, record: Mapping[str, str], lines: Mapping[str, int]) -> str:
-        """Return what is wrong with a record, given the lines of earlier paths; nothing if it is right."""
+        """Return the problem of a record, given the lines of earlier paths; an empty text if it has none."""
         empty = [name for name in NEEDED if not record[name]]
         if empty:
             return f"no {empty[0]}"

@@ -47,7 +47,7 @@ class FetchedSource(PhotoSource):
         """Fetch the data set, if that is asked for and its folder is missing or empty.
 
         Args:
-            cache: The cache folder, for a source that was given no root.
+            cache: The cache folder, for a source without a root of its own.
         """
         if self.inside is not None and cache is not None:
             self.root = cache / self.inside

@@ -109,7 +109,7 @@ class DrawnPets(DrawnSource):
         train_size: Number of training drawings.
         validation_size: Number of validation drawings; none of them is a training drawing.
         drawing_seed: Seed of the drawings.
-        occlusion: How much lies in front of the pets, in multiples of what does by default.
+        occlusion: Amount of clutter in front of the pets, as a multiple of the default.
         noise: How strong the noise is, likewise.
         pose: How far the pets are turned, likewise; at 12 they stand at any angle.
     """
@@ -165,16 +165,16 @@ class DrawnScenes(DrawnSource):
     """Drawn scenes with a class for every pixel: background, and the subjects that are asked for.
 
     Args:
-        subjects: What is in the scenes, some of the 60 classes of drawn objects; label 0 is the background.
+        subjects: The objects in the scenes, some of the 60 classes of drawn objects; label 0 is the background.
         most: The most subjects in one scene.
         train_size: Number of training scenes.
         validation_size: Number of validation scenes; none of them is a training scene.
         drawing_seed: Seed of the scenes.
-        occlusion: How much lies in front of the subjects, in multiples of what does by default.
+        occlusion: Amount of clutter in front of the subjects, as a multiple of the default.
         noise: How strong the noise is, likewise.
         pose: How far the subjects are turned, likewise; at 9 they stand at any angle.
         size: Width and height of a scene in pixels.
-        name: What the results call the data set.
+        name: Name of the data set in results.
     """
 
     def __init__(

@@ -17,8 +17,8 @@ QUOTED = 5
 def find_duplicates(train: Photos, validation: Photos, without: Container[str] = ()) -> list[list[str]]:
     """Find photos of equal content that are in both splits, or in two classes.
 
-    Validation on a training photo says nothing, and no method can be right about two classes. A photo that comes twice
-    in one class of one split does no harm.
+    Validation on a training photo measures nothing, and no method can be right about two classes. A photo that comes
+    twice in one class of one split does no harm.
 
     Args:
         train: Training photos.

@@ -114,7 +114,7 @@ class TorchvisionSegmentation(TorchvisionSource):
 
     Args:
         name: Name of torchvision's class.
-        root: Folder that torchvision's class is given as its root; by default one in the cache folder.
+        root: Folder that torchvision's class has as its root; by default one in the cache folder.
         download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 

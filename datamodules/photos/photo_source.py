@@ -1,4 +1,4 @@
-"""Labelled photos: one split of a data set, and the sources that give a training and a validation split."""
+"""Labelled photos: one split of a data set, and the sources of a training and a validation split."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class Photos(Pictures):
     Attributes:
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
-        left_out: Files beside the photos that are none, by name: why they are not, such as their ending.
+        left_out: Why other files beside the photos are left out, such as their endings, by file name.
         maps: Label maps of photos with a class for every pixel, in their order: pictures whose three channels all are
             the label, 255 where there is none. The photos' own labels then are 0. None where a photo as a whole has a
             class.
@@ -187,7 +187,7 @@ def decode(
         The picture in RGB.
 
     Raises:
-        OSError: It cannot be decoded or is refused; with an `errno` where that lies in the system of the moment.
+        OSError: It cannot be decoded or is rejected; with an `errno` where the system's present state is the cause.
         MemoryError: Memory does not suffice for it.
     """
     with warnings.catch_warnings():
@@ -207,7 +207,7 @@ def decode(
 
 @contextmanager
 def _faults_of_decoders(pixels: int) -> Iterator[None]:
-    """Raise a decoder's error about a picture as an OSError, or a MemoryError where memory for its pixels is short."""
+    """Raise a decoder's error as an OSError, with an `errno` where memory for the picture's pixels does not suffice."""
     try:
         yield
     except UnidentifiedImageError as error:
@@ -220,7 +220,7 @@ def _faults_of_decoders(pixels: int) -> Iterator[None]:
     except Exception as error:
         if getattr(error, "errno", None) is not None:
             raise
-        # Decoders for which memory does not suffice may say that the picture is broken.
+        # Without enough memory, decoders may report a broken picture; this raises an error then.
         with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
             pass
         raise OSError(str(error) or type(error).__name__) from error
@@ -234,7 +234,7 @@ class PhotoFiles(Photos):
         names: Paths relative to the root, with forward slashes.
         labels: Class of each photo.
         classes: Names of the classes.
-        left_out: Files beside them that are no photos, by name: why they are none.
+        left_out: Why other files beside them are left out, such as their endings, by file name.
     """
 
     def __init__(
@@ -285,7 +285,7 @@ class PhotoSource(ABC):
         """Fetch what is missing on disk, once, before anything is read; nothing by default.
 
         Args:
-            cache: The cache folder, which holds downloads that were given no folder of their own.
+            cache: The cache folder, which holds downloads without a folder of their own.
         """
 
     @abstractmethod

@@ -60,15 +60,15 @@ CLASS_LISTS = ("wnids", "classes", "categories")
 class TorchvisionDataset(TorchvisionSource):
     """A classification data set of torchvision.
 
-    All of those whose photos have one class each, but for: FER2013 (no download, and no labels in one form of its test
-    photos), INaturalist (folders of classes, which `ClassFolders` lists without decoding every photo), Omniglot and
-    LFWPeople (the splits have different classes), CLEVRClassification (its labels are counts) and FakeData. EMNIST is
-    the balanced variant with 47 classes, Places365 the small pictures; PCAM needs h5py, and ImageNet its archives, put
-    into the root by hand.
+    All data sets whose photos have one class each are possible, except FER2013 (no download, and no labels in one form
+    of its test photos), INaturalist (folders of classes, which `ClassFolders` lists without decoding every photo),
+    Omniglot and LFWPeople (the splits have different classes), CLEVRClassification (its labels are counts) and
+    FakeData. EMNIST is the balanced variant with 47 classes, Places365 the small pictures; PCAM needs h5py, and
+    ImageNet its archives, put into the root by hand.
 
     Args:
         name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
-        root: Folder that torchvision's class is given as its root; by default one in the cache folder.
+        root: Folder that torchvision's class has as its root; by default one in the cache folder.
         download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 
@@ -79,7 +79,7 @@ class TorchvisionDataset(TorchvisionSource):
         """Download the data set, if that is asked for and the root is missing or empty.
 
         Args:
-            cache: The cache folder, for a source that was given no root.
+            cache: The cache folder, for a source without a root of its own.
         """
         self.splits()
         super().prepare(cache)

@@ -18,7 +18,7 @@ class TorchvisionSource(FetchedSource):
     Args:
         name: Name of torchvision's class.
         inside: Path in the cache folder.
-        root: Folder that torchvision's class is given as its root; by default that in the cache folder.
+        root: Folder that torchvision's class has as its root; by default that in the cache folder.
         download: Whether the data set is fetched where its folder is missing or empty.
     """
 

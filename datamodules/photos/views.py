@@ -1,4 +1,4 @@
-"""Photos as they are, and views of them that are augmented at random, the same whenever they are asked for."""
+"""Photos as they are, and views of them with random augmentation, which are the same every time."""
 
 import hashlib
 from collections.abc import Iterable

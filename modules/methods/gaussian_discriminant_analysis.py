@@ -92,6 +92,6 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
 
 
 def _trace(scatter: Tensor, count: int) -> Tensor:
-    """Return the trace of the covariance, `[orderings, 1, 1]`, at least what rounding may leave of 0."""
+    """Return the trace of the covariance, `[orderings, 1, 1]`, or a small number where rounding hides it."""
     total = scatter.diagonal(dim1=-2, dim2=-1).sum(-1) / max(count - 1, 1)
     return total.clamp(min=LEAST_TRACE)[:, None, None]

@@ -8,7 +8,7 @@ from headstart.modules.methods.fine_tuning import FineTuning
 
 
 class HeadOnly(FineTuning):
-    """Train the head alone, beside methods that train all; on frozen features, `GradientDescent` does the same.
+    """Train the head alone, on photos; on frozen features, `GradientDescent` does the same.
 
     Also called linear probing: Guillaume Alain, Yoshua Bengio, "Understanding Intermediate Layers Using Linear
     Classifier Probes", ICLR workshop, 2017.

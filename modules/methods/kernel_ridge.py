@@ -9,7 +9,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from headstart.modules.method import Method, Start
 from headstart.modules.methods.seen_products import SeenProducts, solve_positive
 
-# The width follows from the distances of the first so many samples.
+# Number of the first samples, whose distances define the width.
 FOR_WIDTH = 64
 # Most bytes of cached products with the validation inputs.
 LARGEST_CACHE = 2**28

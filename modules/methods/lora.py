@@ -65,7 +65,7 @@ class LoRA(FineTuning):
 
     Args:
         rank: Columns of B, and rows of A.
-        alpha: Factor of the change, times the rank.
+        alpha: The change of the weights is multiplied by `alpha / rank`.
         optimizer: Optimiser and its settings; it must work element by element.
     """
 

@@ -219,7 +219,7 @@ class _TrainerOfOne:
 
 
 def _build_module(make: Callable[[nn.Module, int], LightningModule], backbone: nn.Module, classes: int) -> Any:  # noqa: ANN401 - of the user's code
-    """Build a module; a UserError where that takes other arguments, or fails."""
+    """Build a module; raise a UserError if the user's code needs other arguments, or fails."""
     function: Callable[..., object] = make
     if isinstance(make, partial):
         # The parser binds a class to a function of its own.

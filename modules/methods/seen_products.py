@@ -43,7 +43,7 @@ class SeenProducts(nn.Module):
     def append(self, features: Tensor, labels: Tensor, places: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """Add a batch, and iterate over the orderings in groups whose features are gathered at once.
 
-        The batch is added completely when the iteration ends.
+        The batch is complete only when the iteration has ended.
 
         Args:
             features: `[orderings, batch, features]`.

@@ -1,4 +1,4 @@
-"""A closed form on the frozen backbone, and a fine-tuned one beside it."""
+"""Discriminant analysis on the frozen backbone, corrected by a fine-tuned copy."""
 
 from dataclasses import replace
 

@@ -1,1 +1,1 @@
-"""Frozen networks: which, with which weights, and what they give."""
+"""Networks: their definitions, their weights, and the features that they compute."""

@@ -25,7 +25,7 @@ class Prefix:
     Args:
         count: How many there are: a class token, register tokens.
         has_class_token: Whether the first one is a class token.
-        patches: Number of patch tokens, where the network defines it: a sequence of so many has no prefix yet.
+        patches: Number of patch tokens, where the network defines it: a sequence of that length has no prefix yet.
     """
 
     count: int = 0

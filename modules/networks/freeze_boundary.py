@@ -68,7 +68,7 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
             "floating-point activations are needed; give an earlier or later module, or all"
         )
 
-    # The parts together must compute what the whole network computes.
+    # The two parts must compute the same as the whole network.
     features, least = _run(tail, activations)
     if not whole.isfinite().all():
         raise UserError(

@@ -18,7 +18,7 @@ from headstart.modules.networks.taps import LOGITS, PENULTIMATE, Tap
 from headstart.modules.networks.weights import linear_heads
 from headstart.output.errors import UserError, reason_of
 
-# Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
+# Relative to the embedding's norm; sums that a GPU computes in another order differ a thousand times less.
 REPEATS_WITHIN = 1e-3
 
 

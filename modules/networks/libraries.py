@@ -184,7 +184,7 @@ class Timm(Library):
         return model
 
     def identifiers(self, model: str) -> list[str]:
-        """List the tags of a model, or the one in its name; `imagenet` is the only tag where there is one."""
+        """List the tags of a model, or the one in its name; an only tag is also called `imagenet`."""
         import timm
 
         architecture, _, tag = model.partition(".")

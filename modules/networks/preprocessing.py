@@ -41,7 +41,7 @@ class Preprocessing:
         """Check the numbers; the caller adds the option that they come from.
 
         Raises:
-            UserError: The crop is larger than the photo, or the normalisation cannot be computed with a number.
+            UserError: The crop is larger than the photo, or a mean or standard deviation is not possible.
         """
         if not 1 <= self.crop <= self.resize:
             raise UserError(f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}")

@@ -19,7 +19,7 @@ LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
-# Libraries whose networks end in a classifier, whose width the argument `num_classes` gives.
+# Libraries whose networks end in a classifier; the argument `num_classes` sets its width.
 CLASSIFIERS = ("torchvision", "timm")
 
 

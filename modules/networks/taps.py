@@ -20,8 +20,8 @@ class Tap:
             itself, whose output a classifier's logits are, unless a module has that path.
         strategy: How the layer's values become one row per photo; None for pool on maps, mean on tokens and flatten
             on vectors.
-        width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
-            if that has. None for the output as it is. Under `penultimate` the classifier's input must have it.
+        width: Columns of the embedding: that of the layer's output if it has as many, else that of its input if it
+            has. None for the output's, however many. Under `penultimate` the classifier's input must have it.
         of_classifier: Whether it is left out where the network has no classifier (`num_classes` is 0).
     """
 

@@ -8,7 +8,7 @@ from torch.fx import Graph, Node, Tracer
 
 
 def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None = None) -> Graph:
-    """Trace what a network does with its first argument; other arguments have their default values.
+    """Trace a network as a function of its first argument; others have their default values.
 
     Args:
         network: The network, in the mode that it is to run in.

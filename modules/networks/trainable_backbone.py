@@ -95,7 +95,7 @@ class TrainableBackbone(nn.Module):
 
     @contextmanager
     def folded(self) -> Iterator[None]:
-        """Run the network for inference within, without gradients, with its weights at the beginning.
+        """Run the network for inference within, without gradients, with the weights that it has on entry.
 
         Batch norm is folded into convolutions, dropout is off. A network whose features differ when it is folded, which
         the first sample shows, runs as it is.
