@@ -14,10 +14,10 @@ def test_memory_that_is_not_there() -> None:
 
 
 def test_memory_of_a_gpu() -> None:
-    message = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.19 GiB\nand so on"
+    reason = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.19 GiB\nand so on"
     message = r"^a batch of 4 does not fit into memory \(20.00 GiB more are wanted\); take fewer$"
     with pytest.raises(UserError, match=message), explain_memory_errors("a batch of 4", "take fewer"):
-        raise torch.OutOfMemoryError(message)
+        raise torch.OutOfMemoryError(reason)
 
 
 @pytest.mark.parametrize(

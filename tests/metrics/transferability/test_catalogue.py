@@ -17,8 +17,9 @@ from headstart.tests.material.root import ROOT, require_checkout
 VARIANTS = {
     "h_score_shrunk": "h_score",
     "nce": "leep",
-    "source_accuracy": "source_facts",
-    "parameters": "source_facts",
+    "num_classes": "baselines",
+    "source_accuracy": "baselines",
+    "parameters": "baselines",
 }
 # Metrics that sample, by the positions of samples.
 DRAWN = {"n_leep", "linear_probe"}
