@@ -48,7 +48,10 @@ class Workers:
         ended = []
         with deferred_signals():
             if self._deadline is not None and time.monotonic() > self._deadline:
-                self.close()
+                # The connections stay open: their ends are the ends of the tasks.
+                for each in self.workers:
+                    if each.process is not None:
+                        each.process.kill()
 
             busy = {worker.connection: worker for worker in self.workers if worker.task is not None}
             for connection in wait(list(busy), SECONDS_TO_WAIT):

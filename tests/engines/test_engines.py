@@ -202,6 +202,20 @@ def test_a_task_that_is_ended_in_the_middle_of_a_message_is_not_waited_for() -> 
     assert time.monotonic() - began < SECONDS_TO_STOP
 
 
+def test_a_task_that_does_not_end_in_time_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headstart.engines.workers.SECONDS_TO_STOP", 0.5)
+    engine, notes = Workers(1, []), Notes()
+    engine.start(Task("stays", f"{TASKS}:refuse_to_end", None))
+    while not notes.progress:
+        engine.wait(notes.receive)
+    engine.stop()
+    ended: list[tuple[Task, Outcome]] = []
+    while not ended:
+        ended = engine.wait(notes.receive)
+    engine.close()
+    assert [outcome.kind for _, outcome in ended] == ["stopped"]
+
+
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
 def test_tasks_of_a_stopped_command_write_what_they_have(
     number: signal.Signals, error: type[BaseException], open_engine: Open

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -79,6 +80,14 @@ def end_when_asked(argument: str, send: Send) -> None:
             send(TaskMessage("progress", "still at it"))
     finally:
         send(TaskMessage("progress", "wrote what there was"))
+
+
+def refuse_to_end(argument: None, send: Send) -> None:
+    """Go on after SIGTERM."""
+    send(TaskMessage("progress", "begun"))
+    while True:
+        with suppress(SystemExit):
+            time.sleep(60)
 
 
 def give_folder(argument: None, send: Send) -> Any:
