@@ -15,9 +15,9 @@ if not __package__ and "headstart" not in sys.modules:
     sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
     sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
+from headstart.cli.task import begin, run_or_repeat
 from headstart.output.arguments import as_arguments
 from headstart.output.errors import INCOMPLETE
-from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import mistakes_of_users, one_line_errors
 from headstart.output.version import describe_version
 
@@ -32,7 +32,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with one_line_errors():
         if "--version" in given:
             print(describe_version())
-        elif not _run(given).get("complete", False):
+        elif not run_or_repeat(given):
             raise SystemExit(INCOMPLETE)
 
 
@@ -50,15 +50,7 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
         UserError: What would end the command in one line.
     """
     with mistakes_of_users():
-        return _run([f"--config={config}", *as_arguments(options or {})])
-
-
-def _run(options: list[str]) -> dict[str, Any]:
-    import_from_working_folder()
-    # Importing takes seconds. Ctrl-C must end the program quietly then, too.
-    from headstart.cli.task import command_line, find_task
-
-    return command_line(find_task(options))(options).run()
+        return begin([f"--config={config}", *as_arguments(options or {})]).run()
 
 
 if __name__ == "__main__":

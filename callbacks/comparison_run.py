@@ -11,26 +11,30 @@ from jsonargparse.typing import PositiveInt
 
 from headstart.callbacks.checkpoints import Checkpoints
 from headstart.callbacks.run_folder import CONFIG, RunFolder, essence, registry_digest
-from headstart.callbacks.run_ledger import LedgerOptions
+from headstart.callbacks.run_ledger import LedgerOptions, record_run
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import NAMES, SampleStream
 from headstart.metrics.sample_efficiency.curves import class_weights
+from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.modules.comparison import Comparison
 from headstart.modules.method_contract import BASELINE
-from headstart.modules.provenance import provenance
+from headstart.modules.provenance import describe_own_class, provenance, source_digests
+from headstart.output.errors import UserError
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
+from headstart.store.ledger_file import COMPARISON
 
 
 class ComparisonRun(LedgerOptions):
     """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
 
     They are a view of the ledger: only traces that it lacks are measured. Results of the same configuration are written
-    again; those of another one are not replaced. Without a folder the run gets one of its own under `runs`, named by
-    what it compares and a digest of its configuration.
+    again, unless the same command has finished and nothing has changed since; those of another one are not replaced.
+    Without a folder the run gets one of its own under `runs`, named by what it compares and a digest of its
+    configuration.
 
     Args:
         overwrite: Replace results of another configuration that lie in the folder.
@@ -42,6 +46,11 @@ class ComparisonRun(LedgerOptions):
 
     Attributes:
         document: Content of results.json, empty until it is written.
+        written: The files, `results.json` last.
+        remarks: What to print below the table, besides the warnings.
+        callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
+        resumed: The checkpoints from which this run continued, as results.json lists them.
+        checked: The reused traces that were measured again, as results.json lists them.
     """
 
     def __init__(
@@ -57,6 +66,11 @@ class ComparisonRun(LedgerOptions):
         self.accuracy_at = accuracy_at
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
+        self.written: list[Path] = []
+        self.remarks: list[str] = []
+        self.callbacks: dict[str, dict[str, Any]] = {}
+        self.resumed: list[dict[str, Any]] = []
+        self.checked: list[dict[str, Any]] = []
 
     @property
     def identity(self) -> str:
@@ -68,6 +82,7 @@ class ComparisonRun(LedgerOptions):
             "grid": [int(grid.samples_seen[-1]), grid.all_correct, grid.required, grid.consecutive],
             "threshold": criterion.threshold,
             "accuracy_at": self.accuracy_at,
+            **({"until": criterion.until} if grid.to_limit else {}),
         }
         return digest_of(decided)
 
@@ -75,6 +90,11 @@ class ComparisonRun(LedgerOptions):
     def is_known(self) -> bool:
         """Whether these results were written before, and no trace of theirs is missing."""
         return self.identity == self._known and not self.traces.missing.any()
+
+    def record(self) -> None:
+        """Record in the ledger that this run measures its traces."""
+        keys = [key for keys in self.traces.keys for key in keys]
+        record_run(self.traces.ledger, COMPARISON, self.folder.config, keys)
 
     def prepare(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.
@@ -146,11 +166,17 @@ class ComparisonRun(LedgerOptions):
             return
         ours = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
         methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
+        ours.append(("code of callbacks", self.callbacks))
         theirs = methods | self.before["protocol"]
+        theirs["code of callbacks"] = theirs.get("callbacks", {})
         # Results of schema 1 lack some of the values.
         differing = [name for name, value in ours if theirs.get(name) not in (value, None)]
         if differing:
             self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
+
+    def _describe_own_stream(self) -> dict[str, Any] | None:
+        """Describe a stream of the user's own class; None of a stream of the suite."""
+        return describe_own_class(type(self.stream), yaml.safe_load(self.folder.config)["data"])
 
     def _find_traces(self, ledger: RunLedger) -> Traces:
         criterion, stream = self.criterion, self.stream
@@ -163,18 +189,29 @@ class ComparisonRun(LedgerOptions):
             self.comparison.weigh(weights)
 
         # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
-        every = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
+        every = {
+            **stream.identity(),
+            "code": source_digests([type(stream), Comparison, SampleEfficiency]),
+            "evaluate_every": criterion.evaluate_every,
+            **counted,
+            **({"callbacks": self.callbacks} if self.callbacks else {}),
+            **({"data": own} if (own := self._describe_own_stream()) else {}),
+        }
         fed, digest_of_every = every, None
         if criterion.is_lazy:
             fed = {**every, "lazy": {"threshold": criterion.threshold, "consecutive": criterion.consecutive}}
             digest_of_every = None if self.recompute else digest_of(every)
             self.comparison.evaluate_lazily(criterion)
 
-        description = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
+        protocol = stream.protocol()
+        photos = {key: protocol[key] for key in PHOTOS if protocol.get(key)}
+        description = {**{key: protocol[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
         self.stream_digest = ledger.record(fed, description=description)
         digests = [
             ledger.record(origin, description={"name": name})
             for name, origin in zip(self.methods, self.provenance, strict=True)
         ]
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
+        if not len(grid.samples_seen):
+            raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
         return Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute, digest_of_every)

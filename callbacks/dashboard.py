@@ -124,6 +124,7 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
     The number of orderings and standard errors are among them, by which the dashboard can weight runs.
     """
     summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
+    summary["warnings"] = " ".join(document.get("warnings", []))
     limit = document["restricted_at"]
     restricted: dict[str, NDArray[np.float64]] = {}
     for name, scores in document["methods"].items():

@@ -11,22 +11,29 @@ import numpy as np
 import torch
 import yaml
 from lightning.pytorch import Trainer
-from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
+from headstart.callbacks.checkpoints import Pass
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.run_folder import environment, print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
-from headstart.callbacks.training import signals_of
+from headstart.callbacks.spot_check import spot_check
+from headstart.callbacks.training import fit_pass
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
+from headstart.metrics.sample_efficiency.result_warnings import (
+    all_warnings,
+    interval_warnings,
+    largest_class_warning,
+    last_evaluation_faults,
+)
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
-from headstart.store.ledger import LedgerError
+from headstart.store.ledger_file import LedgerError
 
 SCHEMA = 2
 
@@ -61,6 +68,9 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     with run.opened(stream, comparison):
         if run.is_known:
             return
+        if run.traces.missing.any():
+            spot_check(trainer, comparison, stream, run)
+            run.record()
         for logger in trainer.loggers:
             logger.log_hyperparams(yaml.safe_load(run.folder.config))
         try:
@@ -86,19 +96,19 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         traces.begin(start.measured, start.known)
         seen = 0 if start.known is None else traces.grid.samples_seen[len(start.known) - 1]
         comparison.choose(start.fed, int(seen), start.states)
-        _fit(trainer, comparison, stream)
+        if start.file is not None:
+            _report_resumed(run, start, int(seen))
+        fit_pass(trainer, comparison, stream)
 
 
-def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
-    # A trainer that has fitted once would do nothing.
-    trainer.fit_loop.epoch_progress.reset()
-    trainer.should_stop = False
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
-        # Its time is that of all passes together.
-        if isinstance(callback, Timer):
-            callback.load_state_dict(callback.state_dict())
-    with signals_of(trainer):
-        trainer.fit(comparison, datamodule=stream)
+def _report_resumed(run: ComparisonRun, start: Pass, samples_seen: int) -> None:
+    orderings = np.array(run.stream.orderings)[start.fed.any(0)].tolist()
+    resumed = {"checkpoint": str(start.file), "samples_seen": samples_seen, "methods": [*start.states]}
+    run.resumed.append({**resumed, "orderings": orderings})
+    say(
+        f"Resumed after {samples_seen} samples: {', '.join(start.states)} in {len(orderings)} orderings, from the "
+        f"checkpoint {start.file}."
+    )
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -122,15 +132,15 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document)
-    run.document = document
+    run.document, run.written, run.remarks = document, paths, _remarks(run)
     for logger in trainer.loggers:
         if isinstance(logger, Publisher):
             logger.publish(document, paths)
 
     print_scores(document)
-    print_lines([*_remarks(run), *sorted(run.checkpoints.remarks)])
+    print_lines([*run.remarks, *_remarks_on_ledger(run), *sorted(run.checkpoints.remarks)])
     if not measured.all():
-        say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command goes on.")
+        say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command continues.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
 
 
@@ -184,10 +194,13 @@ def _document(
     for method, origin, diverged in zip(run.methods, run.provenance, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
         scores["methods"][method] |= {"diverged_at": at, "provenance": origin}
+    for method, counts in zip(curves.methods, curves.correct, strict=True):
+        if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
+            scores["methods"][method]["warnings"] = faults
 
     reason = criterion.cut_off_because
     if complete:
-        met = traces.met.all()
+        met = traces.met.all() and not traces.grid.to_limit
         reason = "every method met the criterion in every ordering" if met else "the sample limit was reached"
 
     criteria = {
@@ -195,23 +208,30 @@ def _document(
         "threshold": criterion.threshold,
         "consecutive": criterion.consecutive,
         "evaluation": "lazy" if criterion.is_lazy else "every",
+        "until": criterion.until,
         "required_correct": traces.grid.required,
         "all_correct": traces.grid.all_correct,
         "largest_class": run.largest_class,
     }
     protocol = {**run.stream.protocol(), **({} if run.registry is None else {"registry_sha256": run.registry})}
     protocol |= {"evaluate_every": criterion.evaluate_every, "stream_sha256": run.stream_digest}
+    protocol |= {"callbacks": run.callbacks} if run.callbacks else {}
 
     times = {
         "seconds": round(time.perf_counter() - run.started, 3),
         "computed_traces": int(traces.measured.sum()),
         "reused_traces": int((~traces.measured).sum()),
+        "spot_check": run.checked,
+        "resumed": run.resumed,
     }
 
+    warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
+    warnings += interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor)
     return {
         "schema": SCHEMA,
         "complete": complete,
         "stopped_because": reason,
+        "warnings": warnings,
         "criterion": criteria,
         "protocol": protocol,
         "evaluations": len(curves.samples_seen),
@@ -237,35 +257,36 @@ def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
 
 
 def _remarks(run: ComparisonRun) -> list[str]:
-    """Return what a reader should know of the criterion, of stored and changed traces, and of what methods did."""
-    traces, criterion = run.traces, run.criterion
-    remarks = []
-    if run.largest_class >= traces.grid.required:
-        reached = f"{run.largest_class / traces.grid.all_correct:.0%} {criterion.measure.replace('_', ' ')}"
-        balanced = "--criterion.measure=balanced_accuracy, or " * (criterion.measure == "accuracy")
-        remarks.append(
-            f"WARNING: to predict the largest class alone meets the threshold ({reached}), so that samples to "
-            f"criterion say nothing; take {balanced}a higher --criterion.threshold."
-        )
-
-    skipped, reused = traces.correct == SKIPPED, int((~traces.measured).sum())
-    if skipped.any():
-        made = 1 - skipped.sum() / (traces.correct != NOT_EVALUATED).sum()
-        remarks.append(
-            f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
-            "criterion than this one."
-        )
-    if reused:
-        remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}.")
-
-    remarks += [
-        f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
-        "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-        for name in sorted(run.comparison.drew)
+    """Return what a reader of the results should know of lazy evaluation."""
+    correct = run.traces.correct
+    skipped = correct == SKIPPED
+    if not skipped.any():
+        return []
+    made = 1 - skipped.sum() / (correct != NOT_EVALUATED).sum()
+    return [
+        f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
+        "criterion than this one."
     ]
-    for name, changed, diverged in zip(run.methods, traces.changed, traces.diverged != NOT_EVALUATED, strict=True):
-        if changed.any():
-            remarks.append(f"WARNING: {name} came out differently from its stored traces in {changed.sum()} orderings.")
-        if diverged.any():
-            remarks.append(f"WARNING: {name} gave predictions that are not finite in {diverged.sum()} orderings.")
-    return remarks
+
+
+def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
+    traces = run.traces
+    reused = int((~traces.measured).sum())
+    again = f"; {len(run.checked)} of them came out the same when measured again" if run.checked else ""
+    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}{again}."
+    return [of_ledger] * bool(reused)
+
+
+def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
+    """Return what methods did wrong, by their names, besides predictions that are not finite."""
+    warnings: dict[str, list[str]] = {}
+    traces = run.traces
+    for name, changed, drew in zip(run.methods, traces.changed.sum(1).tolist(), traces.drawn, strict=True):
+        if drew:
+            warnings.setdefault(name, []).append(
+                "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
+                "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
+            )
+        if changed:
+            warnings.setdefault(name, []).append(f"came out differently from its stored traces in {changed} orderings.")
+    return warnings

@@ -145,7 +145,7 @@ class TrainingFiles(RunFolder):
 
     def __init__(self, path: Path, config: str, made_from: Mapping[str, Any], overwrite: bool) -> None:
         super().__init__(path, config, overwrite)
-        # As it is read again.
+        # The file is compared with values that were read from JSON.
         self.made_from = json.loads(json.dumps(made_from))
         self.identity = digest_of(made_from)
         self.started = time.perf_counter()

@@ -2,17 +2,19 @@
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from headstart.callbacks.run_folder import essence
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import Ledger, LedgerError, RunLedger, Trace, TraceKey
+from headstart.store.ledger import Ledger, RunLedger
+from headstart.store.ledger_file import RUN, LedgerError, Trace, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -74,6 +76,25 @@ class LedgerOptions:
                 "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
                 "code, photos, weights or versions; choose another folder, or give --results.overwrite=true"
             )
+
+
+def record_run(ledger: RunLedger, task: str, config: str, keys: Collection[TraceKey]) -> None:
+    """Record in the ledger which run measures traces, so that `headstart verify` can build it again.
+
+    Args:
+        ledger: The ledger.
+        task: The run's task.
+        config: Its whole configuration, YAML.
+        keys: Its traces, of one stream.
+    """
+    run = {
+        "task": task,
+        "options": essence(config),
+        "stream": next(iter(keys)).stream,
+        "methods": sorted({key.method for key in keys}),
+        "orderings": sorted({key.ordering for key in keys}),
+    }
+    ledger.record({RUN: run})
 
 
 def claim_missing(

@@ -33,7 +33,7 @@ CUT_OFF: dict[type[BaseException], str] = {
 
 
 class SampleEfficiency(Callback):
-    """Measures traces, and stops once all of them have met the criterion.
+    """Measures traces, and stops once all of them have met the criterion, or at the sample limit.
 
     Args:
         threshold: Validation accuracy that counts as reached, also if it is reached exactly.
@@ -46,13 +46,15 @@ class SampleEfficiency(Callback):
             thresholds are then not known.
         stop_when_met: Neither train nor evaluate a method any more that has met the criterion in all orderings that run
             side by side; lazy evaluation does so, too.
+        until: A run ends once all traces have met the `criterion`, or at the sample `limit` alone, so that accuracies
+            are known up to there.
 
     Attributes:
         now: Number of the current evaluation; None if the protocol has none now.
     """
 
     traces: Traces
-    checkpoints: Checkpoints
+    checkpoints: Checkpoints | None
 
     def __init__(
         self,
@@ -62,13 +64,18 @@ class SampleEfficiency(Callback):
         measure: Measure = "accuracy",
         evaluation: Literal["every", "lazy"] = "every",
         stop_when_met: bool = False,
+        until: Literal["criterion", "limit"] = "criterion",
     ) -> None:
+        if until == "limit" and (stop_when_met or evaluation == "lazy"):
+            other = "stop_when_met=true" if stop_when_met else "evaluation=lazy"
+            raise UserError(f"criterion.until: limit continues after the criterion, and criterion.{other} stops there")
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
         self.measure = measure
         self.is_lazy = evaluation == "lazy"
         self.stops = stop_when_met or self.is_lazy
+        self.until = until
         self.cut_off_because = ""
         # Whether the user's mistake cut the run off, with which the command ends.
         self.is_mistaken = False
@@ -85,14 +92,16 @@ class SampleEfficiency(Callback):
         evaluations = math.ceil(max_samples / batch_size) // self.evaluate_every
         seen = np.arange(1, evaluations + 1) * self.evaluate_every * batch_size
         required = required_correct(self.threshold, all_correct)
-        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive)
+        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, self.until == "limit")
 
-    def follow(self, traces: Traces, checkpoints: Checkpoints, methods: Sequence[str], validation_size: int) -> None:
+    def follow(
+        self, traces: Traces, checkpoints: Checkpoints | None, methods: Sequence[str], validation_size: int
+    ) -> None:
         """Follow the traces of a comparison, some of which may be stored.
 
         Args:
             traces: The traces.
-            checkpoints: Checkpoints from which some of them may continue.
+            checkpoints: Checkpoints from which some of them may continue; None where none are written.
             methods: Names of the methods.
             validation_size: Number of validation samples.
         """
@@ -122,7 +131,7 @@ class SampleEfficiency(Callback):
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
         """Write a checkpoint at intervals, between an evaluation and the next batch."""
         assert isinstance(pl_module, Comparison)
-        if self._evaluated:
+        if self._evaluated and self.checkpoints is not None:
             self.checkpoints.save_if_due(pl_module)
         self._evaluated = False
 
@@ -196,7 +205,7 @@ class SampleEfficiency(Callback):
 
         if trainer.loggers and self._is_last:
             self._log(trainer, self.now, pl_module.logged())
-        if self.met[self._waiting].all():
+        if self.met[self._waiting].all() and not self.traces.grid.to_limit:
             trainer.should_stop = True
         elif self.stops:
             self._stop_methods(pl_module)
@@ -215,10 +224,18 @@ class SampleEfficiency(Callback):
         running = self.traces.running
         ended = running & (self.met | ~running).all(1, keepdims=True)
         if ended.any():
+            methods = np.flatnonzero(ended.any(1)).tolist()
             comparison.require_shared_unchanged()
+            for method in methods:
+                comparison.require_past_unchanged(method)
+            self._record_draws(comparison)
             self.traces.finish(ended)
-            for method in np.flatnonzero(ended.any(1)).tolist():
+            for method in methods:
                 comparison.stop(method)
+
+    def _record_draws(self, comparison: Comparison) -> None:
+        """Record the methods that drew, before their traces are stored as finished."""
+        self.traces.record_draws(self.methods.index(name) for name in comparison.drawing())
 
     def log_stored(self, trainer: Trainer, end: int) -> None:
         """Log evaluations that were not logged during measurement, because they were stored before.
@@ -251,10 +268,14 @@ class SampleEfficiency(Callback):
         """Store the traces, and record why the run ended."""
         assert isinstance(pl_module, Comparison)
         running, end = self.traces.running, self.traces.grid.samples_seen[-1]
-        if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
+        all_met = self.met[running].all() and not self.traces.grid.to_limit
+        if all_met or self.traces.lengths[running].min() == len(self.traces.correct):
             pl_module.require_shared_unchanged()
+            self._record_draws(pl_module)
             self.traces.finish(running)
-            self.checkpoints.finish(pl_module, running & ~self.met, pl_module.samples_seen == end)
+            continued = running & (~self.met | self.traces.grid.to_limit)
+            if self.checkpoints is not None:
+                self.checkpoints.finish(pl_module, continued, pl_module.samples_seen == end)
         else:
             self.cut_off_because = "an option of the trainer stopped it early"
             self.traces.write()

@@ -1,14 +1,18 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
+import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
-from headstart.store.ledger import RunLedger, Trace, TraceKey
+from headstart.output.printable import say
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import RunLedger
+from headstart.store.ledger_file import Trace, TraceKey
 
 # A killed process loses the measurements of the last seconds.
 SECONDS_BETWEEN_WRITES = 2.0
@@ -23,19 +27,21 @@ class Grid:
         all_correct: The count if all predictions are correct.
         required: Lowest count that passes.
         consecutive: Number of passes in a row that meet the criterion.
+        to_limit: Whether a trace that has met the criterion continues to the sample limit.
     """
 
     samples_seen: NDArray[np.int64]
     all_correct: int
     required: int
     consecutive: int
+    to_limit: bool = False
 
 
 class Traces:
     """The traces of every method and ordering of a comparison.
 
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
-    missing unless it has itself met the criterion or reaches the limit.
+    missing unless it has itself met the criterion, where that suffices, or reaches the limit.
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is
@@ -53,7 +59,8 @@ class Traces:
         orderings: Numbers of the orderings.
         grid: The evaluations.
         recompute: Measure all traces, stored ones, too.
-        evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well.
+        evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
+            for those of methods that drew random numbers for several orderings at once.
     """
 
     def __init__(
@@ -112,7 +119,8 @@ class Traces:
     def missing(self) -> NDArray[np.bool_]:
         """Whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
-        missing: NDArray[np.bool_] = ~whole & (~self.met | self._unfinished) | self._to_recompute
+        is_short = ~self.met | self._unfinished | self.grid.to_limit
+        missing: NDArray[np.bool_] = ~whole & is_short | self._to_recompute
         return missing
 
     def reload(self) -> None:
@@ -122,20 +130,50 @@ class Traces:
         self._stored |= self.ledger.read({self.keys[m][k] for m, k in indices})
         for m, k in indices:
             trace = evaluated.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
-            if trace is not None:
+            if trace is not None and self._is_possible(trace, self.keys[m][k]):
                 end = min(len(trace.correct), len(self.correct))
                 self.correct[:end, m, k] = trace.correct[:end]
                 diverged = trace.diverged
                 self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
                 self._unfinished[m, k] = trace.open
 
+    def _is_possible(self, trace: Trace, key: TraceKey) -> bool:
+        """Whether no count is higher than that of correct predictions alone; a warning says that one is."""
+        most = self.grid.all_correct
+        if SKIPPED <= trace.correct.min(initial=0) <= trace.correct.max(initial=0) <= most:
+            return True
+        say(
+            f"WARNING: In the ledger a trace in ordering {key.ordering} has counts that are not from 0 to {most}; "
+            "it is measured again.",
+            sys.stderr,
+        )
+        return False
+
     def _read_evaluated(self, indices: list[list[int]]) -> dict[TraceKey, Trace]:
         """Read finished traces with every evaluation, by their keys in this comparison."""
         if self._evaluated is None:
             return {}
-        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices}
+        alone = [m for m, keys in enumerate(self.keys) if not self._has_drawn(self._evaluated, keys[0].method)]
+        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices if m in alone}
         traces = self.ledger.read(keys)
         return {keys[key]: trace for key, trace in traces.items() if not trace.open and self._serves(trace)}
+
+    @property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Whether each method has drawn random numbers for several orderings at once, now or earlier, `[methods]`."""
+        return np.array([self._has_drawn(keys[0].stream, keys[0].method) for keys in self.keys])
+
+    def record_draws(self, methods: Iterable[int]) -> None:
+        """Record that methods drew random numbers for several orderings at once, so that one alone would differ.
+
+        Args:
+            methods: Their indices.
+        """
+        for method in methods:
+            self.ledger.record(_draws(self.keys[method][0].stream, self.keys[method][0].method))
+
+    def _has_drawn(self, stream: str, method: str) -> bool:
+        return self.ledger.is_recorded(digest_of(_draws(stream, method)))
 
     def _serves(self, trace: Trace) -> bool:
         """Whether a trace meets the criterion, or reaches the limit."""
@@ -274,3 +312,7 @@ class Traces:
         self.ledger.write(traces)
         self._stored |= traces
         self._written = time.monotonic()
+
+
+def _draws(stream: str, method: str) -> dict[str, dict[str, str]]:
+    return {"draws_for_several_orderings": {"stream": stream, "method": method}}

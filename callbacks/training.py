@@ -1,12 +1,12 @@
-"""Training for some epochs, which continues where it was cut off, and the signals that end it."""
+"""Training for some epochs, which continues where it was cut off, passes over a stream, and signals that end both."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch import Callback, LightningDataModule, LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint, Timer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -15,6 +15,7 @@ from headstart.callbacks.run_folder import raise_unwritable
 from headstart.modules.photo_training import PhotoTraining
 from headstart.output.errors import Terminated
 from headstart.output.files import replacing
+from headstart.output.printable import say
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
@@ -57,6 +58,29 @@ def signals_of(trainer: Trainer) -> Iterator[None]:
         callbacks.remove(recorder)
 
 
+def fit_pass(trainer: Trainer, model: LightningModule, data: LightningDataModule) -> None:
+    """Fit a model in one of several passes.
+
+    Args:
+        trainer: The trainer.
+        model: The model.
+        data: What it is fed.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted.
+        Terminated: It was terminated.
+    """
+    # A trainer that has fitted once would do nothing.
+    trainer.fit_loop.epoch_progress.reset()
+    trainer.should_stop = False
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        # Its time is that of all passes together.
+        if isinstance(callback, Timer):
+            callback.load_state_dict(callback.state_dict())
+    with signals_of(trainer):
+        trainer.fit(model, datamodule=data)
+
+
 class EpochCheckpoint(Checkpoint):
     """Writes the state of training at the end of an epoch to one file, which is complete or missing.
 
@@ -72,7 +96,10 @@ class EpochCheckpoint(Checkpoint):
         self.trained = 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start measuring time."""
+        """Start measuring time, and print from where training goes on."""
+        trained = trainer.current_epoch
+        if trained:
+            say(f"Resumed after {trained} of {trainer.max_epochs} epochs, from the checkpoint {self.file}.")
         self._saved = time.monotonic()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -114,5 +141,5 @@ def train(
     checkpoint = EpochCheckpoint(file)
     trainer.callbacks.append(checkpoint)  # type: ignore[attr-defined]
     with signals_of(trainer):
-        trainer.fit(model, batches, validation, ckpt_path=str(file) if file.is_file() else None)
+        trainer.fit(model, batches, validation, ckpt_path=str(file) if file.is_file() else None, weights_only=True)
     return checkpoint.trained == trainer.max_epochs

@@ -1,8 +1,9 @@
 """The comparison: one baseline and any number of custom methods, fed the same batches."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.counted import Counted
+from headstart.modules.lazy_evaluation import LazyEvaluation
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method, Start
 from headstart.modules.method_contract import (
@@ -26,6 +29,7 @@ from headstart.modules.method_contract import (
 )
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.resume_check import ResumeCheck
 from headstart.modules.shared_tensors import SharedTensors
 from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
@@ -50,7 +54,7 @@ class Comparison(LightningModule):
 
     Attributes:
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
-        drew: Names of methods that sampled from a global generator while several orderings were fed side by side.
+        resume_checks: Whether each method can be continued from a checkpoint, by name.
     """
 
     def __init__(self, baseline: Method, methods: dict[str, Method] | None = None) -> None:
@@ -65,6 +69,7 @@ class Comparison(LightningModule):
             require_method(name, method)
 
         self._states = {name: MethodState(method) for name, method in zip(self.names, self, strict=True)}
+        self.resume_checks = {name: ResumeCheck(state) for name, state in self._states.items()}
         self.fed: dict[str, Tensor | slice] = {}
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
@@ -72,7 +77,6 @@ class Comparison(LightningModule):
         self._skipped, self._stored = 0, dict[str, Any]()
         self._chooser: Chooser | None = None
         self._shared: SharedTensors | None = None
-        self.drew: set[str] = set()
         self.samples_seen = self.samples_validated = 0
 
     @property
@@ -145,11 +149,13 @@ class Comparison(LightningModule):
 
         self.fed = {}
         for name, own in zip(self.names, chosen, strict=True):
+            # Methods that are not fed keep nothing of an earlier pass.
+            self._states[name].reset(start)
             if own.any():
                 self._begin(name, replace(start, numbers=numbers[own].tolist()))
-                is_all = own[is_fed].all()
-                positions = torch.from_numpy(np.flatnonzero(own[is_fed])).to(start.device)
-                self.fed[name] = slice(None) if is_all else positions
+                positions = np.flatnonzero(own[is_fed])
+                self.fed[name] = slice(None) if own[is_fed].all() else torch.from_numpy(positions).to(start.device)
+        self._lazy = {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.fed}
 
         self._columns = np.flatnonzero(is_fed)
         # Correct predictions, and predictions that are not finite, `[2, methods, orderings that are fed]`.
@@ -157,10 +163,13 @@ class Comparison(LightningModule):
 
     def _begin(self, name: str, start: Start) -> None:
         state = self._states[name]
-        state.reset(start)
+        self.resume_checks[name].reset()
         state.method.trainer = self.trainer
         with self._turn(name, f"the beginning of {type(state.method).__name__}", closely=True):
             state.method.begin(start)
+
+    def _lazily(self, name: str, chooser: Chooser) -> LazyEvaluation:
+        return LazyEvaluation(name, self.names.index(name), self._states[name], chooser, partial(self._count, name))
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows and saves them."""
@@ -173,19 +182,39 @@ class Comparison(LightningModule):
         return [optimizer for name in self.fed for optimizer in self._states[name].optimizers]
 
     def on_train_start(self) -> None:
-        """Restore the states in which the methods go on."""
+        """Restore the states in which the methods continue."""
         for name, stored in self._stored.items():
             self._states[name].restore(stored)
+            self.resume_checks[name].is_checked = True
         if self._stored:
             self.trainer.optimizers = self._optimizers()
             self._stored = {}
         self._fingerprints = {name: self._states[name].generators.fingerprint() for name in self.fed}
 
     def on_train_end(self) -> None:
-        """Record which methods sampled from a global generator, where several orderings shared its numbers."""
-        if len(self._columns) > 1:
-            generators = {name: self._states[name].generators for name in self._fingerprints}
-            self.drew |= {name for name, own in generators.items() if own.fingerprint() != self._fingerprints[name]}
+        """Check the past of lazily evaluated methods."""
+        for name in self.fed:
+            self.require_past_unchanged(self.names.index(name))
+
+    def drawing(self) -> list[str]:
+        """Return the names of methods that have sampled from a global generator for several orderings in this pass."""
+        if len(self._columns) == 1:
+            return []
+        generators = {name: self._states[name].generators for name in self._fingerprints}
+        return [name for name, own in generators.items() if own.fingerprint() != self._fingerprints[name]]
+
+    def require_past_unchanged(self, method: int) -> None:
+        """Check that a method predicts in an earlier state what it did then, where it is evaluated lazily.
+
+        Args:
+            method: Its index among the methods.
+
+        Raises:
+            UserError: It predicts something else.
+        """
+        if (lazy := self._lazy.get(self.names[method])) is not None:
+            with torch.inference_mode():
+                lazy.require_past_unchanged()
 
     def states(self) -> dict[str, Any]:
         """Return the state of every method that is fed, by its name; they are not copies."""
@@ -231,17 +260,21 @@ class Comparison(LightningModule):
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Adapt every method on the same batch: inputs, labels and positions among the training samples."""
-        inputs, labels, _ = batch
         for name, positions in self.fed.items():
-            method = self._states[name].method
             # Every method gets its own: torch does not know of changes through NumPy or `.data`.
-            own = [part[positions].clone() for part in batch]
-            batch_of = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
-            turn = self._turn(name, "a batch", *own, closely=self.samples_seen == self._skipped)
-            with turn, explain_memory_errors(batch_of, f"lower data.batch_size, {LOWER}"):
-                method.places = own[2]
-                method.adapt(*own[:2])
-        self.samples_seen += labels.shape[1]
+            adapt = partial(self._adapt, name, [part[positions].clone() for part in batch])
+            self.resume_checks[name].begin_if_due()
+            adapt()
+            self.resume_checks[name].repeat(adapt)
+        self.samples_seen += batch[1].shape[1]
+
+    def _adapt(self, name: str, batch: list[Tensor]) -> None:
+        method = self._states[name].method
+        batch_of = f"data.batch_size: a batch of {tuple(batch[0].shape)} for {name}"
+        turn = self._turn(name, "a batch", *batch, closely=self.samples_seen == self._skipped)
+        with turn, explain_memory_errors(batch_of, f"lower data.batch_size, {LOWER}"):
+            method.indices = batch[2]
+            method.adapt(*batch[:2])
 
     def on_validation_model_zero_grad(self) -> None:
         """Leave gradients alone, which Lightning would clear: a method may gather them over several batches."""
@@ -256,58 +289,32 @@ class Comparison(LightningModule):
         self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, positions in self.fed.items():
             self._finite[name] = weights_are_finite(self._states[name].method)
+            counted = None
             if self._chooser is None:
-                self.counts[:, self.names.index(name), positions] += self._count(name, batch)
+                counted = self._count(name, batch)
+                self.counts[:, self.names.index(name), positions] += counted.counts
             elif self._chooser.now is not None:
-                self._evaluate_lazily(self._chooser, name, batch)
+                self._lazy[name].make(self._chooser.now, batch)
+            self.resume_checks[name].count(partial(self._count, name, [next(iter(batch))]), counted)
         self._is_first_evaluation = False
 
-    def _evaluate_lazily(self, chooser: Chooser, name: str, chunks: Chunks) -> None:
-        """Make the evaluations of a method that are requested now, and keep its state where it may be needed later."""
-        state, index = self._states[name], self.names.index(name)
-        while (evaluation := chooser.wanted(index)) is not None:
-            before = state.footprint()
-            with nullcontext() if evaluation == chooser.now else state.at(evaluation):
-                counts = self._count(name, chunks).cpu().numpy()
-            if state.footprint() != before:
-                raise UserError(
-                    f"criterion.evaluation: lazy leaves evaluations out, but {name} changes its state where it "
-                    "predicts; give every"
-                )
-            state.is_compared = True
-            chooser.take(index, evaluation, *counts)
-
-        needed = chooser.needed(index)
-        state.retain(needed)
-        if needed and needed[-1] not in state.past:
-            state.keep(needed[-1])
-
-    def _count(self, name: str, chunks: Chunks) -> Tensor:
-        """Count the predictions of a method that are correct, and those that are not finite, `[2, orderings]`."""
+    def _count(self, name: str, chunks: Chunks) -> Counted:
+        """Count the predictions of a method that are correct, and those that are not finite."""
         method = self._states[name].method
-        counts: Tensor = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
+        counted = Counted(torch.zeros(2, 1, dtype=torch.int64, device=self.device), [])
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation", closely=self._is_first_evaluation), folded(method), exact:
             for inputs, labels in chunks:
+                inputs, labels = inputs.to(self.device), labels.to(self.device)
+                before = inputs._version, labels._version
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
-                    counts = counts + self._count_chunk(method, inputs.to(self.device), labels.to(self.device))
-        return counts
-
-    def _count_chunk(self, method: Method, inputs: Tensor, labels: Tensor) -> Tensor:
-        before = inputs._version, labels._version
-        logits = method(inputs)
-        if before != (inputs._version, labels._version):
-            raise UserError(CHANGES_INPUTS)
-        require_logits(logits, (len(method.start.numbers), len(labels), self.classes))
-
-        # A class without a sample may have -inf; the greatest is NaN where any is.
-        greatest, predicted = logits.max(-1)
-        is_finite = greatest.isfinite()
-        correct = (predicted == labels) & is_finite
-        if self.class_weights is not None:
-            correct = correct * self.class_weights[labels]
-        return torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
+                    logits = method(inputs)
+                if before != (inputs._version, labels._version):
+                    raise UserError(CHANGES_INPUTS)
+                require_logits(logits, (len(method.start.numbers), len(labels), self.classes))
+                counted.add(logits, labels, self.class_weights)
+        return counted
 
     def shared_changes(self) -> str:
         """Return a message on changed tensors that all methods share, such as validation inputs; empty without any."""
@@ -333,7 +340,7 @@ class Comparison(LightningModule):
         """Return the comparison as it stands after an evaluation.
 
         Raises:
-            UserError: A network has diverged; it would be trained and evaluated in vain.
+            UserError: A network has diverged; further training would be useless.
         """
         for name, is_finite in self._finite.items():
             with prefix_method_errors(name):

@@ -4,10 +4,8 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, is_out_of_memory
 
-# Messages of torch on a processor, on a GPU, and of the GPU's libraries.
-OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|ALLOC_FAILED", re.IGNORECASE)
 WANTED = re.compile(r"tried to allocate ([\d.]+ \w+)", re.IGNORECASE)
 
 
@@ -24,8 +22,8 @@ def explain_memory_errors(batch: str, remedy: str) -> Iterator[None]:
     """
     try:
         yield
-    except (RuntimeError, MemoryError) as error:
-        if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
+    except Exception as error:
+        if not is_out_of_memory(error) or isinstance(error, UserError):
             raise
         wanted = WANTED.search(str(error))
         amount = f" ({wanted[1]} more are wanted)" if wanted else ""

@@ -134,13 +134,13 @@ class Method(LightningModule):
         independent_of_limit: Whether the method does the same up to a sample whatever `Start.max_samples` is,
             so that its traces serve comparisons of other limits. It holds for the class that defines it, not for
             classes that inherit from it.
-        places: Positions of the batch's samples among the training samples, and so in `Start.samples`, int64
+        indices: Positions of the batch's samples among the training samples, and so in `Start.samples`, int64
             `[orderings, batch]`; set before every call of `adapt`. A method that keeps samples keeps their positions,
             not copies.
     """
 
     independent_of_limit: ClassVar[bool] = False
-    places: Tensor
+    indices: Tensor
 
     def begin(self, start: Start) -> None:
         """Set up the state; called before the first batch of a pass over the stream, after the constructor.

@@ -103,7 +103,7 @@ def weights_are_finite(method: Method) -> Tensor | None:
 
 
 def require_finite(method: Method, is_finite: Tensor | None, samples_seen: int) -> None:
-    """Check that a network has not diverged; it would be trained and evaluated in vain.
+    """Check that a network has not diverged; further training would be useless.
 
     Args:
         method: The method.

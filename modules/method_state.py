@@ -10,7 +10,6 @@ from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any
 
 import torch
-from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -20,21 +19,17 @@ from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method, Start
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.provenance import source_digests
-from headstart.modules.state_pickling import digest_of, storage_problem
+from headstart.modules.state_pickling import NOT_OWN, changes_digest, digest_of, held_by, storage_problem
 from headstart.output.errors import UserError
 
 FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, partial, type)
-# These attributes belong to Lightning, or follow from the stream.
-NOT_OWN = vars(LightningModule()).keys() - vars(nn.Module()).keys() | {"start"}
-# No copy contains these attributes of a backbone's modules: folded network, modes, and the code of a traced one.
-NOT_COPIED = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")
 
 
 @dataclass
 class PastState:
     """A copy of a method, whose contents can be exchanged with those of the present.
 
-    The modules of backbones stay, so that nothing is traced anew, and so do their tensors, to which optimisers refer.
+    The modules of backbones stay, so that nothing is traced again, and so do their tensors, to which optimisers refer.
 
     Attributes:
         modules: The modules of the method's own backbones.
@@ -61,7 +56,7 @@ class MethodState:
         optimizers: Its optimisers.
         generators: Its states of the global generators.
         past: Copies of the method by the numbers of the evaluations after which they were made.
-        is_compared: Whether the whole method was compared before and after an evaluation.
+        compared: Number of evaluations around which the method was compared.
     """
 
     generators: GlobalGenerators
@@ -70,7 +65,8 @@ class MethodState:
         self.method = method
         self.optimizers: list[Optimizer] = []
         self.past: dict[int, PastState] = {}
-        self.is_compared = False
+        self.compared = 0
+        self._is_stable = True
         self._constructed = _copy_attributes(method, vars(method))
         self._copied_types: dict[str, type] = {}
 
@@ -83,7 +79,7 @@ class MethodState:
         vars(self.method).clear()
         vars(self.method).update(_copy_attributes(self.method, self._constructed))
         self.generators = GlobalGenerators(start.seed, start.device)
-        self.optimizers, self.past, self.is_compared, self._copied_types = [], {}, False, {}
+        self.optimizers, self.past, self.compared, self._copied_types = [], {}, 0, {}
 
     def attributes(self) -> dict[str, Any]:
         """Return the attributes of the method that are part of its state; they are not copies."""
@@ -98,13 +94,16 @@ class MethodState:
 
     def describe(self) -> dict[str, Any]:
         """Return the state as it is stored in a checkpoint, with the digests of the source code of its modules."""
-        attributes = self.attributes()
+        held = self.held()
+        return {**held, "sources": _sources(held["attributes"])}
+
+    def held(self) -> dict[str, Any]:
+        """Return the parts of the state, which are not copies."""
         return {
-            "attributes": attributes,
+            "attributes": self.attributes(),
             "optimizers": list(self.optimizers),
             "generators": self.generators,
             "past": self.past,
-            "sources": _sources(attributes),
         }
 
     def restore(self, stored: Mapping[str, Any]) -> None:
@@ -116,13 +115,38 @@ class MethodState:
         _replace(self.method, self.attributes(), stored["attributes"])
         self.optimizers, self.generators, self.past = stored["optimizers"], stored["generators"], stored["past"]
 
+    @contextmanager
+    def replaced(self, other: dict[str, Any]) -> Iterator[None]:
+        """Continue from another state within, and with the present one afterwards.
+
+        Args:
+            other: A state, as `held` returned it; afterwards as it has become.
+        """
+        present = self.held()
+        self.restore(other)
+        try:
+            yield
+        finally:
+            other |= self.held()
+            self.restore(present)
+
     def footprint(self) -> tuple[Any, ...]:
-        """Return a value that differs once the method has changed; it covers all contents only until `is_compared`."""
+        """Return a value that differs once the method has changed.
+
+        The contents of tensors, of which torch knows most changes, are covered at evaluations 0, 1, 2, 4, 8 and so on.
+        """
+        attributes = self.attributes()
+        if self.compared == 0:
+            # A class of the user's may be pickled differently each time.
+            self._is_stable = changes_digest(attributes) == changes_digest(attributes)
+        is_due = self.compared & (self.compared - 1) == 0
+
         tensors = (*self.method.parameters(), *self.method.buffers())
         versions = [(id(tensor), tensor._version) for tensor in tensors]
         identities = {name: id(value) for name, value in vars(self.method).items()}
-        digest = "" if self.is_compared else digest_of(self.attributes())
-        return versions, identities, self.generators.fingerprint(), digest
+        changes = changes_digest(attributes) if self._is_stable else ""
+        digest = digest_of(attributes) if is_due else ""
+        return versions, identities, self.generators.fingerprint(), changes, digest
 
     def keep(self, evaluation: int) -> None:
         """Copy the method as it is.
@@ -170,7 +194,7 @@ class MethodState:
             value for module in own for value in vars(module).values() if isinstance(value, WeakTensorKeyDictionary)
         ]
         shared = [*vars(self.method.start).values(), *self.optimizers, *weak, *modules, *tensors, self.method]
-        held = [self.attributes(), *map(_held, modules)]
+        held = [self.attributes(), *map(held_by, modules)]
         copies = deepcopy(held, {id(value): value for value in shared})
         return PastState(modules, copies, [(tensor, tensor.detach().clone()) for tensor in tensors])
 
@@ -200,7 +224,7 @@ class MethodState:
     def _exchange(self, past: PastState) -> None:
         """Exchange the contents of a copy with those of the method."""
         modules = [self.method, *past.modules]
-        present = [self.attributes(), *map(_held, past.modules)]
+        present = [self.attributes(), *map(held_by, past.modules)]
         for module, now, then in zip(modules, present, past.attributes, strict=True):
             _replace(module, now, then)
         past.attributes = present
@@ -220,10 +244,6 @@ def is_current(stored: Mapping[str, Any]) -> bool:
 def _sources(attributes: Mapping[str, Any]) -> dict[str, str]:
     children = [child for child in attributes["_modules"].values() if child is not None]
     return source_digests({type(module) for child in children for module in child.modules()})
-
-
-def _held(module: nn.Module) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if name not in NOT_COPIED}
 
 
 def _replace(module: nn.Module, present: Mapping[str, Any], other: Mapping[str, Any]) -> None:

@@ -1,31 +1,29 @@
-"""The provenance of a method: its class, its hyperparameters and the source code of both."""
+"""The provenance of a method: its class, its hyperparameters, and the code and values that both reach."""
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import inspect
 import math
+import os
 import pkgutil
 import sys
-import textwrap
-import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from headstart.modules.identity.origins import SUITE, find_module
+from headstart.modules.identity.reached_code import ReachedCode
+from headstart.modules.identity.source_code import DOTTED
+from headstart.modules.identity.values import Values
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
 
 if TYPE_CHECKING:
     from headstart.modules.method import Method
 
-# Their versions are recorded with the stream.
-LIBRARIES = frozenset(
-    {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
-)
-
-# By the name of a module: the specification by which it was imported, and its source code at that time.
-_SOURCES: dict[str, tuple[object, bytes]] = {}
+LIBRARIES = {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
 
 
 def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
@@ -45,29 +43,130 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
 
 
 def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an object by its class, its options and their source code.
+    """Describe an object by its class, its options and all code that these reach.
 
     Args:
-        one: The object.
+        one: The object, or its class where its attributes do not count.
         options: Its options: `class_path`, a class or a function that returns it; `init_args`, the resolved arguments
             with defaults; and `dict_kwargs`, those that its signature does not name.
 
     Returns:
         `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, values
-        without a form in JSON as text; and `digests` by module of the files that define the class, its parents, the
-        function, and classes and functions that the hyperparameters name. Functions that these files import are not
-        included, nor are files that they read.
+        without a form in JSON as text; `digests` by module of the user's own modules that they reach, and one of those
+        of the suite; `packages`, versions of the installed packages that these import; and where there are any,
+        `variables` of the environment and `files` by their digests, and a digest of the `values` in the user's own
+        modules and in the object.
+
+    Raises:
+        UserError: A module of the user's own runs other code than its file has, or a declared file cannot be read.
     """
-    kind, path = type(one), options.get("class_path", "")
+    kind, path = one if isinstance(one, type) else type(one), options.get("class_path", "")
     hyperparameters = _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
     made_by = pkgutil.resolve_name(path) if path else kind
-    classes = {*inspect.getmro(kind), *_named(hyperparameters), *(() if inspect.isclass(made_by) else (made_by,))}
+    texts = sorted(set(_texts(hyperparameters)))
+    # `module:name` is a form of `pkgutil.resolve_name`, and a module alone may be imported by its name.
+    named = (text.replace(":", ".") for text in (path, *texts))
+    paths = [text for text in named if DOTTED.fullmatch(text)]
+
+    code = ReachedCode()
+    for each in (*(parent.__module__ for parent in inspect.getmro(kind)), *paths):
+        code.add(each)
+    code.add_patches()
+    code.texts |= set(texts)
+    values = _digest_values(one, code)
+    for declaring in (one, *filter(None, map(_resolve, paths))):
+        code.variables |= set(_declared(declaring, "reads_variables"))
+        for file in _declared(declaring, "reads_files"):
+            code.declare(file, _digest_declared(declaring, file))
+
+    beside = {
+        "variables": {name: _digest_variable(name) for name in sorted(code.variables)},
+        "files": code.files,
+        "values": values,
+    }
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
-        "digests": source_digests(classes),
+        "digests": code.digests,
+        "packages": dict(sorted(code.packages.items())),
+        **{name: value for name, value in beside.items() if value},
     }
+
+
+def source_digests(objects: Iterable[object]) -> dict[str, str]:
+    """Return digests of the source code that defines classes and functions, and of all code that it reaches.
+
+    A digest is of a whole file, so that it includes the functions and constants beside a class, without comments,
+    docstrings, layout and messages.
+
+    Args:
+        objects: Classes and functions.
+
+    Returns:
+        Digests by module of the user's own modules, and one of those of the suite, sorted; none of installed packages.
+
+    Raises:
+        UserError: A module of the user's own runs other code than its file has.
+    """
+    code, values = ReachedCode(), Values(_is_own, _has_file)
+    without_file = {}
+    for one in objects:
+        module = getattr(one, "__module__", None) or "builtins"
+        code.add(module)
+        if _is_own(module) and not _has_file(module):
+            without_file[f"{module}.{getattr(one, '__qualname__', '')}"] = values.digest(one)
+    return dict(sorted({**code.digests, **without_file}.items()))
+
+
+def values_outside(kinds: Iterable[type]) -> str:
+    """Return a digest of the values in classes of the user's own, and in the user's modules that they reach.
+
+    Args:
+        kinds: The classes; those of the suite and of installed packages do not count.
+
+    Returns:
+        The digest; empty where there are none.
+    """
+    own = sorted({kind for kind in kinds if _is_own(kind.__module__)}, key=lambda kind: kind.__qualname__)
+    if not own:
+        return ""
+    code, values = ReachedCode(), Values(_is_own, _has_file)
+    for kind in own:
+        code.add(kind.__module__)
+    modules = [values.module(sys.modules[name]) for name in sorted(code.own) if name in sys.modules]
+    return values.digest([*own, *modules])
+
+
+def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Describe a class that inherits from one of the suite by its code and by the options that it adds.
+
+    Args:
+        kind: The class.
+        options: Its options, as for `describe`.
+
+    Returns:
+        The description; None of a class of the suite.
+    """
+    suites = [parent for parent in inspect.getmro(kind) if parent.__module__.partition(".")[0] == SUITE]
+    if kind in suites:
+        return None
+    known = {name for parent in suites for name in inspect.signature(parent).parameters}
+    added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
+    return describe(kind, {**options, "init_args": added})
+
+
+def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
+    """Whether an object's class, or code that its options name, is neither the suite's nor Lightning's nor torch's.
+
+    Args:
+        one: The object.
+        options: Its options, as for `describe`.
+    """
+    kinds = [parent.__module__ for parent in inspect.getmro(type(one))]
+    named = [text for text in _texts(_as_json(dict(options))) if "." in text and DOTTED.fullmatch(text)]
+    outermost = {each.partition(".")[0] for each in (*kinds, *named)} - {SUITE, *LIBRARIES} - sys.stdlib_module_names
+    return any(name == "__main__" or find_module(name) is not None for name in outermost)
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
@@ -80,99 +179,78 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
     return value if is_plain else str(value)
 
 
-def source_digests(classes: Iterable[object]) -> dict[str, str]:
-    """Return digests of the source code that defines classes and functions.
-
-    A digest is of a whole file, so that it includes the functions and constants beside a class, without comments,
-    docstrings and layout.
-
-    Args:
-        classes: Classes and functions; those of Python, torch and Lightning are left out.
-
-    Returns:
-        Digests by module, sorted. A module without available source code gets another one in every process.
-    """
-    digests = {}
-    for one in classes:
-        module = getattr(one, "__module__", None) or "builtins"
-        if _counts(module):
-            loaded = sys.modules.get(module)
-            file = getattr(loaded, "__file__", None)
-            name = module if file else f"{module}.{getattr(one, '__qualname__', '')}"
-            digests[name] = _digest_of_module(loaded) if loaded and file else _digest_of_object(one)
-    return dict(sorted(digests.items()))
-
-
-def keep_sources(classes: Iterable[type]) -> None:
-    """Keep the present source code of classes as the code that this process runs, even if the files change later.
-
-    Files of other classes are read when they are first digested.
-
-    Args:
-        classes: Classes that were just imported; the files of their parents are kept, too.
-    """
-    for name in {parent.__module__ for one in classes for parent in inspect.getmro(one)}:
-        if _counts(name):
-            _source_of(sys.modules[name])
-
-
-def _counts(module: str) -> bool:
-    outermost = module.partition(".")[0]
-    return outermost not in LIBRARIES and outermost not in sys.stdlib_module_names - {"__main__"}
-
-
-def _source_of(module: ModuleType) -> bytes:
-    # A module that is reloaded, as in a notebook, gets another specification.
-    spec, source = _SOURCES.get(module.__name__, (None, b""))
-    if not source or spec is not module.__spec__:
-        source = Path(str(module.__file__)).read_bytes()
-        _SOURCES[module.__name__] = module.__spec__, source
-    return source
-
-
-def _digest_of_module(module: ModuleType) -> str:
-    source = _source_of(module)
-    return _digest(source) if str(module.__file__).endswith(".py") else hashlib.sha256(source).hexdigest()
-
-
-@cache
-def _digest_of_object(one: object) -> str:
-    try:
-        return _digest(textwrap.dedent(inspect.getsource(one)).encode())  # type: ignore[arg-type]
-    except (OSError, TypeError, SyntaxError):
-        return uuid.uuid4().hex
-
-
-@cache
-def _digest(source: bytes) -> str:
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list) and body and _is_text(body[0]) and not isinstance(node, ast.Lambda):
-            body[0] = ast.Pass()
-    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
-
-
-def _is_text(statement: ast.stmt) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )
-
-
-def _named(value: object) -> Iterator[object]:
-    """Return the classes, with their parents, and the functions that hyperparameters name by their import paths."""
+def _texts(value: object) -> Iterator[str]:
+    """Return all texts in JSON values, and keys that are no names of options."""
     if isinstance(value, Mapping):
-        value = list(value.values())
-    if isinstance(value, list | tuple):
+        value = [*(key for key in value if not str(key).isidentifier()), *value.values()]
+    if isinstance(value, list):
         for part in value:
-            yield from _named(part)
+            yield from _texts(part)
     elif isinstance(value, str):
-        # The import paths were imported when the method was built.
-        module, _, name = value.rpartition(".")
-        one = getattr(sys.modules.get(module), name, None)
-        if inspect.isclass(one):
-            yield from inspect.getmro(one)
-        elif inspect.isfunction(one):
-            yield one
+        yield value
+
+
+def _digest_values(one: object, code: ReachedCode) -> str:
+    """Return a digest of the values in an object and in the user's own modules that it reaches; empty without these.
+
+    Modules of the values, such as that of a function that a decorator returned, and files are added to the code.
+    """
+    values, digested = Values(_is_own, _has_file), {}
+    is_own = any(_is_own(parent.__module__) for parent in inspect.getmro(one if isinstance(one, type) else type(one)))
+    if not code.own and not is_own:
+        return ""
+
+    digested[""] = values.digest(one)
+    while True:
+        for name in sorted(filter(_is_reachable, values.modules)):
+            code.add(name)
+        code.add_files(values.paths)
+        pending = [name for name in code.own if name in sys.modules and name not in digested]
+        if not pending:
+            break
+        digested |= {name: values.module(sys.modules[name]) for name in pending}
+    return values.digest(digested)
+
+
+def _resolve(path: str) -> object:
+    """Return what a path names if its module is imported; None otherwise."""
+    module, _, name = path.rpartition(".")
+    return getattr(sys.modules.get(module), name, None)
+
+
+def _declared(one: object, attribute: str) -> list[str]:
+    declared = getattr(one, attribute, ())
+    return [declared] if isinstance(declared, str) else list(map(str, declared))
+
+
+def _digest_variable(name: str) -> str | None:
+    """Return the SHA-256 of an environment variable, which may be secret; None if it is not set."""
+    value = os.environ.get(name)
+    return None if value is None else hashlib.sha256(os.fsencode(value)).hexdigest()
+
+
+def _digest_declared(one: object, file: str) -> str:
+    try:
+        return digest_file(Path(file))
+    except UserError as error:
+        kind = one if inspect.isclass(one) else type(one)
+        raise UserError(f"{kind.__name__}.reads_files: {error}") from error
+
+
+@cache
+def _is_reachable(module: str) -> bool:
+    origin = find_module(module)
+    return origin is not None and not origin.is_suite
+
+
+@cache
+def _is_own(module: str) -> bool:
+    origin = find_module(module)
+    # Without a file and a folder it is built in, or that of a notebook.
+    return origin.is_own if origin else module == "__main__" or module.partition(".")[0] not in sys.stdlib_module_names
+
+
+@cache
+def _has_file(module: str) -> bool:
+    origin = find_module(module)
+    return origin is not None and origin.file is not None

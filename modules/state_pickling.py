@@ -6,15 +6,32 @@ import io
 import pickle
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from types import SimpleNamespace
+from types import BuiltinFunctionType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
+from zlib import crc32
 
-from torch import Tensor, uint8
+import numpy as np
+from lightning.pytorch import LightningModule
+from torch import Generator, Tensor, uint8
 from torch.nn import Module
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Method, Start
+
+# These attributes of a method belong to Lightning, or follow from the stream.
+NOT_OWN = vars(LightningModule()).keys() - vars(Module()).keys() | {"start"}
+# No copy contains these attributes of a backbone's modules: folded network, modes, and the code of a traced one.
+NOT_COPIED = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")
+
+
+def held_by(module: Module) -> dict[str, Any]:
+    """Return the attributes of a module that its state consists of; they are not copies.
+
+    Args:
+        module: The module.
+    """
+    return {name: value for name, value in vars(module).items() if name not in NOT_COPIED}
 
 
 def pickling(start: Start) -> Any:  # noqa: ANN401 - what torch calls a pickle module
@@ -59,6 +76,20 @@ def storage_problem(state: Mapping[str, Any]) -> str | None:
     return None
 
 
+def sharing_problem(state: Mapping[str, Any]) -> str | None:
+    """Return why a state could not be put back where an array and a tensor share memory; None where none do.
+
+    Args:
+        state: The state, which can be stored.
+    """
+    pickler = _WithAddresses(io.BytesIO())
+    pickler.dump(state)
+    arrays = [np.lib.array_utils.byte_bounds(array) for array in pickler.arrays]
+    tensors = [(storage.data_ptr(), storage.data_ptr() + storage.nbytes()) for storage in pickler.storages]
+    is_shared = any(begin < stop and start < end for begin, end in arrays for start, stop in tensors)
+    return "an array and a tensor share memory, and would not any more" if is_shared else None
+
+
 def digest_of(attributes: Mapping[str, Any]) -> str:
     """Return a digest of everything that attributes hold; an empty one where something of it cannot be pickled.
 
@@ -87,7 +118,7 @@ class _WholePickler(pickle.Pickler):
 
 
 def _attributes_of(optimizer: Optimizer) -> dict[str, Any]:
-    """Return the attributes of an optimiser, without those that torch makes anew."""
+    """Return the attributes of an optimiser, without those that torch creates again."""
     if any(hooks for name, hooks in vars(optimizer).items() if name.startswith("_optimizer_")):
         raise pickle.PicklingError(f"a hook of {type(optimizer).__name__} is not stored; do what it does in adapt")
     own = {name: value for name, value in vars(optimizer).items() if not name.startswith("_optimizer_")}
@@ -123,6 +154,24 @@ class _WithoutTensors(_WholePickler):
         return "tensor" if isinstance(thing, Tensor) else None
 
 
+class _WithAddresses(_WholePickler):
+    """Pickles everything but the contents of tensors and arrays, and collects these."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file)
+        self.arrays: list[Any] = []
+        self.storages: list[Any] = []
+
+    def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
+        if isinstance(thing, Tensor):
+            self.storages += [thing.untyped_storage()] if thing.device.type == "cpu" else []
+            return "tensor"
+        if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+            self.arrays.append(thing)
+            return "array"
+        return None
+
+
 class _WithDigests(pickle.Pickler):
     """Pickles a digest of each tensor, and nothing of weak dictionaries."""
 
@@ -133,3 +182,57 @@ class _WithDigests(pickle.Pickler):
             values: Any = thing.detach().cpu().contiguous().flatten().view(uint8).numpy()
             return hashlib.sha256(values).hexdigest()
         return None
+
+
+def changes_digest(attributes: Mapping[str, Any]) -> str:
+    """Return a digest that differs once torch has changed a tensor that attributes hold, or anything else is changed.
+
+    Contents of tensors are not read, so that it is fast.
+
+    Args:
+        attributes: The attributes of a method.
+    """
+    stored = io.BytesIO()
+    try:
+        _WithVersions(stored).dump(dict(attributes))
+    # Objects may refer to each other more deeply than Python follows.
+    except Exception:
+        return ""
+    return hashlib.sha256(stored.getbuffer()).hexdigest()
+
+
+class _WithVersions(pickle.Pickler):
+    """Pickles versions of tensors, checksums of arrays, and identities of functions, classes and what has no pickle."""
+
+    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401
+        if thing is str:
+            return NotImplemented
+        if isinstance(thing, Tensor):
+            return str, (_versions(thing),)
+        if isinstance(thing, Generator):
+            return str, (str(crc32(thing.get_state().numpy().tobytes())),)
+        if isinstance(thing, np.ndarray) and not thing.dtype.hasobject:
+            return str, (f"{thing.dtype} {thing.shape} {crc32(np.ascontiguousarray(thing).view(np.uint8).data)}",)
+        if isinstance(thing, Module):
+            names = NOT_OWN if isinstance(thing, LightningModule) else ()
+            return str, ("module",), {name: value for name, value in held_by(thing).items() if name not in names}
+        if isinstance(thing, Optimizer):
+            return str, ("optimizer",), vars(thing)
+        return self._reduce(thing)
+
+    def _reduce(self, thing: Any) -> Any:  # noqa: ANN401
+        identity = str, (str(id(thing)),)
+        if isinstance(thing, type | FunctionType | BuiltinFunctionType | ModuleType | WeakTensorKeyDictionary):
+            return identity
+        try:
+            reduce = copyreg.dispatch_table.get(type(thing))
+            return reduce(thing) if reduce else thing.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+        # A class of the user's may raise any error.
+        except Exception:
+            return identity
+
+
+def _versions(tensor: Tensor) -> str:
+    version = tensor.sum() if tensor.is_inference() else tensor._version
+    gradient = "" if not tensor.is_leaf or tensor.grad is None else _versions(tensor.grad)
+    return f"{id(tensor)} {version} {gradient}"

@@ -34,7 +34,7 @@ def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
     """
     began = time.time_ns()
     with ThreadPoolExecutor() as pool:
-        states = dict(zip(paths, pool.map(_state_of, paths), strict=True))
+        states = dict(zip(paths, pool.map(state_of, paths), strict=True))
         stored = _load(cache, states) if cache is not None else {}
         missing = [path for path in states if path not in stored]
         computed = dict(zip(missing, pool.map(digest_file, missing), strict=True))
@@ -45,7 +45,7 @@ def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
             (_key(path), states[path], digest)
             for path, digest in computed.items()
             # A file that changed while it was read is not stored.
-            if max(map(int, states[path].split()[3:]), default=0) < settled and states[path] == _state_of(path)
+            if time_of_change(states[path]) < settled and states[path] == state_of(path)
         ]
         _save(cache, rows)
     return [stored.get(path) or computed[path] for path in paths]
@@ -55,13 +55,40 @@ def _key(path: Path) -> bytes:
     return os.fsencode(path.absolute())
 
 
-def _state_of(path: Path) -> str:
+def state_of(path: str | Path) -> str:
     """Return a text that changes whenever a file does; empty if it is missing, which is an error when it is read."""
     try:
-        state = path.stat()
-    except OSError:
+        state = os.stat(path)  # noqa: PTH116 - a Path for each of many files takes long
+    except (OSError, ValueError):
         return ""
     return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
+
+
+def time_of_change(state: str) -> int:
+    """Return the time of the last change in a state that `state_of` returned, in nanoseconds; 0 for a missing file."""
+    return max(map(int, state.split()[3:]), default=0)
+
+
+def states_below(path: Path, *, folders: bool) -> dict[str, str]:
+    """Return the states of a file, or of all files in a folder, without hidden folders and Python's stored byte code.
+
+    Args:
+        path: The file or folder; one that is missing has an empty state.
+        folders: Whether the folders have a state, too, which changes when a file in them is added or removed.
+
+    Returns:
+        States by path.
+    """
+    states = {str(path): state_of(path)} if folders or not path.is_dir() else {}
+    seen: set[str] = set()
+    for folder, below, files in os.walk(path, followlinks=True):
+        # A link may lead to a folder around it.
+        real = os.path.realpath(folder)
+        below[:] = sorted(name for name in below if name[0] != "." and name != "__pycache__" and real not in seen)
+        seen.add(real)
+        names = [*files, *below] if folders else files
+        states |= {each: state_of(each) for each in (os.path.join(folder, name) for name in sorted(names))}  # noqa: PTH118
+    return states
 
 
 def _load(cache: Path, states: Mapping[Path, str]) -> dict[Path, str]:

@@ -15,6 +15,6 @@ def digest_of(values: Mapping[str, Any]) -> str:
     Returns:
         64 hexadecimal digits.
     """
-    # As JSON reads it again, where a number that is a key becomes a text.
+    # JSON turns a number that is a key into a text.
     plain = json.loads(json.dumps(values))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

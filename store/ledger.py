@@ -3,37 +3,26 @@
 import json
 import os
 import socket
-import sqlite3
 import time
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import astuple, dataclass
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Protocol, Self
 
-import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
 
 from headstart.output.errors import reason_of
 from headstart.store.json_digest import digest_of
-
-FORMAT = 1
-FILE = "traces.sqlite"
-HOLDERS = "holders"
-# The task of streams that name none.
-COMPARISON = "comparison"
-# Key of a document's values that have no part in its digest.
-DESCRIPTION = "told"
-# Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
-PATIENCE_SECONDS = 60
+from headstart.store.ledger_checks import ORIGIN, add_checksums, checksum, is_intact
+from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER);
 CREATE TABLE IF NOT EXISTS traces (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
-    correct BLOB NOT NULL, diverged INTEGER, open INTEGER NOT NULL, written REAL NOT NULL,
+    correct BLOB NOT NULL, diverged INTEGER, open INTEGER NOT NULL, written REAL NOT NULL, checksum INTEGER,
     PRIMARY KEY (stream, method, ordering)
 );
 CREATE TABLE IF NOT EXISTS claims (
@@ -41,46 +30,6 @@ CREATE TABLE IF NOT EXISTS claims (
     PRIMARY KEY (stream, method, ordering)
 );
 """
-IS_KEY = "stream = ? AND method = ? AND ordering = ?"
-
-
-class LedgerError(OSError):
-    """The ledger cannot be created, read or written."""
-
-
-@dataclass(frozen=True, order=True)
-class TraceKey:
-    """The key of a trace.
-
-    Attributes:
-        stream: Digest of what was fed, from which start, on which kind of device.
-        method: Digest of the method: its class, hyperparameters and source.
-        ordering: Number of the ordering.
-    """
-
-    stream: str
-    method: str
-    ordering: int
-
-
-@dataclass(frozen=True)
-class Trace:
-    """The trace of one method in one ordering, as far as it was measured.
-
-    Attributes:
-        correct: Correct predictions at each evaluation, int64 `[evaluations]`.
-        diverged: The first evaluation at which a prediction was not finite, None where all were finite.
-        open: Whether the run that measured it was cut off, or is still running.
-    """
-
-    correct: NDArray[np.int64]
-    diverged: int | None = None
-    open: bool = False
-
-
-def parts_of(description: Mapping[str, Any]) -> int:
-    """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
-    return int(description.get("parts", description["validation_size"]))
 
 
 class RunLedger(Protocol):
@@ -108,6 +57,9 @@ class RunLedger(Protocol):
     def origin(self, digest: str) -> dict[str, Any]:
         """Return the document of a digest."""
 
+    def is_recorded(self, digest: str) -> bool:
+        """Whether a document was recorded, by its digest."""
+
     def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored."""
 
@@ -119,82 +71,6 @@ class RunLedger(Protocol):
 
     def release(self, keys: Iterable[TraceKey]) -> None:
         """Release claimed traces."""
-
-
-class LedgerFile:
-    """The SQLite file of a ledger.
-
-    Args:
-        folder: Folder of the ledger.
-        create: Whether to create the file where it is missing.
-
-    Raises:
-        LedgerError: The file cannot be opened, or a later version of Headstart wrote it.
-    """
-
-    def __init__(self, folder: Path, create: bool) -> None:
-        self.folder = folder
-        self._verb = "used" if create else "read"
-        with self._errors():
-            # A reader can write, too: SQLite first undoes what a process left that was killed while it wrote.
-            address = f"{(folder / FILE).absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
-            # Without an isolation level, Python begins no transactions of its own.
-            self._base = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
-            (self._format,) = self._base.execute("PRAGMA user_version").fetchone()
-        if self._format > FORMAT:
-            raise LedgerError(
-                f"{str(folder)!r} has format {self._format}, this version of Headstart reads up to {FORMAT}"
-            )
-
-    def __enter__(self) -> Self:
-        """Return the ledger, which is closed at the end."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the ledger."""
-        self.close()
-
-    def close(self) -> None:
-        """Close the file."""
-        self._base.close()
-
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
-        """Return traces as far as they are stored.
-
-        Args:
-            keys: The traces; missing ones are left out.
-        """
-        statement = f"SELECT correct, diverged, open FROM traces WHERE {IS_KEY}"
-        traces: dict[TraceKey, Trace] = {}
-        with self._transaction("DEFERRED"):
-            for key in keys:
-                for correct, diverged, is_open in self._base.execute(statement, astuple(key)):
-                    counts = np.frombuffer(correct, dtype="<i4").astype(np.int64)
-                    traces[key] = Trace(counts, diverged, bool(is_open))
-        return traces
-
-    @contextmanager
-    def _transaction(self, kind: Literal["DEFERRED", "IMMEDIATE"] = "IMMEDIATE") -> Iterator[None]:
-        with self._errors():
-            self._base.execute(f"BEGIN {kind}")
-            try:
-                yield
-                self._base.execute("COMMIT")
-            except BaseException:
-                # On a full disk SQLite has undone it already.
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise
-
-    @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """Raise errors of SQLite and the system as a LedgerError that names the ledger."""
-        try:
-            yield
-        except LedgerError:
-            raise
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(f"{str(self.folder)!r} cannot be {self._verb} ({reason_of(error)})") from error
 
 
 class Ledger(LedgerFile):
@@ -225,8 +101,13 @@ class Ledger(LedgerFile):
         self._lock = FileLock(self._holder_file(self._holder))
         with self._errors():
             self._lock.acquire(timeout=0)
-            if self._format < FORMAT:
-                self._base.executescript(f"{TABLES} PRAGMA user_version = {FORMAT};")
+        if self._format < FORMAT:
+            with self._transaction():
+                for statement in TABLES.split(";"):
+                    self._base.execute(statement)
+                add_checksums(self._base)
+                self._base.execute(f"PRAGMA user_version = {FORMAT}")
+            self._format = FORMAT
 
     @property
     def location(self) -> str:
@@ -235,7 +116,7 @@ class Ledger(LedgerFile):
 
     def close(self) -> None:
         """Release all claims and close the file."""
-        # Where the disk takes no more, the claims become void with the lock.
+        # If the disk is full, the claims become void with the lock.
         with suppress(LedgerError), self._transaction():
             self._base.execute("DELETE FROM claims WHERE holder = ?", [self._holder])
         super().close()
@@ -256,7 +137,9 @@ class Ledger(LedgerFile):
         digest = digest_of(document)
         row = (digest, json.dumps({**document, **({DESCRIPTION: description} if description else {})}, sort_keys=True))
         with self._transaction():
-            self._base.execute("INSERT OR IGNORE INTO origins VALUES (?, ?)", row)
+            stored = self._base.execute(f"SELECT {ORIGIN}, checksum FROM origins WHERE digest = ?", [digest]).fetchone()
+            if stored is None or not is_intact(stored, self._format):
+                self._base.execute("INSERT OR REPLACE INTO origins VALUES (?, ?, ?)", (*row, checksum(*row)))
         return digest
 
     def origin(self, digest: str) -> dict[str, Any]:
@@ -268,12 +151,7 @@ class Ledger(LedgerFile):
         Raises:
             KeyError: It was never recorded.
         """
-        with self._errors():
-            row = self._base.execute("SELECT document FROM origins WHERE digest = ?", [digest]).fetchone()
-        if row is None:
-            raise KeyError(digest)
-        document: dict[str, Any] = json.loads(row[0])
-        return document
+        return self._documents("?", [digest])[digest]
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
         """Store traces in one transaction, in place of their earlier versions.
@@ -286,11 +164,14 @@ class Ledger(LedgerFile):
         """
         now = time.time()
         rows = [
-            (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, trace.open, now)
+            (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, int(trace.open))
             for key, trace in traces.items()
         ]
         with self._transaction():
-            self._base.executemany("INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+            self._base.executemany(
+                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(*row, now, checksum(*row)) for row in rows],
+            )
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
         """Claim traces for this process, until it releases them, closes the ledger or dies.

@@ -1,13 +1,30 @@
 """Comparisons as the ledger holds them, without the runs that measured them."""
 
-import json
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.store.ledger import COMPARISON, LedgerError, LedgerFile
+from headstart.store.ledger_checks import is_intact
+from headstart.store.ledger_file import COMPARISON, RUN, LedgerError, LedgerFile
+
+
+@dataclass
+class StoredTraces:
+    """The finished traces of a stream.
+
+    Attributes:
+        counts: Counts of correct predictions, `[evaluations]`, by method and ordering.
+        diverged: How many traces have predictions that are not finite, by method.
+        damaged: The methods and orderings of damaged traces, which are left out.
+    """
+
+    counts: dict[tuple[str, int], NDArray[np.int32]]
+    diverged: Counter[str]
+    damaged: list[tuple[str, int]]
 
 
 class LedgerReader(LedgerFile):
@@ -41,6 +58,14 @@ class LedgerReader(LedgerFile):
         documents = self._documents("SELECT DISTINCT stream FROM traces WHERE NOT open", [])
         return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
 
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the runs that measured traces, as far as they are recorded, in the order of their records.
+
+        Each has `task`, `options` as a configuration has them, `stream`, `methods` by digest, and `orderings`.
+        """
+        documents = self._documents("SELECT digest FROM origins WHERE document LIKE ?", [f'{{"{RUN}": %'])
+        return [document[RUN] for document in documents.values()]
+
     def methods(self, stream: str) -> dict[str, dict[str, Any]]:
         """Return the documents of the methods with a finished trace of a stream, by digest.
 
@@ -49,17 +74,23 @@ class LedgerReader(LedgerFile):
         """
         return self._documents("SELECT DISTINCT method FROM traces WHERE stream = ? AND NOT open", [stream])
 
-    def traces(self, stream: str) -> dict[tuple[str, int], NDArray[np.int64]]:
-        """Return the counts of finished traces of a stream, `[evaluations]`, sorted by method and ordering.
+    def traces(self, stream: str) -> StoredTraces:
+        """Return the finished traces of a stream, sorted by method and ordering.
 
         Args:
             stream: Digest of the stream.
         """
-        rows = self._query(
-            "SELECT method, ordering, correct FROM traces WHERE stream = ? AND NOT open ORDER BY method, ordering",
-            [stream],
-        )
-        return {(method, ordering): np.frombuffer(counts, "<i4").astype(np.int64) for method, ordering, counts in rows}
+        traces = StoredTraces({}, Counter(), [])
+        with self._errors():
+            # Checked first: a damaged trace can look as if it were not finished.
+            for row in self._rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
+                _, method, ordering, content, diverged, is_open, _ = row
+                if not is_intact(row, self._format):
+                    traces.damaged.append((method, ordering))
+                elif not is_open:
+                    traces.counts[method, ordering] = np.frombuffer(content, "<i4")
+                    traces.diverged[method] += diverged is not None
+        return traces
 
     def unfinished(self, stream: str) -> int:
         """Count the traces of a stream that are not finished.
@@ -69,10 +100,6 @@ class LedgerReader(LedgerFile):
         """
         [(count,)] = self._query("SELECT count(*) FROM traces WHERE stream = ? AND open", [stream])
         return int(count)
-
-    def _documents(self, digests: str, values: list[str]) -> dict[str, dict[str, Any]]:
-        query = f"SELECT digest, document FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
-        return {digest: json.loads(document) for digest, document in self._query(query, values)}
 
     def _query(self, statement: str, values: list[str]) -> list[Any]:
         with self._errors():

@@ -19,6 +19,7 @@ from headstart.store.segments import (
     RowSource,
     Segment,
     SegmentWriter,
+    StoreError,
     drop,
     explain_os_errors,
     open_segments,
@@ -82,11 +83,12 @@ class RowStore:
         table = self.folder / digest_of(key)
         computed = 0
         damaged: set[Path] = set()
+        written = table
 
         while True:
             with explain_os_errors(table, "read"):
                 segments = _open_checked(table, set(names), damaged)
-                stored = {name for segment in segments for name in segment.names}
+                stored = _names_of(segments)
                 # A name that occurs several times is computed at its first index.
                 first = {name: index for index, name in reversed(list(enumerate(names))) if name not in stored}
                 missing = sorted(first.values())
@@ -99,14 +101,59 @@ class RowStore:
                 with writer:
                     computed += len(indices)
                     if computed > len(set(names)):
+                        _require_kept(table, written)
                         raise ValueError(
                             "the source contradicts itself: its rows came with other notes or another shape"
                         )
+                    written = writer.path
                     writer.write(source(indices))
             elif other is not None:
                 log.warning("another process is computing the same rows in %s; waiting for it", table)
                 with explain_os_errors(table, "written"):
                     other.wait()
+
+    def look_up(self, key: Mapping[str, Any], names: set[str]) -> tuple[set[str], set[str]]:
+        """Find stored rows, and remove damaged ones.
+
+        Args:
+            key: As for `get`.
+            names: Names of rows.
+
+        Returns:
+            Names of the rows that are stored, and of those that were damaged.
+        """
+        table = self.folder / digest_of(key)
+        with explain_os_errors(table, "read"):
+            listed = _names_of(_of_one_origin(open_segments(table))) & names
+            intact = _names_of(_open_checked(table, names, set())) & names
+        return intact, listed - intact
+
+    def forget(self, key: Mapping[str, Any], names: set[str]) -> int:
+        """Remove segments that hold rows which proved to be wrong, unless one is being written.
+
+        Args:
+            key: As for `get`.
+            names: Names of the wrong rows.
+
+        Returns:
+            Number of rows that were removed.
+        """
+        if not names:
+            return 0
+        table, removed = self.folder / digest_of(key), 0
+        with explain_os_errors(table, "written"), FileLock(table / "lock"):
+            for segment in open_segments(table):
+                if names.intersection(segment.names) and not segment.is_being_written():
+                    drop(segment.path)
+                    removed += len(segment.names)
+        return removed
+
+
+def _require_kept(table: Path, written: Path) -> None:
+    """Check that the rows that were just written are still there."""
+    if not written.exists():
+        reason = "rows vanished just after they were written; does something remove the cache?"
+        raise StoreError(f"{str(table)!r} cannot be used ({reason})")
 
 
 def _open_checked(table: Path, wanted: set[str], damaged: set[Path]) -> list[Segment]:
@@ -120,6 +167,10 @@ def _open_checked(table: Path, wanted: set[str], damaged: set[Path]) -> list[Seg
             drop(segment.path, error)
             damaged.add(segment.path)
     return checked
+
+
+def _names_of(segments: list[Segment]) -> set[str]:
+    return {name for segment in segments for name in segment.names}
 
 
 def _of_one_origin(segments: list[Segment]) -> list[Segment]:
@@ -142,7 +193,7 @@ def _share(
         busy = {segment.path for segment in open_segments(table, damaged) if segment.is_being_written()}
         # Read again, because the journal of a segment that is no longer being written is complete only now.
         segments = open_segments(table, damaged)
-        taken = {name for segment in _of_one_origin(segments) for name in segment.names}
+        taken = _names_of(_of_one_origin(segments))
         other = None
         for segment in segments:
             if segment.path in busy:

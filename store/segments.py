@@ -203,7 +203,7 @@ class SegmentWriter:
     def __init__(self, table: Path, key: Mapping[str, Any], names: Sequence[str]) -> None:
         self.names = names
         self.done = 0
-        # The order of names is that in which segments were begun.
+        # The order of names is that in which segments were created.
         self.path = table / f"{time.time_ns():020}-{secrets.token_hex(4)}{JOURNAL}"
         lock = FileLock(self.path.with_suffix(LOCK))
         with ExitStack() as files:
@@ -250,6 +250,8 @@ class SegmentWriter:
         lines.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
         _write_all(self.rows, rows.data.cast("B"))
         _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in lines).encode()))
+        if not self.path.exists():
+            raise OSError("it was removed while it was written; try again")
         self.done = end
 
     def _leave(self, lock: FileLock) -> None:

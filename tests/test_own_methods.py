@@ -76,7 +76,7 @@ def read(folder: Path) -> dict[str, Any]:
     return document
 
 
-def test_arguments_that_no_signature_names_tell_traces_apart(mine: Path, fit: Callable[..., Path]) -> None:
+def test_arguments_that_no_signature_names_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
     upright, flipped = (
         read(fit(f"--model.methods={method('Scaled', sign=sign)}", folder=f"sign{sign}")) for sign in (1, -1)
     )
@@ -86,7 +86,7 @@ def test_arguments_that_no_signature_names_tell_traces_apart(mine: Path, fit: Ca
 
 
 @pytest.mark.slow
-def test_functions_that_make_methods_tell_traces_apart(mine: Path, fit: Callable[..., Path]) -> None:
+def test_functions_that_make_methods_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
     upright, flipped = (read(fit(f"--model.methods={method(name)}", folder=name)) for name in ("upright", "flipped"))
     assert flipped["times"]["computed_traces"] == 2
     assert upright["methods"]["mine"]["provenance"]["function"] == "own_methods.upright"
@@ -192,7 +192,7 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
         ),
     ],
 )
-def test_what_makes_no_module_is_reported_with_the_option(
+def test_classes_that_make_no_module_are_reported_with_the_option(
     made: str, words: str, mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit):

@@ -20,6 +20,8 @@ class FineTuning(GradientDescent):
 
     independent_of_limit = True
 
+    backbone: nn.Module
+
     def begin(self, start: Start) -> None:
         """Copy the initial head and the backbone.
 
@@ -29,7 +31,6 @@ class FineTuning(GradientDescent):
         if start.backbone is None:
             raise UserError(f"{type(self).__name__} runs a backbone of its own; feed it photos, with data=PhotoStream")
         super().begin(start)
-        assert self.backbone is not None
         self.train_only(self.trained(self.backbone))
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
@@ -46,7 +47,6 @@ class FineTuning(GradientDescent):
         Args:
             trained: Parameters of the backbone.
         """
-        assert self.backbone is not None
         self.backbone.requires_grad_(False)
         for parameter in trained:
             parameter.requires_grad_(True)

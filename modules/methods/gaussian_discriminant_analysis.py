@@ -1,7 +1,7 @@
 """Gaussian discriminant analysis with a precision matrix by empirical Bayes."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Start
@@ -40,16 +40,13 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
 
     independent_of_limit = True
 
-    weight: Tensor
-    second: Tensor
-
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
         self.count = 0
         self.pairs: SeenProducts | None = SeenProducts(start)
-        self.register_buffer("weight", torch.zeros_like(self.sums))
-        self.register_buffer("second", torch.empty(start.orderings, 0, 0), persistent=False)
+        self.weight: Tensor = nn.Buffer(torch.zeros_like(self.sums))
+        self.second_moments: Tensor = nn.Buffer(torch.empty(start.orderings, 0, 0), persistent=False)
 
     def learn(self, vectors: Tensor, labels: Tensor) -> None:
         """Add the batch and solve for the weights again; arguments as in the base class."""
@@ -58,14 +55,14 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
         self.count += labels.shape[1]
         if self.pairs is not None and self.count > self.start.features:
             gathered = map(self.pairs.gather, self.pairs.seen.groups())
-            self.second = torch.cat([samples.mT @ samples for samples in gathered])
+            self.second_moments = torch.cat([samples.mT @ samples for samples in gathered])
             self.pairs = None
 
         if self.pairs is None:
-            self.second.baddbmm_(unit.mT, unit)
+            self.second_moments.baddbmm_(unit.mT, unit)
             self._fit_to_scatter()
         else:
-            for group, samples in self.pairs.append(vectors, labels, self.places):
+            for group, samples in self.pairs.append(vectors, labels, self.indices):
                 self._fit_to_products(self.pairs, group, samples)
 
     def _fit_to_products(self, pairs: SeenProducts, group: slice, samples: Tensor) -> None:
@@ -82,7 +79,7 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
     def _fit_to_scatter(self) -> None:
         """Set the weights of all orderings."""
         means = self.means()
-        scatter = self.second - self.sums.mT @ means
+        scatter = self.second_moments - self.sums.mT @ means
         trace = _trace(scatter, self.count)
         self.weight = trace * solve_positive(scatter, trace, means.mT).mT
 

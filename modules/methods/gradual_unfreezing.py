@@ -39,7 +39,6 @@ class GradualUnfreezing(FineTuning):
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Perform one step of the head and the stages whose turn has come."""
-        assert self.backbone is not None
         turns = self.samples_seen // self.samples_per_stage
         if turns:
             stages = _stages(self.backbone)[::-1]

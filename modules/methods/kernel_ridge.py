@@ -2,7 +2,7 @@
 
 import torch
 from jsonargparse.typing import PositiveFloat
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
@@ -36,9 +36,6 @@ class KernelRidge(Method):
 
     independent_of_limit = True
 
-    coefficients: Tensor
-    variance: Tensor
-
     def __init__(self, ridge: PositiveFloat = 0.1) -> None:
         super().__init__()
         self.ridge = ridge
@@ -47,8 +44,8 @@ class KernelRidge(Method):
         """Start without any sample."""
         super().begin(start)
         self.pairs = SeenProducts(start)
-        self.register_buffer("variance", torch.ones(start.orderings, 1, 1))
-        self.register_buffer("coefficients", torch.zeros(start.orderings, 0, start.classes), persistent=False)
+        self.variance: Tensor = nn.Buffer(torch.ones(start.orderings, 1, 1))
+        self.coefficients: Tensor = nn.Buffer(torch.zeros(start.orderings, 0, start.classes), persistent=False)
         # The same validation samples come after every batch.
         self.cached = WeakTensorKeyDictionary()
 
@@ -60,7 +57,7 @@ class KernelRidge(Method):
         targets = one_hot.to(self.variance.dtype)
 
         coefficients = []
-        for group, _ in self.pairs.append(self.features(inputs), labels, self.places):
+        for group, _ in self.pairs.append(self.features(inputs), labels, self.indices):
             products = self.pairs.products[group]
             if not is_width_settled:
                 self.variance[group] = _median_squared_distance(products[:, :FOR_WIDTH, :FOR_WIDTH])
@@ -83,12 +80,12 @@ class KernelRidge(Method):
         """Return the products of the samples of some orderings with inputs, `[group, count, inputs]`."""
         if inputs not in self.cached:
             samples, values = self.pairs.seen.matrix, sum(products.numel() for products in self.cached.values())
-            # Samples that are not shared are copied anew in every batch.
+            # Samples that are not shared are copied in every batch.
             is_lasting = self.pairs.seen.shared and inputs.dim() == 2
             if not is_lasting or 4 * (values + len(samples) * len(unit)) > LARGEST_CACHE:
                 return self.pairs.gather(group) @ (unit if unit.dim() == 2 else unit[group]).mT
             self.cached[inputs] = functional.normalize(samples, dim=-1) @ unit.mT
-        return functional.embedding(self.pairs.seen.places[group], self.cached[inputs])
+        return functional.embedding(self.pairs.seen.indices[group], self.cached[inputs])
 
 
 def _gaussian(products: Tensor, variance: Tensor) -> Tensor:

@@ -35,13 +35,11 @@ class L2SP(FineTuning):
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create the optimiser, and copy the pre-trained weights."""
-        assert self.backbone is not None
         self.starting_point = [parameter.detach().clone() for parameter in self.backbone.parameters()]
         return super().build_optimizers()
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy and the penalties, as a scalar; arguments as in the base class."""
-        assert self.backbone is not None
         pairs = zip(self.backbone.parameters(), self.starting_point, strict=True)
         distance: Tensor = sum(((now - then).square().sum() for now, then in pairs), logits.new_zeros(()))
         penalty: Tensor = self.alpha / 2 * distance + self.beta / 2 * self.weight.square().sum()

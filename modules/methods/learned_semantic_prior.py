@@ -4,16 +4,17 @@ from collections.abc import Iterator
 
 import torch
 from jsonargparse.typing import PositiveFloat
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.source_classes import SourceClasses
 from headstart.modules.methods.streaming_lda import StreamingLDA
 
-# Scales of the scores, which are learned, too.
-SCALES = (1.0, 4.0, 16.0, 64.0)
+# Scales of the scores of each expert, which are learned, too; those of log-likelihoods lie around 1.
+SEMANTIC_SCALES = (1.0, 4.0, 16.0, 64.0)
+LIKELIHOOD_SCALES = (0.125, 0.5, 2.0, 8.0)
 
 
 class LearnedSemanticPrior(StreamingLDA):
@@ -38,9 +39,10 @@ class LearnedSemanticPrior(StreamingLDA):
     Rooij, "Catching Up Faster by Switching Sooner", Journal of the Royal Statistical Society B, 2012). All weights
     are learned; that of the semantic expert is logged.
 
-    An expert's probabilities are the softmax of its scores times a scale, each of four scales being an expert of
-    its own, with one sample spread over all classes: `(n softmax + 1) / (n + classes)`. So a class without a
-    sample can be predicted. The combination of these parts is this suite's own.
+    The scores of discriminant analysis are log-likelihoods, `m'Lx - m'Lm / 2` with the precision L that
+    `headstart.modules.StreamingLDA` describes. An expert's probabilities are the softmax of its scores times a
+    scale, each of four scales being an expert of its own, with one sample spread over all classes: `(n softmax + 1) /
+    (n + classes)`. So a class without a sample can be predicted. The combination of these parts is this suite's own.
 
     Args:
         temperature: Divides the source head's logits before the softmax; higher spreads a sample over more
@@ -50,9 +52,6 @@ class LearnedSemanticPrior(StreamingLDA):
     """
 
     independent_of_limit = True
-
-    semantic_sums: Tensor
-    weights: Tensor
 
     def __init__(
         self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, shrinkage: PositiveFloat = 1.0
@@ -70,11 +69,10 @@ class LearnedSemanticPrior(StreamingLDA):
         super().begin(start)
         self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
         self.seen = 0
-        self.register_buffer("semantic_sums", torch.zeros_like(self.sums))
-        experts = 2 * len(SCALES)
-        self.register_buffer("weights", torch.full((start.orderings, experts), 1 / experts))
-        # The same validation samples come after every batch, and representing them costs more than all the rest.
-        self.represented = WeakTensorKeyDictionary()
+        self.semantic_sums: Tensor = nn.Buffer(torch.zeros_like(self.sums))
+        experts = len(SEMANTIC_SCALES) + len(LIKELIHOOD_SCALES)
+        self.weights: Tensor = nn.Buffer(torch.full((start.orderings, experts), 1 / experts))
+        self.represented = ComputedOnce()
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
@@ -83,7 +81,7 @@ class LearnedSemanticPrior(StreamingLDA):
         self.seen += labels.shape[1]
         updated = (self.weights.log() + torch.stack(likelihoods, -1)).softmax(-1)
         self.weights = updated.lerp(torch.full_like(updated, 1 / updated.shape[-1]), 1 / (self.seen + 1))
-        self.log("semantic_weight", self.weights[:, : len(SCALES)].sum(-1))
+        self.log("semantic_weight", self.weights[:, : len(SEMANTIC_SCALES)].sum(-1))
 
         super().adapt(inputs, labels)
         one_hot = functional.one_hot(labels, self.start.classes).to(self.semantic_sums.dtype)
@@ -106,18 +104,15 @@ class LearnedSemanticPrior(StreamingLDA):
         """
         means = self.semantic_sums / (self.counts + self.prior)[..., None]
         semantic = linear_logits(self._represent(inputs), means.mT, -0.5 * means.square().sum(-1))
-        # Before the first sample no class has a score.
-        plain = super().forward(inputs) if self.seen else torch.zeros_like(semantic)
+        # The base class leaves out a factor of the log-likelihoods; before the first sample no class has a score.
+        plain = super().forward(inputs) * (self.seen + self.ridge) if self.seen else torch.zeros_like(semantic)
         total = self.seen + self.start.classes
-        for scores in (semantic, plain):
+        for scores, scales in ((semantic, SEMANTIC_SCALES), (plain, LIKELIHOOD_SCALES)):
             relative = (scores - scores.amax(-1, keepdim=True)).permute(2, 0, 1).contiguous()
-            for scale in SCALES:
+            for scale in scales:
                 odds = (scale * relative).exp()
                 yield (odds * (self.seen / total / odds.sum(0))).add_(1 / total)
 
     def _represent(self, inputs: Tensor) -> Tensor:
         """Represent samples by their source classes; `inputs` are as for `forward`."""
-        if inputs not in self.represented:
-            self.represented[inputs] = self.source_classes(self.features(inputs))
-        vectors: Tensor = self.represented[inputs]
-        return vectors
+        return self.represented.of(inputs, lambda: self.source_classes(self.features(inputs)))

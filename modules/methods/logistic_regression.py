@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import torch
 from jsonargparse.typing import PositiveFloat, PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
@@ -49,10 +49,6 @@ class LogisticRegression(Method):
 
     independent_of_limit = True
 
-    weight: Tensor
-    coefficients: Tensor
-    gram: Tensor
-
     def __init__(
         self, c: PositiveFloat = 1.0, tolerance: PositiveFloat = 1e-5, newton_steps: PositiveInt = 100
     ) -> None:
@@ -65,9 +61,9 @@ class LogisticRegression(Method):
         """Start without any sample."""
         super().begin(start)
         self.seen = SamplesSeen(start)
-        self.register_buffer("gram", torch.empty(start.orderings, 0, 0), persistent=False)
-        self.register_buffer("weight", torch.zeros(start.orderings, start.features, start.classes))
-        self.register_buffer("coefficients", torch.zeros(start.orderings, 1, start.classes), persistent=False)
+        self.gram: Tensor = nn.Buffer(torch.empty(start.orderings, 0, 0), persistent=False)
+        self.weight: Tensor = nn.Buffer(torch.zeros(start.orderings, start.features, start.classes))
+        self.coefficients: Tensor = nn.Buffer(torch.zeros(start.orderings, 1, start.classes), persistent=False)
         # Two weight vectors +-w/2 have half the squared norm of the one vector w that scikit-learn penalises.
         self.penalty: float = (2 if start.classes == 2 else 1) / self.c
 
@@ -75,7 +71,7 @@ class LogisticRegression(Method):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Refit on all samples seen."""
         features = self.features(inputs)
-        self.seen.append(features, labels, self.places)
+        self.seen.append(features, labels, self.indices)
         count, limit = self.seen.count, self.start.max_samples
         self.coefficients = with_room(self.coefficients, [1], count + 1, limit + 1)
         if count <= self.start.features:

@@ -1,7 +1,7 @@
 """Nearest class mean."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
@@ -18,16 +18,14 @@ class NearestClassMean(Method):
 
     independent_of_limit = True
 
-    sums: Tensor
-    counts: Tensor
     # Vectors of the features' width that represent one sample.
     spaces = 1
 
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, self.spaces * start.features))
-        self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
+        self.sums: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes, self.spaces * start.features))
+        self.counts: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes))
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import torch
 from jsonargparse.typing import PositiveFloat, PositiveInt
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Start
+from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 
 
@@ -32,8 +32,6 @@ class RandomProjection(RecursiveLeastSquares):
 
     independent_of_limit = True
 
-    projection: Tensor
-
     def __init__(self, ridge: PositiveFloat = 0.1, projections: PositiveInt = 2000) -> None:
         super().__init__(ridge)
         self.projections = projections
@@ -44,9 +42,8 @@ class RandomProjection(RecursiveLeastSquares):
         # The processor samples it, so that every device has the same.
         generator = torch.Generator().manual_seed(start.seed)
         projection = torch.randn(start.features, self.projections, generator=generator)
-        self.register_buffer("projection", projection.to(start.device), persistent=False)
-        # The same validation samples come after every batch, and projecting them costs more than all the rest.
-        self.projected = WeakTensorKeyDictionary()
+        self.projection: Tensor = nn.Buffer(projection.to(start.device), persistent=False)
+        self.projected = ComputedOnce()
 
     def unit_features(self, inputs: Tensor) -> Tensor:
         """Return the random features of a batch, scaled to unit norm.
@@ -57,8 +54,7 @@ class RandomProjection(RecursiveLeastSquares):
         Returns:
             `[samples, projections]` or `[orderings, samples, projections]`.
         """
-        if inputs not in self.projected:
-            projected = (self.features(inputs) @ self.projection).relu()
-            self.projected[inputs] = functional.normalize(projected, dim=-1)
-        features: Tensor = self.projected[inputs]
-        return features
+        return self.projected.of(inputs, lambda: self._project(self.features(inputs)))
+
+    def _project(self, features: Tensor) -> Tensor:
+        return functional.normalize((features @ self.projection).relu(), dim=-1)

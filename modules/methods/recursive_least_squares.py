@@ -2,7 +2,7 @@
 
 import torch
 from jsonargparse.typing import PositiveFloat
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
@@ -33,10 +33,6 @@ class RecursiveLeastSquares(Method):
 
     independent_of_limit = True
 
-    weight: Tensor
-    counts: Tensor
-    factor: Tensor
-
     def __init__(self, ridge: PositiveFloat = 0.1) -> None:
         super().__init__()
         self.ridge = ridge
@@ -46,9 +42,9 @@ class RecursiveLeastSquares(Method):
         super().begin(start)
         self.rows = 0
         self.explicit = False
-        self.register_buffer("weight", torch.zeros(start.orderings, start.features, start.classes))
-        self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
-        self.register_buffer("factor", torch.empty(start.orderings, 0, start.features), persistent=False)
+        self.weight: Tensor = nn.Buffer(torch.zeros(start.orderings, start.features, start.classes))
+        self.counts: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes))
+        self.factor: Tensor = nn.Buffer(torch.empty(start.orderings, 0, start.features), persistent=False)
 
     def unit_features(self, inputs: Tensor) -> Tensor:
         """Return the features of a batch, scaled to unit norm.

@@ -17,7 +17,7 @@ class Replay(GradientDescent):
     Philip H. S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486,
     2019, algorithm 1: each step descends on the new batch joined with samples chosen at random, without
     replacement, from the memory. Here the memory keeps all samples, and each batch has several steps. A backbone
-    that is trained computes the features of the samples in memory anew in each of them.
+    that is trained computes the features of the samples in memory again in each of them.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.
@@ -46,7 +46,7 @@ class Replay(GradientDescent):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Perform several optimiser steps, each on the batch and new random samples from the memory."""
         before = self.memory.count
-        self.memory.append(inputs, labels, self.places)
+        self.memory.append(inputs, labels, self.indices)
         # They are sampled on the device, so that no step waits for them.
         device = labels.device
         new = torch.arange(before, self.memory.count, device=device)

@@ -29,35 +29,32 @@ class SamplesSeen(nn.Module):
         start: What the method starts from.
     """
 
-    _labels: Tensor
-    _places: Tensor
-
     def __init__(self, start: Start) -> None:
         super().__init__()
         self.count = 0
         self.max_samples = start.max_samples
         self.shared = start.samples is not None
         self.matrix = torch.empty(0, start.features, device=start.device) if start.samples is None else start.samples
-        for name in ("_places", "_labels"):
-            empty = torch.empty(start.orderings, 0, dtype=torch.int64)
-            self.register_buffer(name, empty, persistent=False)
+        empty = torch.empty(start.orderings, 0, dtype=torch.int64)
+        self._indices: Tensor = nn.Buffer(empty, persistent=False)
+        self._labels: Tensor = nn.Buffer(empty.clone(), persistent=False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SamplesSeen:
         """Return a copy that shares its values: they never change, and later samples are written elsewhere."""
         other = copy(self)
-        other._buffers = {"_places": self.places, "_labels": self.labels}
+        other._buffers = {"_indices": self.indices, "_labels": self.labels}
         if not self.shared:
-            other.matrix = self.matrix[: self.places.numel()]
+            other.matrix = self.matrix[: self.indices.numel()]
         return other
 
     @torch.no_grad()
-    def append(self, features: Tensor, labels: Tensor, places: Tensor) -> None:
+    def append(self, features: Tensor, labels: Tensor, indices: Tensor) -> None:
         """Add a batch.
 
         Args:
             features: `[orderings, batch, features]`, or inputs `[orderings, batch, ...]`, of one shape and type.
             labels: `[orderings, batch]`.
-            places: `[orderings, batch]`, the method's `places`.
+            indices: `[orderings, batch]`, the method's `indices`.
         """
         before, self.count = self.count, self.count + labels.shape[1]
         if not self.shared:
@@ -66,17 +63,17 @@ class SamplesSeen(nn.Module):
             first, end = len(labels) * before, len(labels) * self.count
             self.matrix = with_room(self.matrix, [0], end, len(labels) * self.max_samples)
             self.matrix[first:end] = features.flatten(0, 1)
-            places = torch.arange(first, end, device=labels.device).view_as(labels)
+            indices = torch.arange(first, end, device=labels.device).view_as(labels)
 
-        self._places = with_room(self._places, [1], self.count, self.max_samples)
+        self._indices = with_room(self._indices, [1], self.count, self.max_samples)
         self._labels = with_room(self._labels, [1], self.count, self.max_samples)
-        self._places[:, before : self.count] = places
+        self._indices[:, before : self.count] = indices
         self._labels[:, before : self.count] = labels
 
     @property
-    def places(self) -> Tensor:
+    def indices(self) -> Tensor:
         """A view of the positions of all samples seen in `matrix`, `[orderings, count]`."""
-        return self._places[:, : self.count]
+        return self._indices[:, : self.count]
 
     @property
     def labels(self) -> Tensor:
@@ -92,7 +89,7 @@ class SamplesSeen(nn.Module):
         Returns:
             `[orderings, chosen, features]`, or inputs likewise.
         """
-        flat = functional.embedding(self.places[:, chosen], self.matrix.flatten(1))
+        flat = functional.embedding(self.indices[:, chosen], self.matrix.flatten(1))
         return flat.view(*flat.shape[:2], *self.matrix.shape[1:])
 
     def groups(self, values: int = 0) -> Iterator[slice]:
@@ -103,9 +100,9 @@ class SamplesSeen(nn.Module):
         """
         ordering_bytes = 4 * max(self.count, 1) * (self.matrix.shape[1] + values)
         size = max(1, (GATHERED if self.matrix.device.type == "cpu" else GATHERED_ELSEWHERE) // ordering_bytes)
-        for first in range(0, len(self.places), size):
+        for first in range(0, len(self.indices), size):
             yield slice(first, first + size)
 
     def gather(self, group: slice) -> Tensor:
         """Gather the features of all samples of some orderings, `[orderings of the group, count, features]`."""
-        return functional.embedding(self.places[group], self.matrix)
+        return functional.embedding(self.indices[group], self.matrix)

@@ -1,6 +1,7 @@
 """A classifier with scikit-learn's interface, refitted on all samples seen."""
 
 import pkgutil
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,11 @@ from torch import Tensor
 from headstart.modules.method import Method, Start
 from headstart.modules.methods.samples_seen import SamplesSeen
 from headstart.output.errors import UserError, reason_of
+from headstart.output.printable import say
 
 TABICL = "tabicl.TabICLClassifier"
+# Classifiers that could not be fitted to few samples; a line says so once.
+WARNED = set[str]()
 
 
 class ScikitLearnClassifier(Method):
@@ -26,7 +30,15 @@ class ScikitLearnClassifier(Method):
 
     Features are reduced to the leading principal components of the samples seen, as classifiers for tables need few
     columns. The classifier's random numbers follow from the comparison's seed, unless the options set `random_state`.
-    Orderings are fitted one after the other. A class without a sample is never predicted.
+    Orderings are fitted one after the other. A class without a sample is never predicted, and where all samples are of
+    one class, it is predicted without a fit.
+
+    Some classifiers cannot be fitted to few samples: nearest neighbours need as many as there are neighbours, and
+    cross-validation needs a sample of every class in each part. While `fit` or `predict_proba` raises a ValueError, the
+    logits are NaN: no class is predicted, so no prediction is correct. A line on the error stream has the first reason.
+    As for all predictions that are not finite, the results name the method and the number of such orderings, and
+    those in which this is so at the last evaluation. Wrong parameters of scikit-learn's own classes, and other errors,
+    end the run.
 
     Args:
         classifier: Import path of the class.
@@ -61,7 +73,7 @@ class ScikitLearnClassifier(Method):
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Add the batch to the samples seen."""
-        self.seen.append(self.features(inputs), labels, self.places)
+        self.seen.append(self.features(inputs), labels, self.indices)
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
@@ -87,7 +99,7 @@ class ScikitLearnClassifier(Method):
         from sklearn.decomposition import PCA
 
         axes = PCA(min(self.components, *samples.shape), svd_solver="full")
-        # Where all samples are the same, the axes' shares of the variance are undefined.
+        # The axes' shares of the variance are undefined if all samples are the same.
         with np.errstate(invalid="ignore"):
             columns = axes.fit_transform(samples)
 
@@ -96,10 +108,18 @@ class ScikitLearnClassifier(Method):
             classifier.fit(columns, labels)
             probabilities = classifier.predict_proba(axes.transform(features))
         except (OSError, ValueError, AttributeError) as error:
-            raise UserError(
-                f"classifier: {self.classifier} cannot be fitted to {len(labels)} samples ({reason_of(error)})"
-            ) from error
+            reason = f"{self.classifier} cannot be fitted to {len(labels)} samples ({reason_of(error)})"
+            # Wrong parameters are TypeErrors, too, and missing downloads OSErrors: no further sample mends them.
+            if not isinstance(error, ValueError) or isinstance(error, (OSError, TypeError, AttributeError)):
+                raise UserError(f"classifier: {reason}") from error
+            self._warn(reason)
+            return classes, np.full((len(features), len(classes)), np.nan)
         return np.asarray(classifier.classes_), np.asarray(probabilities)
+
+    def _warn(self, reason: str) -> None:
+        if self.classifier not in WARNED:
+            WARNED.add(self.classifier)
+            say(f"WARNING: {reason}; until it can be, it predicts nothing, which counts as wrong.", sys.stderr)
 
 
 def _import(path: str) -> Any:  # noqa: ANN401 - a class of another library

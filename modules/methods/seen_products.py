@@ -21,14 +21,11 @@ class SeenProducts(nn.Module):
         start: What the method starts from.
     """
 
-    _norms: Tensor
-    _products: Tensor
-
     def __init__(self, start: Start) -> None:
         super().__init__()
         self.seen = SamplesSeen(start)
-        self.register_buffer("_norms", torch.empty(start.orderings, 0), persistent=False)
-        self.register_buffer("_products", torch.empty(start.orderings, 0, 0), persistent=False)
+        self._norms: Tensor = nn.Buffer(torch.empty(start.orderings, 0), persistent=False)
+        self._products: Tensor = nn.Buffer(torch.empty(start.orderings, 0, 0), persistent=False)
 
     @property
     def norms(self) -> Tensor:
@@ -40,7 +37,7 @@ class SeenProducts(nn.Module):
         """A view of the products of every two samples of unit norm, `[orderings, count, count]`."""
         return self._products[:, : self.seen.count, : self.seen.count]
 
-    def append(self, features: Tensor, labels: Tensor, places: Tensor) -> Iterator[tuple[slice, Tensor]]:
+    def append(self, features: Tensor, labels: Tensor, indices: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """Add a batch, and iterate over the orderings in groups whose features are gathered at once.
 
         The batch is complete only when the iteration has ended.
@@ -48,13 +45,13 @@ class SeenProducts(nn.Module):
         Args:
             features: `[orderings, batch, features]`.
             labels: `[orderings, batch]`.
-            places: `[orderings, batch]`, the method's `places`.
+            indices: `[orderings, batch]`, the method's `indices`.
 
         Yields:
             The orderings of a group, whose products are complete, and the unscaled features of all their samples,
             `[group, count, features]`.
         """
-        self.seen.append(features, labels, places)
+        self.seen.append(features, labels, indices)
         count, first = self.seen.count, self.seen.count - labels.shape[1]
         self._norms = with_room(self._norms, [1], count, self.seen.max_samples)
         self._products = with_room(self._products, [1, 2], count, self.seen.max_samples)

@@ -4,9 +4,9 @@ import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor
 from torch.nn import functional
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.modules.methods.source_classes import SourceClasses
 
@@ -53,8 +53,7 @@ class SemanticClassMean(NearestClassMean):
         """
         super().begin(start)
         self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
-        # The same validation samples come after every batch, and representing them costs more than all the rest.
-        self.represented = WeakTensorKeyDictionary()
+        self.represented = ComputedOnce()
 
     def represent(self, inputs: Tensor) -> Tensor:
         """Represent samples by their source classes, and by their features.
@@ -77,6 +76,4 @@ class SemanticClassMean(NearestClassMean):
         plain = plain / self.counts.clamp(min=1)[..., None]
         weight = torch.cat([(1 - share) * semantic, share * plain], -1)
         bias = -0.5 * (weight * torch.cat([semantic, plain], -1)).sum(-1)
-        if inputs not in self.represented:
-            self.represented[inputs] = self.represent(inputs)
-        return linear_logits(self.represented[inputs], weight.mT, bias)
+        return linear_logits(self.represented.of(inputs, lambda: self.represent(inputs)), weight.mT, bias)

@@ -1,7 +1,7 @@
 """Nearest class mean with means that are shrunk towards their common mean."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Start
@@ -35,8 +35,6 @@ class ShrunkenClassMean(NearestClassMean):
 
     independent_of_limit = True
 
-    squares: Tensor
-
     def represent(self, inputs: Tensor) -> Tensor:
         """Return the features, scaled to unit norm; `inputs` are as for `forward`."""
         return functional.normalize(self.features(inputs), dim=-1)
@@ -44,7 +42,7 @@ class ShrunkenClassMean(NearestClassMean):
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        self.register_buffer("squares", torch.zeros(start.orderings))
+        self.squares: Tensor = nn.Buffer(torch.zeros(start.orderings))
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:

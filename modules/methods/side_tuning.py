@@ -6,9 +6,9 @@ import torch
 from jsonargparse.typing import PositiveFloat
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Start, run_backbone
+from headstart.modules.methods.computed_once import ComputedOnce
 from headstart.modules.methods.fine_tuning import FineTuning
 from headstart.modules.methods.streaming_lda import StreamingLDA
 from headstart.modules.networks.trainable_backbone import folded
@@ -55,8 +55,7 @@ class SideTuning(FineTuning):
         self.base = StreamingLDA(self.shrinkage)
         self.base.begin(replace(start, backbone=None))
         self.seen = 0
-        # The same validation samples come at every evaluation.
-        self.frozen = WeakTensorKeyDictionary()
+        self.frozen = ComputedOnce()
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Perform one step of the side, then learn the batch in the base."""
@@ -79,10 +78,11 @@ class SideTuning(FineTuning):
 
     def _frozen_features(self, inputs: Tensor) -> Tensor:
         """Return the features of the backbone that all methods start from; arguments as for `forward`."""
-        if inputs not in self.frozen:
-            backbone = self.start.backbone
-            assert backbone is not None
+        backbone = self.start.backbone
+        assert backbone is not None
+
+        def compute() -> Tensor:
             with folded(backbone):
-                self.frozen[inputs] = run_backbone(backbone, inputs, self.start.sample_dims)
-        features: Tensor = self.frozen[inputs]
-        return features
+                return run_backbone(backbone, inputs, self.start.sample_dims)
+
+        return self.frozen.of(inputs, compute)

@@ -2,7 +2,7 @@
 
 import torch
 from jsonargparse.typing import PositiveFloat
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from headstart.modules.method import Start, linear_logits
@@ -31,15 +31,13 @@ class StreamingLDA(RecursiveLeastSquares):
 
     independent_of_limit = True
 
-    sums: Tensor
-
     def __init__(self, shrinkage: PositiveFloat = 1.0) -> None:
         super().__init__(ridge=shrinkage)
 
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, start.features))
+        self.sums: Tensor = nn.Buffer(torch.zeros(start.orderings, start.classes, start.features))
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:

@@ -108,7 +108,7 @@ class Backbone(nn.Module):
         Raises:
             UserError: It cannot take pictures of the crop's size, or its features are not `[pictures, features]`.
         """
-        # A library's code is right, so that the size is wrong.
+        # The code of a library is right, so only the size of the pictures can be wrong.
         option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
         with explain_picture_errors(spec, option, self.preprocessing.crop):
             features: object = run_once(self, self.noise_photo())
@@ -117,7 +117,7 @@ class Backbone(nn.Module):
             result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
             raise UserError(
                 f"{spec.terms.model}: {spec.name} gives {result} for one picture, where its num_features or classifier "
-                f"tells of {[1, self.width]}; a backbone gives one row of features for each"
+                f"says {[1, self.width]}; a backbone gives one row of features for each"
             )
 
     def folded(self) -> Backbone:

@@ -60,9 +60,7 @@ def build_prepared(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
     """
     network, preprocessing = build(spec)
     if preprocessing is None:
-        raise UserError(
-            f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
-        )
+        raise UserError(f"preprocessing: {spec.name} states no square centre crop; give resize and crop")
     return network, preprocessing
 
 

@@ -59,7 +59,7 @@ class FoldedNetwork:
         is_sole = len(node.users) == 1 and following.op == "call_module" and called[following.target] == 1
         if isinstance(layer, nn.Conv2d) and is_sole:
             norm = _as_foldable(module.get_submodule(str(following.target)))
-        # Weights that are computed, such as low-rank updates, or rounded, are so once in an evaluation.
+        # Weights that are computed, such as low-rank updates, or rounded, are computed once for an evaluation.
         if norm or "weight" not in layer._parameters or layer.weight.dtype != precision:
             self._layers.append(_Layer(layer, norm, precision))
             module.set_submodule(str(node.target), self._layers[-1])

@@ -149,16 +149,16 @@ class Torchvision(Library):
         return network
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
-        """Return that of the weights; without weights the usual one of ImageNet."""
+        """Return the preparation of the weights; without weights the usual one of ImageNet."""
         return Preprocessing() if weights is None else self.pretrained_preprocessing(model, weights)
 
     def usual_weights(self, model: str) -> str | None:
-        """Return those that torchvision recommends."""
+        """Return the weights that torchvision recommends."""
         recommended = getattr(torchvision.models.get_model_weights(model), DEFAULT, None)
         return None if recommended is None else str(recommended.name)
 
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing:
-        """Return that of the weights' transforms."""
+        """Return the preparation of the weights' transforms."""
         return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
 
 
@@ -201,7 +201,7 @@ class Timm(Library):
         return network
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
-        """Return that of the network's own configuration."""
+        """Return the preparation of the network's own configuration."""
         import timm
 
         return Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
@@ -214,7 +214,7 @@ class Timm(Library):
         return config.tag or DEFAULT if config is not None and config.has_weights else None
 
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Return that of the configuration of the weights."""
+        """Return the preparation of the weights' configuration."""
         import timm
 
         name = model if weights == DEFAULT else f"{model.partition('.')[0]}.{weights}"
@@ -248,7 +248,7 @@ class OpenClip(Library):
         return tags[0] if len(tags) == 1 else None
 
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Return that of the lists of models and weights, from which open_clip builds its own transform."""
+        """Return the preparation by the lists of models and weights, from which open_clip builds its own transform."""
         open_clip = _import_open_clip()
         size = open_clip.get_model_config(model)["vision_cfg"]["image_size"]
         options = open_clip.transform.merge_preprocess_dict(

@@ -13,14 +13,10 @@ class Normalization(nn.Module):
         preprocessing: The preparation that defines them.
     """
 
-    mean: Tensor
-    std: Tensor
-
     def __init__(self, preprocessing: Preprocessing) -> None:
         super().__init__()
-        for name in ("mean", "std"):
-            values = torch.tensor(getattr(preprocessing, name))
-            self.register_buffer(name, values[:, None, None], persistent=False)
+        self.mean: Tensor = nn.Buffer(torch.tensor(preprocessing.mean)[:, None, None], persistent=False)
+        self.std: Tensor = nn.Buffer(torch.tensor(preprocessing.std)[:, None, None], persistent=False)
 
     def forward(self, photos: Tensor) -> Tensor:
         """Normalise a batch.

@@ -46,7 +46,7 @@ def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object
             raise
         except Exception:
             # Building the network reports other mistakes.
-            log.debug("not counted beforehand", exc_info=True)
+            log.debug("not counted before it is built", exc_info=True)
 
 
 @contextmanager

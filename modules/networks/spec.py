@@ -10,6 +10,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from headstart.modules.identity.reached_code import reached_by
+from headstart.modules.identity.source_code import parse
 from headstart.modules.networks.custom_code import find_code
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
@@ -81,7 +83,7 @@ class NetworkSpec:
         """Everything that determines the network's outputs for prepared photos, as JSON values.
 
         A file of weights is identified by its bytes, a library and random weights by a version, a custom network by all
-        code of its package; code outside of it is not included. Files are read once.
+        code of its package and all code that this reaches. Files are read once.
 
         Raises:
             UserError: The file of weights, or that of the code, is missing.
@@ -102,7 +104,7 @@ class NetworkSpec:
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the identity, hexadecimal; errors as of it."""
+        """SHA-256 of the identity, hexadecimal; it raises the same errors."""
         return hashlib.sha256(json.dumps(self.identity, sort_keys=True, default=str).encode()).hexdigest()
 
     def _identify_weights(self) -> dict[str, Any]:
@@ -121,7 +123,8 @@ class NetworkSpec:
     def _digest_code(self) -> str:
         digest = hashlib.sha256()
         for name, path in find_code(self.model, self.allowed_modules, self.terms.model).items():
-            digest.update(f"{name}\0{digest_file(path)}\0".encode(errors="surrogateescape"))
+            digest.update(f"{name}\0{parse(path.read_bytes(), '').digest}\0".encode(errors="surrogateescape"))
+        digest.update(json.dumps(reached_by(str(self.model))).encode())
         return digest.hexdigest()
 
 

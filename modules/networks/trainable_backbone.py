@@ -21,7 +21,7 @@ class TrainableBackbone(nn.Module):
     """A network from photos, or from activations at a freeze boundary, to features.
 
     In `folded` it runs for inference; anywhere else unfolded, for training. A copy, or a backbone that is loaded from a
-    file, folds its network anew.
+    file, folds its network again.
 
     Args:
         network: The network, without a classifier.
@@ -57,7 +57,7 @@ class TrainableBackbone(nn.Module):
         self.train()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the state without the folded network, which is built anew."""
+        """Return the state without the folded network, which is built again."""
         return {**self.__dict__, "_folded": None, "_is_evaluated": False}
 
     def train(self, mode: bool = True) -> TrainableBackbone:

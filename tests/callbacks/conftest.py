@@ -1,4 +1,4 @@
-"""Runs of comparisons whose counts of correct predictions are written beforehand."""
+"""Runs of comparisons whose counts of correct predictions are scripted."""
 
 from collections.abc import Callable
 from contextlib import nullcontext

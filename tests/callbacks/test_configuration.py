@@ -1,31 +1,7 @@
 """Configurations are the same where they give the same results."""
 
-from typing import Any
-
-import yaml
-
 from headstart.callbacks.run_folder import configuration_digest
-
-CONFIG = (
-    "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"
-)
-
-
-def edited(**changes: Any) -> str:
-    content = yaml.safe_load(CONFIG)
-    for key, value in changes.items():
-        section, _, name = key.partition("__")
-        content[section][name] = value
-    return yaml.safe_dump(content)
-
-
-SAME = [
-    edited(),
-    edited(trainer__default_root_dir="b"),
-    edited(trainer__logger=False),
-    edited(results__overwrite=True),
-]
-OTHER = [edited(data__batch_size=4), edited(trainer__max_epochs=2), edited(data__seed=1)]
+from headstart.tests.material.configurations import CONFIG, OTHER, SAME
 
 
 def test_configuration_digest_a_configuration_is_that_of_its_results() -> None:

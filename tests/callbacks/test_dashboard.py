@@ -214,7 +214,7 @@ def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen
     assert (tmp_path / "made").is_dir()
 
 
-def test_what_a_sweep_says_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_run_of_a_sweep_has_its_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     begun: list[dict[str, Any]] = []
 
     def begin(**options: Any) -> None:
@@ -245,7 +245,7 @@ def options_of_a_run(methods: list[str]) -> Any:
     return SimpleNamespace(data=SimpleNamespace(init_args=stream), model=model, seed_everything=3)
 
 
-def test_names_tell_runs_apart_and_fit_the_dashboard() -> None:
+def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
     described = describe_run(options_of_a_run(["lda", "mean"]), "my pets", "some/birds.pth", "12ab34cd")
     assert described["name"] == "timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3"
     assert described["group"] == "my pets, timm/vit_tiny_patch16_224, birds, 12ab34cd"

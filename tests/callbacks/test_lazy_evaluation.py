@@ -41,7 +41,7 @@ def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, ev
     assert lazy["criterion"]["evaluation"] == "lazy"
 
 
-def test_what_is_known_is_as_it_was_scripted(script: Script, tmp_path: Path) -> None:
+def test_known_counts_are_those_of_the_script(script: Script, tmp_path: Path) -> None:
     _, lazy = both(script, tmp_path)
     correct = lazy.correct
     known = (correct != SKIPPED) & (correct != NOT_EVALUATED)
@@ -57,7 +57,7 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
 
     def counted(self: Scripted, *batch: Tensor) -> None:
         adapt(self, *batch)
-        fed.append((int(self.script[0, 0]), self.batches))
+        fed.append((int(self.script.counts[0, 0]), self.batches))
 
     monkeypatch.setattr(Scripted, "adapt", counted)
     counts = [[[18] * 30], [[9] * 20 + [18] * 10]]
@@ -184,7 +184,7 @@ def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None
     assert again.correct.tolist() == first.correct.tolist()
 
 
-def test_what_is_not_decided_about_is_no_failure(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_undecided_evaluations_are_no_failure(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     forward, counts = Scripted.forward, np.full((2, 1, 20), 18)
     counts[:, :, :6] = 0
 

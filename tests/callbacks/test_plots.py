@@ -1,4 +1,4 @@
-"""What the pictures show, taken from the figures before they are drawn."""
+"""Pictures show the traces, by the figures before they are drawn."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -172,7 +172,7 @@ def test_legend_title_and_panels_do_not_overlap(draw: Draw, methods: int, tmp_pa
 
 
 @pytest.mark.parametrize("draw", DRAW)
-def test_what_was_cut_off_is_stamped(draw: Draw) -> None:
+def test_figures_of_incomplete_runs_are_stamped(draw: Draw) -> None:
     for complete in (True, False):
         texts = [text.get_text() for text in draw(describe(), "", complete).texts]
         assert ("INCOMPLETE" in texts) is not complete

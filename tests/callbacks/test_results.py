@@ -15,23 +15,18 @@ from sklearn.metrics import balanced_accuracy_score
 
 from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.run_folder import configuration_digest
+from headstart.modules.identity.source_code import SourceCode
 from headstart.output.errors import UserError
-from headstart.store.ledger import Ledger, Trace
-from headstart.tests.callbacks.test_configuration import CONFIG, OTHER, SAME
+from headstart.tests.material.configurations import CONFIG, OTHER, SAME
+from headstart.tests.material.scripted_runs import COUNTS, read
 
 Script = Callable[..., Any]
 PICTURES = {"learning_curves.png", "criterion_reached.png"}
 NAMES = {"config.yaml", "curves.npz", "results.json", *PICTURES}
-COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
 
 
 def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*")}
-
-
-def read(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
 
 
 def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
@@ -40,7 +35,7 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     document = read(run.folder)
     assert document["complete"]
     assert document["stopped_because"] == run.stopped_because
-    criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "evaluation": "every"}
+    criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "evaluation": "every", "until": "criterion"}
     criterion |= {"required_correct": 16, "all_correct": 20}
     assert document["criterion"] == {**criterion, "largest_class": 10}
     assert document["evaluations"] == document["samples_seen"] == run.evaluations
@@ -55,7 +50,7 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     assert all(str(run.folder / name) in printed for name in NAMES)
 
 
-def test_what_rounds_differently_elsewhere_is_recorded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_causes_of_other_rounding_are_recorded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.modules.arithmetic.count_processors", lambda: 3)
     before = torch.get_num_threads()
     try:
@@ -189,7 +184,7 @@ def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     before = files(run.folder)
-    monkeypatch.setattr("headstart.modules.provenance._digest_of_module", lambda module: "edited")
+    monkeypatch.setattr("headstart.modules.identity.reached_code._parse", lambda origin: SourceCode("edited"))
     with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
         script(COUNTS, results=ComparisonRun(), config=CONFIG)
     assert files(run.folder) == before
@@ -197,74 +192,11 @@ def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.Mon
     assert read(run.folder)["times"]["computed_traces"] == 6
 
 
-def test_only_missing_traces_are_measured(script: Script) -> None:
-    script(COUNTS[:, :2], results=ComparisonRun(), folder="two")
-    more = script(COUNTS, results=ComparisonRun(), folder="three")
-    assert read(more.folder)["times"] | {"seconds": 0} == {"seconds": 0, "computed_traces": 2, "reused_traces": 4}
-    assert more.criterion.traces.measured.tolist() == [[False, False, True]] * 2
-    alone = script(COUNTS, results=ComparisonRun(ledger=str(more.folder / "own")), folder="alone")
-    assert read(alone.folder)["methods"] == read(more.folder)["methods"]
-    assert alone.correct.tolist() == more.correct.tolist()
-
-
-def test_another_method_is_measured_alone(script: Script) -> None:
-    script(COUNTS, results=ComparisonRun(), folder="two")
-    third = script(np.concatenate([COUNTS, COUNTS[:1, ::-1]]), results=ComparisonRun(), folder="three")
-    assert third.criterion.traces.measured.tolist() == [[False] * 3, [False] * 3, [True] * 3]
-    assert third.correct[2].tolist() == COUNTS[0, ::-1].tolist()
-
-
-def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
-    counts = np.array([[[16] * 9 + [0] * 3, [0] * 12]])
-    script(counts, max_samples=6, results=ComparisonRun(), folder="short", consecutive=5)
-    whole = script(counts, results=ComparisonRun(), folder="long", consecutive=5)
-    assert whole.criterion.traces.measured.tolist() == [[False, True]]
-    assert whole.criterion.traces.lengths.tolist() == [[6, 12]]
-    assert read(whole.folder)["methods"]["baseline"]["samples_to_criterion"] == [5, None]
-    stricter = script(counts, results=ComparisonRun(), folder="strict", consecutive=7)
-    assert stricter.criterion.traces.measured.tolist() == [[True, False]]
-    assert read(stricter.folder)["methods"]["baseline"]["samples_to_criterion"] == [7, None]
-
-
-def test_recomputed_traces_that_come_out_differently_are_reported(
-    script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run = script(COUNTS, results=ComparisonRun(), consecutive=3)
-    same = script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
-    assert read(same.folder)["times"]["computed_traces"] == 6
-    assert "differently" not in capsys.readouterr().out
-    key = run.criterion.traces.keys[1][2]
-    with Ledger(run.criterion.traces.ledger.folder) as ledger:
-        ledger.write({key: Trace(COUNTS[1, 2] - 1)})
-    script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
-    assert "WARNING: method_0 came out differently from its stored traces in 1 orderings." in capsys.readouterr().out
-    assert script(COUNTS, results=ComparisonRun(), consecutive=3).correct.tolist() == run.correct.tolist()
-
-
-def test_a_run_that_was_cut_off_is_finished_by_the_same_command(script: Script) -> None:
-    undisturbed = script(COUNTS, results=ComparisonRun(), folder="whole")
-    for fail_at in (9, 4, None):
-        run = script(COUNTS, results=ComparisonRun(ledger=str(undisturbed.folder.parent / "own")), fail_at=fail_at)
-        assert read(run.folder)["complete"] == (fail_at is None)
-    written = [read(folder) for folder in (run.folder, undisturbed.folder)]
-    for document in written:
-        document.pop("times")
-    assert written[0] == written[1]
-
-
 def test_two_processes_in_one_folder(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun())
     with FileLock(run.folder / ".lock"), pytest.raises(UserError, match="another process writes to"):
         script(COUNTS, results=ComparisonRun())
     script(COUNTS, results=ComparisonRun())
-
-
-def test_runs_of_one_folder_share_a_ledger_beside_them(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("HEADSTART_LEDGER")
-    first = script(COUNTS, results=ComparisonRun(), folder="runs/a")
-    second = script(COUNTS, results=ComparisonRun(), folder="runs/b")
-    assert first.criterion.traces.ledger.folder == second.folder.parent / "ledger"
-    assert read(second.folder)["times"]["computed_traces"] == 0
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"methods": 3, "protocol": {}}'])
@@ -285,12 +217,6 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
         script(COUNTS, results=ComparisonRun())
 
 
-def test_ledger_that_cannot_be_used(script: Script, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(UserError, match=r"^results\.ledger: .*cannot be used"):
-        script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "file")))
-
-
 def test_results_of_schema_1_are_replaced_by_the_same_configuration(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun())
     document = read(run.folder)
@@ -304,8 +230,9 @@ def test_results_of_schema_1_are_replaced_by_the_same_configuration(script: Scri
 def test_a_threshold_that_one_class_meets_is_warned_of(
     script: Script, capsys: pytest.CaptureFixture[str], threshold: float, warned: bool
 ) -> None:
-    script(COUNTS, results=ComparisonRun(), threshold=threshold)
+    run = script(COUNTS, results=ComparisonRun(), threshold=threshold)
     printed = capsys.readouterr().out
+    assert any("to predict the largest class" in warning for warning in read(run.folder)["warnings"]) == warned
     advice = "WARNING: to predict the largest class alone meets the threshold (50% accuracy)"
     assert (advice in " ".join(printed.split())) == warned
     assert ("take --criterion.measure=balanced_accuracy" in " ".join(printed.split())) == warned
@@ -325,29 +252,7 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
     criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24, "largest_class": 12}
-    assert document["criterion"] == {"threshold": 0.9, "consecutive": 1, "evaluation": "every", **criterion}
+    chosen = {"threshold": 0.9, "consecutive": 1, "evaluation": "every", "until": "criterion"}
+    assert document["criterion"] == {**chosen, **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
-
-
-def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
-    # Classes of one size have the same counts by both measures, and other traces nevertheless.
-    for measure in ("accuracy", "balanced_accuracy", "balanced_accuracy"):
-        run = script(COUNTS, results=ComparisonRun(), measure=measure, folder=measure)
-    assert read(run.folder)["times"] | {"seconds": 0} == {"seconds": 0, "computed_traces": 0, "reused_traces": 6}
-    assert read(run.folder.parent / "balanced_accuracy")["criterion"]["measure"] == "balanced_accuracy"
-    with Ledger(run.criterion.traces.ledger.folder) as ledger:
-        digests = {row[0] for row in ledger._base.execute("SELECT DISTINCT stream FROM traces")}
-        documents = [ledger.origin(digest) for digest in digests]
-    assert sorted(document.get("measure", "") for document in documents) == ["", "balanced_accuracy"]
-
-
-def test_a_lower_limit_than_where_a_method_diverged(script: Script) -> None:
-    run = script(COUNTS, results=ComparisonRun(), folder="high", consecutive=9)
-    keys = run.criterion.traces.keys
-    with Ledger(run.criterion.traces.ledger.folder) as ledger:
-        ledger.write({keys[0][0]: Trace(COUNTS[0, 0], diverged=5)})
-    low = script(COUNTS, results=ComparisonRun(), folder="low", max_samples=4, consecutive=3)
-    assert read(low.folder)["methods"]["baseline"]["diverged_at"][0] is None
-    high = script(COUNTS, results=ComparisonRun(), folder="again", consecutive=9)
-    assert read(high.folder)["methods"]["baseline"]["diverged_at"][0] == 6

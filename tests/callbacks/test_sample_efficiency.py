@@ -1,4 +1,4 @@
-"""The criterion in a trainer, on counts of correct predictions that are written beforehand."""
+"""The criterion in a trainer, on counts of correct predictions that are scripted."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -43,7 +43,7 @@ def test_exactly_eighty_per_cent_passes(script: Script, validation_size: int, co
     assert run.correct.tolist() == [[[count] * run.evaluations]]
 
 
-def test_streak_broken_at_the_ninth_begins_again(script: Script) -> None:
+def test_streak_broken_at_the_ninth_restarts(script: Script) -> None:
     counts = [16] * 8 + [15] + [16] * 10 + [20] * 5
     run = script([[counts]])
     assert run.samples_seen == list(range(1, 20))

@@ -148,7 +148,7 @@ def test_a_method_that_defines_what_is_never_called_is_refused(hook: str) -> Non
         Comparison(GradientDescent(), {"mine": method})
 
 
-def test_what_methods_log_is_the_mean_over_orderings() -> None:
+def test_logged_values_are_means_over_orderings() -> None:
     class Talks(Constant):
         def adapt(self, inputs: Tensor, labels: Tensor) -> None:
             self.log("loss", torch.tensor([1.0, 4.0]), prog_bar=True)
@@ -179,7 +179,7 @@ def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object)
         compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 
-def test_what_is_not_finite_is_wrong_and_counted() -> None:
+def test_predictions_that_are_not_finite_are_wrong_and_counted() -> None:
     inf, nan = torch.inf, torch.nan
     rows = [[0.0, -inf, -inf], [nan, nan, nan], [1.0, nan, 0.0], [inf, 0.0, 0.0], [-inf, -inf, -inf], [2.0, 1.0, 0.0]]
     comparison = compared(Logits(torch.tensor([rows, [[1.0, 0.0, 0.0]] * 6])))
@@ -370,7 +370,7 @@ def test_nobody_sees_what_another_makes_of_its_batch() -> None:
     assert torch.equal(batch[0], torch.ones(2, 1, 4))
 
 
-def test_what_cannot_be_copied_stays_and_functions_are_the_same() -> None:
+def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> None:
     class Keeps(Constant):
         def __init__(self) -> None:
             super().__init__([0, 0])

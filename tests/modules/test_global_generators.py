@@ -1,4 +1,4 @@
-"""What a method draws from the global generators is its own."""
+"""Every method has its own state of the global generators."""
 
 import pickle
 import random

@@ -1,4 +1,4 @@
-"""Want of memory is told in one line; other errors are not touched."""
+"""Lack of memory is reported in one line; other errors are not changed."""
 
 import pytest
 import torch

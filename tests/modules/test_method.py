@@ -1,4 +1,4 @@
-"""What all methods start from and share."""
+"""The start that all methods share."""
 
 import pytest
 import torch

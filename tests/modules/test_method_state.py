@@ -1,4 +1,4 @@
-"""A method is put back into earlier states, predicts as it did then, and goes on as if nothing had been."""
+"""A method is put back into earlier states, predicts as it did then, and continues as if nothing had been."""
 
 from collections.abc import Callable
 from functools import partial
@@ -95,7 +95,7 @@ class Closure(Alias):
 
 
 @pytest.mark.parametrize("kind", [Alias, Partial])
-def test_what_refers_to_a_part_of_it_refers_to_that_of_then(kind: type[Method]) -> None:
+def test_references_to_parts_of_a_state_are_restored(kind: type[Method]) -> None:
     follow(kind, "features")
 
 
@@ -122,7 +122,7 @@ class Gain(Method):
         return scaled[None, :, :2] * len(self.parts.network)
 
 
-def test_what_a_backbone_holds_beside_tensors_is_that_of_then() -> None:
+def test_attributes_of_a_backbone_are_restored() -> None:
     follow(Gain, "photos")
 
 
@@ -155,7 +155,7 @@ def test_weights_that_layers_share_are_those_of_then() -> None:
 
 
 @pytest.mark.parametrize("error", [RuntimeError("only some can"), torch.OutOfMemoryError("CUDA out of memory. Tried")])
-def test_what_fails_in_a_copy_is_one_line(error: Exception) -> None:
+def test_a_failure_in_a_copy_is_one_line(error: Exception) -> None:
     class Fails(modules.NearestClassMean):
         pass
 
@@ -182,7 +182,7 @@ def test_a_function_that_comes_later_is_found() -> None:
         state.keep(1)
 
 
-def test_what_all_methods_share_is_not_copied() -> None:
+def test_shared_tensors_are_not_copied() -> None:
     samples, labels = draw("features")
     method, state = begin(modules.Replay, samples)
     adapt(method, next(batches(samples, labels, 2)))
@@ -213,7 +213,7 @@ class Locked(modules.NearestClassMean):
 
 
 @pytest.mark.parametrize(("kind", "what"), [(Locked, "generator"), (Closure, "lambda")])
-def test_what_cannot_be_copied_is_reported(kind: type[Method], what: str) -> None:
+def test_attributes_that_cannot_be_copied_are_reported(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
     method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))

@@ -1,4 +1,4 @@
-"""A method that goes on from a checkpoint gives bit for bit what it gives without a break."""
+"""A method that continues from a checkpoint gives bit for bit what it gives without a break."""
 
 import io
 import pickle
@@ -170,7 +170,7 @@ def test_stored_backbones_go_on_bit_for_bit(name: str, inputs: str) -> None:
     assert torch.equal(_run(maker(name), inputs, 6), _run(maker(name), inputs, None))
 
 
-def test_what_is_fed_to_all_is_not_stored() -> None:
+def test_shared_inputs_are_not_stored() -> None:
     inputs, _ = draw_samples(3, 20, 6)
     start = make_start(inputs)
     assert start.source_head is not None
@@ -232,7 +232,7 @@ class HookedOptimizer(modules.GradientDescent):
         (Circular, "refers to the method itself"),
     ],
 )
-def test_what_cannot_be_stored_is_named(kind: type[Method], reason: str) -> None:
+def test_attributes_that_cannot_be_stored_are_named(kind: type[Method], reason: str) -> None:
     inputs, labels = draw_samples(3, 20, 6)
     state, start = MethodState(kind()), make_start(inputs)
     state.reset(start)

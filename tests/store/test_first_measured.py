@@ -33,14 +33,14 @@ def test_the_first_number_stays(tmp_path: Path) -> None:
     ],
     ids=["torn", "infinite", "no text", "a pipe"],
 )
-def test_what_is_damaged_is_measured_anew(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_damaged_numbers_are_measured_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
     first_measured(tmp_path, KEY, 5)
     (path,) = tmp_path.iterdir()
     damage(path)
     assert [first_measured(tmp_path, KEY, number) for number in (6, 7)] == [6, 6]
 
 
-def test_what_is_no_folder_is_named(tmp_path: Path) -> None:
+def test_a_path_that_is_no_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "numbers").write_text("")
     with pytest.raises(StoreError, match=r"^'\S+numbers' cannot be written \(File exists\)$"):
         first_measured(tmp_path / "numbers", KEY, 5)

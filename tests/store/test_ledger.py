@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import FILE, LedgerError, Trace, TraceKey
 
 ROOT = Path(__file__).parents[2]
 KEYS = [TraceKey("s", method, ordering) for method in ("a", "b") for ordering in range(3)]
@@ -31,7 +32,7 @@ def in_another_process(folder: Path, body: str) -> subprocess.Popen[str]:
     return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
-def test_what_is_written_is_read_by_another(tmp_path: Path) -> None:
+def test_written_traces_are_read_by_another_process(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger") as ledger:
         ledger.write({KEYS[0]: trace(1, 2, 70_000), KEYS[4]: trace(0, diverged=0)})
         ledger.write({KEYS[0]: trace(1, 2, 70_000, 5)})
@@ -116,7 +117,7 @@ def test_a_full_disk_stores_nothing_of_the_transaction(tmp_path: Path) -> None:
         assert contents(ledger, KEYS) == {KEYS[0]: ([1, 2], None)}
 
 
-def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_ledger_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("no database" * 1000)
     with pytest.raises(LedgerError, match="not a database"):
         Ledger(tmp_path)

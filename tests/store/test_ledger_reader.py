@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import FILE, LedgerError, Trace, TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
 
@@ -16,7 +17,7 @@ def counts(*correct: int) -> np.ndarray:
 
 
 def contents(reader: LedgerReader, stream: str) -> dict[tuple[str, int], list[int]]:
-    return {key: stored.tolist() for key, stored in reader.traces(stream).items()}
+    return {key: stored.tolist() for key, stored in reader.traces(stream).counts.items()}
 
 
 def fill(folder: Path) -> tuple[str, str]:
@@ -73,22 +74,20 @@ def killed_while_it_wrote(folder: Path, copy: Path) -> Path:
         base.execute("PRAGMA cache_size = 1")
         base.execute("BEGIN IMMEDIATE")
         base.execute("DELETE FROM traces")
-        base.executemany("INSERT INTO origins VALUES (?, ?)", [(f"{k}", "x" * 2000) for k in range(200)])
+        base.executemany("INSERT INTO origins VALUES (?, ?, 0)", [(f"{k}", "x" * 2000) for k in range(200)])
         shutil.copytree(folder, copy)
         base.execute("ROLLBACK")
     assert (copy / f"{FILE}-journal").stat().st_size > 512
     return copy
 
 
-def test_what_a_killed_process_wrote_in_part_is_undone(tmp_path: Path) -> None:
+def test_partial_writes_of_a_killed_process_are_undone(tmp_path: Path) -> None:
     stream, method = fill(tmp_path / "whole")
     with LedgerReader(killed_while_it_wrote(tmp_path / "whole", tmp_path / "killed")) as reader:
         assert contents(reader, stream) == {(method, 1): [1, 70_000], (method, 3): [3, 70_000]}
 
 
-def test_what_a_killed_process_wrote_in_part_is_named_where_it_cannot_be_undone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partial_writes_that_cannot_be_undone_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(tmp_path / "whole")
     folder, connect = killed_while_it_wrote(tmp_path / "whole", tmp_path / "killed"), sqlite3.connect
     # SQLite falls back to this mode on a disk that cannot be written.
@@ -99,7 +98,7 @@ def test_what_a_killed_process_wrote_in_part_is_named_where_it_cannot_be_undone(
         LedgerReader(folder)
 
 
-def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
+def test_a_folder_that_is_no_ledger_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerError, match="cannot be read"):
         LedgerReader(tmp_path)
     assert not list(tmp_path.iterdir())

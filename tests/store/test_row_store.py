@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from headstart.store.json_digest import digest_of
 from headstart.store.row_store import RowStore, StoredRows
-from headstart.store.segments import StoreError
+from headstart.store.segments import SegmentWriter, StoreError
 
 KEY = {"model": "resnet50", "size": (3, 4)}
 NOTES = {"weights": "a1"}
@@ -248,6 +249,26 @@ def test_source_that_contradicts_itself(table: Table) -> None:
     assert calls == [[0, 1], [2], [0, 1]]
 
 
+def test_cache_that_is_removed_while_it_is_written(table: Table) -> None:
+    def compute(indices: list[int]) -> NamedRows:
+        shutil.rmtree(table.folder)
+        return NamedRows([*"ab"], NOTES)
+
+    with pytest.raises(StoreError, match="it was removed while it was written; try again"):
+        RowStore(table.folder).get(KEY, [*"ab"], compute)
+
+
+def test_cache_that_is_removed_just_after_it_was_written(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write_and_remove(writer: SegmentWriter, source: NamedRows) -> None:
+        write(writer, source)
+        shutil.rmtree(table.folder)
+
+    write = SegmentWriter.write
+    monkeypatch.setattr(SegmentWriter, "write", write_and_remove)
+    with pytest.raises(StoreError, match=r"rows vanished just after they were written; does something remove"):
+        RowStore(table.folder).get(KEY, [*"ab"], lambda indices: NamedRows(["ab"[i] for i in indices], NOTES))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_source_of_other_length_than_asked_for(table: Table, count: int) -> None:
     with pytest.raises(ValueError, match=f"asked for 2 rows and promises {count}"):
@@ -261,7 +282,7 @@ def test_no_names(table: Table) -> None:
 
 
 @pytest.mark.parametrize("in_the_way", ["rows", "rows/table", "rows/table/lock"])
-def test_what_is_of_another_kind_is_named(table: Table, in_the_way: str) -> None:
+def test_files_of_another_kind_are_named(table: Table, in_the_way: str) -> None:
     path = Path(in_the_way.replace("rows", str(table.folder), 1).replace("/table", f"/{digest_of(KEY)}"))
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir() if path.name == "lock" else path.touch()

@@ -186,7 +186,7 @@ def test_journal_that_is_a_folder_is_passed_over(tmp_path: Path, get: Callable[.
 
 @pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
 @pytest.mark.parametrize("suffix", [".journal", ".rows"])
-def test_what_cannot_be_read_at_the_moment_is_kept(
+def test_segments_that_cannot_be_read_for_a_moment_are_kept(
     tmp_path: Path, get: Callable[..., StoredRows], error: int, suffix: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get(computed=True)
@@ -310,13 +310,13 @@ class LastRows:
     remarks: ClassVar[dict[int, str]] = {}
 
     def __init__(self, indices: list[int]) -> None:
-        self.places = indices
+        self.chosen = indices
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.chosen)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        yield ROWS[self.places]
+        yield ROWS[self.chosen]
 
 
 @forking
@@ -421,7 +421,7 @@ def test_second_process_waits_for_the_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("removals", [0, 1, 2])
-def test_what_a_kill_leaves_of_a_segment_that_is_dropped_is_removed(
+def test_rests_of_a_dropped_segment_are_removed_after_a_kill(
     removals: int, tmp_path: Path, get: Callable[..., StoredRows], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     get(computed=True)

@@ -9,6 +9,8 @@ from torch.nn import functional
 from headstart.modules.methods.cosine_classifier import CosineClassifier
 from headstart.tests.material.streams import draw_samples, feed
 
+CLASSES = 125
+
 
 def still(parameters: Iterable[Any]) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, lr=0.0)
@@ -36,3 +38,19 @@ def test_a_step_descends_on_the_cross_entropy_of_scaled_cosines() -> None:
     assert scale.grad is not None
     torch.testing.assert_close(method.weight[0].mT, weight - 0.1 * weight.grad)
     torch.testing.assert_close(method.scale.flatten(), (scale - 0.1 * scale.grad)[None])
+
+
+def test_training_does_not_lose_what_many_classes_imprinted() -> None:
+    """Samples of 125 classes come one by one, two of each; as of real networks, all have nearly the same direction."""
+    generator = torch.Generator().manual_seed(0)
+    centres = 4 + torch.randn(CLASSES, 1280, generator=generator)
+    labels = torch.cat([torch.randperm(CLASSES, generator=generator) for _ in range(2)])[None]
+    samples = centres[labels] + 2 * torch.randn(1, 2 * CLASSES, 1280, generator=generator)
+    points = centres + 2 * torch.randn(CLASSES, 1280, generator=generator)
+    right = []
+    for method in (CosineClassifier(still), CosineClassifier()):
+        predicted = feed(method, samples, labels, classes=CLASSES)(points).argmax(-1)
+        right.append(int((predicted == torch.arange(CLASSES)).sum()))
+    imprinted, trained = right
+    assert imprinted > 0.9 * CLASSES
+    assert trained >= imprinted - 2

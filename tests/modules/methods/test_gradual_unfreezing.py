@@ -51,7 +51,7 @@ def test_stages_of_tails(name: str, boundary: str, stages: list[str]) -> None:
     assert _stages(tail) == [tail.get_submodule(each) for each in stages]
 
 
-def test_what_lies_beside_the_stages_is_trained_in_the_end() -> None:
+def test_layers_outside_of_the_stages_are_trained_last() -> None:
     network = staged()
     network.register_parameter("aside", nn.Parameter(torch.ones(())))
     method = begin(GradualUnfreezing(1), network)

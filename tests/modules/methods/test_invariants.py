@@ -1,4 +1,4 @@
-"""What every shipped method holds to, whatever it does; and that a method which breaks a rule is found out."""
+"""Every shipped method keeps the rules of methods, and a method that breaks one is found."""
 
 import pickle
 import random

@@ -7,15 +7,15 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from headstart.modules.method import Start
-from headstart.modules.methods.learned_semantic_prior import SCALES, LearnedSemanticPrior
-from headstart.modules.methods.streaming_lda import StreamingLDA
+from headstart.modules.methods.learned_semantic_prior import LIKELIHOOD_SCALES, SEMANTIC_SCALES, LearnedSemanticPrior
 from headstart.output.errors import UserError
 from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 from headstart.tests.modules.methods.test_semantic_class_mean import place
 
-CLASSES, PRIOR, TEMPERATURE = 3, 2.0, 2.0
+CLASSES, PRIOR, TEMPERATURE, SHRINKAGE = 3, 2.0, 2.0, 0.5
 
 
 def semantic_scores(placed: Tensor, labels: Tensor, points: Tensor) -> Tensor:
@@ -29,13 +29,24 @@ def chances(scores: Tensor, scale: float, seen: int) -> NDArray[np.float64]:
     return (seen * softmax + 1) / (seen + CLASSES)
 
 
+def lda_scores(features: Tensor, labels: Tensor, points: Tensor) -> Tensor:
+    """Compute log-likelihoods up to a common term by the shrunk precision; -inf of a class without a sample."""
+    features, points = (functional.normalize(x.double(), dim=-1) for x in (features, points))
+    means = torch.stack([features[labels == c].mean(0) for c in range(CLASSES)])
+    residuals, samples = features - means[labels], len(features)
+    shrunk = (residuals.mT @ residuals + SHRINKAGE * torch.eye(features.shape[-1])) / (SHRINKAGE + samples)
+    scores: Tensor = points @ shrunk.inverse() @ means.mT - 0.5 * ((means @ shrunk.inverse()) * means).sum(-1)
+    return scores.nan_to_num(nan=-torch.inf)
+
+
 def predict(seen: tuple[Tensor, Tensor, Tensor], new: Tensor, new_placed: Tensor) -> list[NDArray[np.float64]]:
     """Adapt every expert on the features, indices and labels seen, and return its probabilities for new samples."""
     features, placed, labels = seen
     semantic, plain = semantic_scores(placed, labels, new_placed), torch.zeros(len(new), CLASSES)
     if len(labels):
-        plain = feed(StreamingLDA(), features[None], labels[None], 3, CLASSES)(new)[0]
-    return [chances(scores, scale, len(labels)) for scores in (semantic, plain) for scale in SCALES]
+        plain = lda_scores(features, labels, new)
+    scaled = [(semantic, scale) for scale in SEMANTIC_SCALES] + [(plain, scale) for scale in LIKELIHOOD_SCALES]
+    return [chances(scores, scale, len(labels)) for scores, scale in scaled]
 
 
 def test_equals_the_formula_sample_by_sample() -> None:
@@ -44,11 +55,11 @@ def test_equals_the_formula_sample_by_sample() -> None:
     assert start.source_head is not None
     assert start.source_bias is not None
     head = start.source_head, start.source_bias
-    logits = feed(LearnedSemanticPrior(TEMPERATURE, PRIOR), inputs, labels, classes=CLASSES)(validation)
+    logits = feed(LearnedSemanticPrior(TEMPERATURE, PRIOR, SHRINKAGE), inputs, labels, classes=CLASSES)(validation)
     points = torch.stack([place(sample, head, TEMPERATURE) for sample in validation])
     for ordering, (features, truth) in enumerate(zip(inputs, labels, strict=True)):
         placed = torch.stack([place(sample, head, TEMPERATURE) for sample in features])
-        weights = np.full(2 * len(SCALES), 1 / (2 * len(SCALES)))
+        weights = np.full(8, 1 / 8)
         for n in range(12):
             expected = predict((features[:n], placed[:n], truth[:n]), features[n : n + 1], placed[n : n + 1])
             weights = weights * np.array([each[0, truth[n]] for each in expected])

@@ -162,7 +162,7 @@ def test_evaluations_fold_what_is_learnt(make: Callable[[], nn.Module]) -> None:
         torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_what_is_drawn_comes_from_the_seed() -> None:
+def test_random_numbers_come_from_the_seed() -> None:
     def drawn(seed: int) -> Tensor:
         return parameters_to_vector([layer.down for layer in layers(begun(tiny_mobilenet, seed=seed)[0]).values()])
 

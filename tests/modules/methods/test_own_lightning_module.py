@@ -114,7 +114,7 @@ class Measuring(Probe):
         raise AssertionError("not used")
 
 
-def test_what_it_logs_and_uses_of_lightning() -> None:
+def test_logs_and_counters_are_those_of_lightning() -> None:
     inputs, labels = draw_samples(2, 9, 6)
     method = OwnLightningModule(Measuring)
     method.trainer = SimpleNamespace(max_epochs=1)  # type: ignore[assignment]
@@ -256,7 +256,7 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
         (partial(Probe, form="plateau"), "gives a ReduceLROnPlateau"),
     ],
 )
-def test_what_would_do_nothing_is_refused(make: Any, words: str) -> None:
+def test_hooks_without_an_effect_are_refused(make: Any, words: str) -> None:
     inputs, labels = draw_samples(2, 4, 6, classes=5)
     method = OwnLightningModule(make)
     with pytest.raises(UserError, match=words) as raised:

@@ -83,7 +83,7 @@ class Counts(NearestClassMean):
 
 
 class Flickers(NearestClassMean):
-    """Makes what it holds anew where it predicts."""
+    """Replaces its attributes when it predicts."""
 
     def forward(self, inputs: Tensor) -> Tensor:
         self.sums = self.sums.clone()

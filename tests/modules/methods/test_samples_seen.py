@@ -1,4 +1,4 @@
-"""The samples seen, by their places."""
+"""The samples seen, by their positions."""
 
 from copy import deepcopy
 from dataclasses import replace

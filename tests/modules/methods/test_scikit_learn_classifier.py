@@ -1,6 +1,9 @@
 """A classifier of another library as a method: what it is given, what becomes of its answers, what it may not be."""
 
+import json
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +11,14 @@ import pytest
 import torch
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 
 from headstart.modules import ScikitLearnClassifier
+from headstart.modules.methods import scikit_learn_classifier
 from headstart.output.errors import UserError
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+
+NEIGHBOURS = "sklearn.neighbors.KNeighborsClassifier"
 
 
 def test_probabilities_are_those_of_the_classifier_on_principal_components() -> None:
@@ -27,7 +34,7 @@ def test_probabilities_are_those_of_the_classifier_on_principal_components() -> 
         np.testing.assert_allclose(logits[ordering].exp().numpy(), expected, atol=1e-4)
 
 
-def test_what_is_drawn_is_seeded() -> None:
+def test_random_numbers_are_seeded() -> None:
     inputs, labels = draw_samples(2, 30, 10, 2)
     forest = "sklearn.ensemble.RandomForestClassifier"
     first, second = (feed(ScikitLearnClassifier(forest), inputs, labels)(inputs[0]) for _ in range(2))
@@ -52,12 +59,52 @@ def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ScikitLearnClassifier()
 
 
-@pytest.mark.parametrize("options", [{"metric": "x"}, {"n_neighbors": 13}])
-def test_what_cannot_be_fitted_is_one_line(options: dict[str, Any]) -> None:
+def test_a_wrong_parameter_ends_the_run_in_one_line() -> None:
     inputs, labels = draw_samples(1, 12, 10, 2)
-    method = feed(ScikitLearnClassifier("sklearn.neighbors.KNeighborsClassifier", options), inputs, labels)
+    method = feed(ScikitLearnClassifier(NEIGHBOURS, {"metric": "x"}), inputs, labels)
     with pytest.raises(UserError, match=r"^classifier: sklearn.neighbors.KNeighborsClassifier cannot be fitted"):
         method(inputs[0])
+
+
+def test_nothing_is_predicted_until_there_are_enough_samples(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(scikit_learn_classifier, "WARNED", set())
+    inputs, _ = draw_samples(2, 8, 10, 2)
+    labels = torch.arange(8).expand(2, 8) % 2
+    method = begin(ScikitLearnClassifier(NEIGHBOURS, {"n_neighbors": 5}), make_start(inputs))
+    finite = []
+    for part in batches(inputs, labels, 1):
+        adapt(method, part)
+        finite.append(method(inputs[0]).max(-1).values.isfinite().all().item())
+    # The first sample's class is predicted without a fit.
+    assert finite == [True, False, False, False, True, True, True, True]
+    alone = KNeighborsClassifier(5).fit(inputs[1].numpy(), labels[1].numpy())
+    assert method(inputs[1])[1].argmax(-1).tolist() == alone.predict(inputs[1].numpy()).tolist()
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"WARNING: {NEIGHBOURS} cannot be fitted to 2 samples (Expected n_neighbors <= ")
+
+
+@pytest.mark.parametrize("neighbours", [5, 1000])
+def test_a_classifier_that_cannot_be_fitted_yet_ends_no_comparison(neighbours: int, fit: Callable[..., Path]) -> None:
+    arguments = f"{{classifier: {NEIGHBOURS}, options: {{n_neighbors: {neighbours}}}}}"
+    knn = f"--model.methods.knn={{class_path: ScikitLearnClassifier, init_args: {arguments}}}"
+    options = knn, "--criterion.threshold=0.9"
+    documents = []
+    for evaluation, folder in (("every", "every"), ("lazy", "lazy"), ("every", "again")):
+        where = f"--results.ledger=ledger of {evaluation}"
+        run = fit(*options, f"--criterion.evaluation={evaluation}", where, folder=folder)
+        documents.append(json.loads((run / "results.json").read_text()))
+    every, lazy, stored = documents
+    assert every["complete"]
+    assert lazy["complete"]
+    assert stored["times"]["computed_traces"] == 0
+    assert stored["warnings"] == every["warnings"]
+    for name in ("baseline", "knn"):
+        assert lazy["methods"][name]["samples_to_criterion"] == every["methods"][name]["samples_to_criterion"]
+    assert any(each.startswith("knn gave predictions that are not finite in") for each in every["warnings"])
+    never = [each for each in every["warnings"] if each.startswith("knn has no correct prediction at the last")]
+    assert bool(never) == (neighbours == 1000)
 
 
 @pytest.mark.parametrize(

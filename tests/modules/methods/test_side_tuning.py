@@ -1,4 +1,4 @@
-"""What is predicted is what discriminant analysis of the frozen network says, and what the side has learnt."""
+"""Predictions are the sum of discriminant analysis of the frozen network and the trained side."""
 
 from dataclasses import replace
 

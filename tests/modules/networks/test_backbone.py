@@ -227,7 +227,7 @@ def test_own_network_that_gives_features(own: str) -> None:
             "classifier",
             "random",
             None,
-            "^preprocessing: .*classifier tells of no square centre crop .*; give resize and",
+            "^preprocessing: .*classifier states no square centre crop; give resize and",
         ),
         (
             "classifier",

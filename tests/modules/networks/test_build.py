@@ -265,7 +265,7 @@ def test_unknown_tags() -> None:
 
 
 class LostConnectionError(Exception):
-    """Of the kinds of errors that download libraries have besides OSError."""
+    """An error that is no OSError, as download libraries have."""
 
 
 @pytest.mark.parametrize("error", [OSError("no route\nto host"), LostConnectionError("no route")])

@@ -46,6 +46,6 @@ def test_weights_stay_and_their_classifier_goes(tmp_path: Path) -> None:
         (BackboneSpec("alexnet", "random", {}, SMALL), "preprocessing: alexnet cannot take pictures of 32 x 32"),
     ],
 )
-def test_what_cannot_be_trained_is_refused(chosen: BackboneSpec, message: str) -> None:
+def test_networks_that_cannot_be_trained_are_refused(chosen: BackboneSpec, message: str) -> None:
     with pytest.raises(UserError, match=message):
         build_classifier(chosen.network(0), 3)

@@ -83,7 +83,7 @@ def test_impossible_boundaries_are_reported(name: str, boundary: str, message: s
     assert "\n" not in str(caught.value)
 
 
-def test_what_is_advised_can_be_given() -> None:
+def test_advised_boundaries_can_be_given() -> None:
     backbone = build_cut("resnet18", {})
     with pytest.raises(UserError) as caught:
         cut(backbone, "layer3.1.conv2")

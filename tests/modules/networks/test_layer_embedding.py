@@ -31,7 +31,7 @@ IMAGES = PHOTOS / 255
 
 
 class Give(nn.Module):
-    """A layer that computes what it is told."""
+    """A layer that computes a given function."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()

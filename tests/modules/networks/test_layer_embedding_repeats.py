@@ -17,7 +17,7 @@ PLAIN = Preprocessing(8, 8, (0, 0, 0), (1, 1, 1))
 
 
 class Give(nn.Module):
-    """A network that computes what it is told."""
+    """A network that computes a given function."""
 
     def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
         super().__init__()

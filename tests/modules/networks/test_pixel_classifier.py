@@ -112,6 +112,6 @@ def test_random_weights_follow_the_seed() -> None:
     assert not torch.equal(states[0]["classifier.weight"], states[2]["classifier.weight"])
 
 
-def test_what_classifies_pixels_is_another_network() -> None:
+def test_a_classifier_of_pixels_is_another_network() -> None:
     photos, pixels = (name_network("resnet18", layer=layer) for layer in ("penultimate", PIXELS))
     assert photos.digest != pixels.digest

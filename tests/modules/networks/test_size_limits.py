@@ -43,7 +43,7 @@ def test_deep_networks_are_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
     assert build(NetworkSpec("x", "timm", "vit_tiny_patch16_224", None, {"depth": 1}))[0]
 
 
-def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_modules_and_weights_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(size_limits, "MOST_MODULES", 3)
     monkeypatch.setattr(size_limits, "MOST_PARAMETERS", 12)
     with limited_size("arguments"):

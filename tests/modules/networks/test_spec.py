@@ -1,4 +1,4 @@
-"""Which network is meant, told without building it."""
+"""The network of a specification is named without building it."""
 
 import subprocess
 import sys
@@ -31,7 +31,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
     return registry, elsewhere
 
 
-def test_where_a_file_is_looked_for(folders: tuple[Path, Path]) -> None:
+def test_a_file_of_weights_is_found_in_either_folder(folders: tuple[Path, Path]) -> None:
     registry, elsewhere = folders
     for weights, folder in (("both.pth", registry), ("registry.pth", registry), ("elsewhere.pth", elsewhere)):
         assert name_network("some", weights=weights, folder=registry).weights == folder / weights
@@ -112,7 +112,7 @@ def test_every_part_counts(change: dict[str, Any]) -> None:
     assert replace(SPEC, **change).identity != SPEC.identity
 
 
-def test_what_does_not_decide_the_network_does_not_count() -> None:
+def test_arguments_that_do_not_decide_the_network_do_not_count() -> None:
     same = replace(SPEC, name="another", preprocessing=None, allowed_modules=["zoo"])
     assert same.identity == SPEC.identity
 

@@ -1,0 +1,50 @@
+"""Correct predictions of a method in one evaluation."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# The same arithmetic may be done in another order by threads of other libraries.
+ROUNDING = 1e-5
+
+
+@dataclass
+class Counted:
+    """One evaluation of a method.
+
+    Attributes:
+        counts: Predictions that are correct, and those that are not finite, `[2, orderings]`.
+        predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
+    """
+
+    counts: Tensor
+    predictions: list[tuple[Tensor, Tensor]]
+
+    def add(self, logits: Tensor, labels: Tensor, class_weights: Tensor | None) -> None:
+        """Count the predictions of one chunk of the validation set.
+
+        Args:
+            logits: `[orderings, samples, classes]`.
+            labels: `[samples]`.
+            class_weights: The weight of a correct prediction by its class, `[classes]`; 1 by default.
+        """
+        # A class without a sample may have -inf; the greatest is NaN where any is.
+        greatest, predicted = logits.max(-1)
+        is_finite = greatest.isfinite()
+        correct = (predicted == labels) & is_finite
+        if class_weights is not None:
+            correct = correct * class_weights[labels]
+        self.counts = self.counts + torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
+        self.predictions.append((greatest, predicted))
+
+    def agrees(self, other: "Counted") -> bool:
+        """Whether all predictions are the same, up to rounding of the logits.
+
+        Args:
+            other: Another evaluation on the same samples.
+        """
+        return all(
+            torch.equal(classes, others) and torch.allclose(greatest, values, rtol=ROUNDING, atol=0, equal_nan=True)
+            for (greatest, classes), (values, others) in zip(self.predictions, other.predictions, strict=True)
+        )

@@ -1,0 +1,1 @@
+"""What decides a count besides data: the code that runs, its packages, files, environment variables and values."""

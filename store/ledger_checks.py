@@ -1,0 +1,99 @@
+"""Checks that notice a ledger's damage: checksums of its rows, and the structure of its file."""
+
+import sqlite3
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from headstart.output.errors import reason_of
+
+# The columns behind which a checksum is stored.
+TRACE = "stream, method, ordering, correct, diverged, open"
+ORIGIN = "digest, document"
+
+
+def checksum(*values: object) -> int:
+    """Return a checksum of the values of a row; a flipped bit, or up to 32 in a row, always change it.
+
+    Args:
+        values: The values: texts, bytes, whole numbers, or None.
+    """
+    result = 0
+    for value in values:
+        content = value if isinstance(value, bytes) else str(value).encode(errors="surrogateescape")
+        # A flipped bit can make a text of bytes, and move the border between two values.
+        result = zlib.crc32(content, zlib.crc32(f"{type(value).__name__} {len(content)} ".encode(), result))
+    return result
+
+
+def is_intact(row: Sequence[object], ledger_format: int) -> bool:
+    """Whether a row is as it was written.
+
+    Args:
+        row: Its values, the checksum last.
+        ledger_format: Format of the ledger; rows of format 1 have no checksums.
+    """
+    return ledger_format == 1 or row[-1] == checksum(*row[:-1])
+
+
+def add_checksums(base: sqlite3.Connection) -> None:
+    """Add checksums of its rows, as they are now, to a ledger of format 1.
+
+    Args:
+        base: The ledger, in a transaction.
+    """
+    base.create_function("checksum", -1, checksum, deterministic=True)
+    for table, columns in (("traces", TRACE), ("origins", ORIGIN)):
+        if "checksum" not in {name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}:
+            base.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
+            base.execute(f"UPDATE {table} SET checksum = checksum({columns})")
+
+
+def require_intact(base: sqlite3.Connection, mend: Callable[[], None] | None) -> None:
+    """Raise an error where the structure of a ledger's file is damaged, so that rows could be missing.
+
+    It reads the tables and indices, not the counts: a second for a million traces.
+
+    Args:
+        base: The ledger.
+        mend: Rebuilds damaged indices from the tables; None where nothing may be written.
+
+    Raises:
+        sqlite3.DatabaseError: The file is damaged.
+    """
+    problems = _find_problems(base)
+    if mend is not None and problems and all("index" in problem for problem in problems):
+        mend()
+        problems = _find_problems(base)
+    if problems:
+        raise sqlite3.DatabaseError(
+            f"it is damaged: {problems[0].splitlines()[-1].strip()}; restore it from a copy, or remove "
+            "traces.sqlite, whose traces are then measured again"
+        )
+
+
+def reason_of_failure(file: Path, error: Exception) -> str:
+    """Return why a ledger could not be used; SQLite reports damage, too, where the disk returned an error.
+
+    Args:
+        file: The ledger's file.
+        error: The error.
+    """
+    reason = reason_of(error)
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+    if not isinstance(error, sqlite3.DatabaseError) or code not in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_IOERR):
+        return reason
+    try:
+        file.read_bytes()
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as base:
+            is_damaged = bool(_find_problems(base))
+    except sqlite3.Error:
+        return reason
+    except OSError as failure:
+        return f"{reason_of(failure)} in {file.name}; the disk or the network may be failing, try again"
+    return reason if is_damaged or code == sqlite3.SQLITE_IOERR else "the disk failed for a moment; try again"
+
+
+def _find_problems(base: sqlite3.Connection) -> list[str]:
+    return [problem for (problem,) in base.execute("PRAGMA integrity_check") if problem != "ok"]

@@ -1,0 +1,77 @@
+"""A lazy run of a method whose past cannot be put back ends in one line instead of another number."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.callbacks import ComparisonRun
+from headstart.modules.method import Method
+from headstart.output.errors import UserError
+from headstart.tests.material import hidden_state
+from headstart.tests.material.scripted_runs import ScriptedRun
+
+Script = Callable[..., ScriptedRun]
+NOTHING = np.zeros((2, 2, 40), dtype=np.int64)
+OPTIONS: dict[str, Any] = {"threshold": 0.6, "consecutive": 4, "validation_size": 40}
+
+
+def run(script: Script, method: Method, **options: Any) -> ScriptedRun:
+    return script(NOTHING, methods=[method, hidden_state.Counting()], **{**OPTIONS, **options})
+
+
+@pytest.mark.parametrize("name", ["InPlaceTensor", "InPlaceNested", "InPlaceArray", "InPlaceData"])
+def test_a_change_that_begins_late_is_found(script: Script, name: str) -> None:
+    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every$"):
+        run(script, getattr(hidden_state, name)(), evaluation="lazy")
+
+
+@pytest.mark.parametrize("name", ["InModule", "OnClass", "InOptimizer", "InTrainer"])
+def test_state_outside_of_a_method_is_found(script: Script, name: str) -> None:
+    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline .* give every$") as error:
+        run(script, getattr(hidden_state, name)(), evaluation="lazy")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["InModule", "OnClass", "InOptimizer", "InTrainer"])
+def test_every_evaluation_takes_it_as_it_is(script: Script, name: str) -> None:
+    whole = run(script, getattr(hidden_state, name)())
+    assert whole.results.document["methods"]["baseline"]["onset"] == [24, 24]
+
+
+@pytest.mark.parametrize("name", ["InModule", "OnClass", "InTrainer"])
+def test_it_is_found_where_the_first_evaluations_meet_the_criterion(script: Script, name: str) -> None:
+    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline .* give every$"):
+        run(script, getattr(hidden_state, name)(), evaluation="lazy", threshold=0.05)
+
+
+def test_a_method_that_holds_all_of_its_state_is_as_it_was(script: Script) -> None:
+    for threshold in (0.05, 0.6, 1.0):
+        onsets = []
+        for evaluation in ("every", "lazy"):
+            options = {"folder": f"{evaluation} {threshold}", "evaluation": evaluation, "threshold": threshold}
+            whole = run(script, hidden_state.Counting(), **options)
+            onsets.append(whole.results.document["methods"]["baseline"]["onset"])
+        assert onsets[0] == onsets[1]
+
+
+def test_traces_of_draws_for_several_orderings_serve_no_lazy_run(script: Script, tmp_path: Path) -> None:
+    def computed(folder: str, evaluation: str) -> ScriptedRun:
+        return run(script, hidden_state.Drawing(), folder=folder, evaluation=evaluation, results=ComparisonRun())
+
+    every = computed("every", "every")
+    lazy = computed("lazy", "lazy")
+    own = ComparisonRun(ledger=str(tmp_path / "own"))
+    apart = run(script, hidden_state.Drawing(), folder="apart", evaluation="lazy", results=own)
+    assert lazy.criterion.traces.measured.tolist() == [[True, True], [False, False]]
+    assert (
+        lazy.results.document["methods"]["baseline"]["onset"] == apart.results.document["methods"]["baseline"]["onset"]
+    )
+    # Every evaluation, as the second command reads it from the ledger, keeps its warning.
+    again = computed("again", "every")
+    for one in (every, again):
+        (warning,) = one.results.document["methods"]["baseline"]["warnings"]
+        assert warning.startswith("drew from a global generator")
+    assert not again.criterion.traces.measured.any()

@@ -1,0 +1,44 @@
+"""Warnings of a run are printed below its table, and stand in its results and in the ledger."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from headstart.callbacks import ComparisonRun
+from headstart.store.ledger_file import DESCRIPTION
+from headstart.store.ledger_reader import LedgerReader
+from headstart.tests.material.scripted_runs import COUNTS, IndexStream
+
+Script = Callable[..., Any]
+PAIRS = [["train/1.jpg", "validation/2.jpg"]]
+
+
+def test_near_duplicates_stand_in_the_results_and_in_the_ledger(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    protocol = IndexStream.protocol
+    monkeypatch.setattr(IndexStream, "protocol", lambda self: {**protocol(self), "near_duplicate_photos": PAIRS})
+    run = script(COUNTS, results=ComparisonRun())
+    document = json.loads((run.folder / "results.json").read_text())
+    warning = "1 validation photos look like a training photo: accuracies may be too high"
+    assert f"{warning}: train/1.jpg ~ validation/2.jpg." in document["warnings"]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(f"WARNING: {each}" in printed for each in document["warnings"])
+    with LedgerReader(run.results.traces.ledger.folder) as ledger:
+        [fed] = ledger.streams().values()
+    assert fed[DESCRIPTION]["near_duplicate_photos"] == PAIRS
+    assert "near_duplicate_photos" not in {**fed, DESCRIPTION: {}}
+
+
+def test_warnings_of_a_method_stand_with_its_scores(script: Script) -> None:
+    script(COUNTS, results=ComparisonRun())
+    other = COUNTS.copy()
+    other[1, 0, 0] += 1
+    run = script(other, results=ComparisonRun(recompute=True, overwrite=True))
+    document = json.loads((run.folder / "results.json").read_text())
+    changed = "came out differently from its stored traces in 1 orderings."
+    assert document["methods"]["method_0"]["warnings"] == [changed]
+    assert "warnings" not in document["methods"]["baseline"]
+    assert f"method_0 {changed}" in document["warnings"]
