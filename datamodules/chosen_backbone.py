@@ -1,5 +1,6 @@
 """The backbone that the options of a stream choose, by its own name or by an entry of a model registry."""
 
+from contextlib import nullcontext
 from dataclasses import fields, replace
 from difflib import get_close_matches
 
@@ -35,19 +36,19 @@ def build_chosen(
             where photos are to be classified.
     """
     if chosen.registry is None:
-        spec = replace(chosen.network(seed), pixels=of_pixels)
-        backbone = build_backbone(spec).to(device)
-        backbone.try_out(spec)
+        spec, tap = chosen.network(seed), None
     else:
         spec, tap = read_network(chosen, chosen.registry, seed)
         if spec.pixels and not of_pixels:
             raise UserError(
                 f"name: {chosen.name!r} classifies pixels, where photos have one class each; choose another"
             )
-        spec = replace(spec, pixels=of_pixels)
-        backbone = build_backbone(spec).to(device)
-        with prefix_model_errors(chosen.name):
-            backbone.try_out(spec)
+
+    spec = replace(spec, pixels=of_pixels)
+    backbone = build_backbone(spec).to(device)
+    with nullcontext() if tap is None else prefix_model_errors(chosen.name):
+        backbone.try_out(spec)
+    if tap is not None:
         _require_features(chosen.name, tap, backbone)
 
     model, preprocessing, digest = choose_model(spec), backbone.preprocessing, backbone.digest()

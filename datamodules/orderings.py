@@ -1,12 +1,17 @@
 """Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
 
 from collections.abc import Collection, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 # The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
-VALIDATION, VIEWS, EPOCHS, REPETITIONS = 1, 3, 4, 6
+VALIDATION, VIEWS, EPOCHS, REPETITIONS, BLOCKS = 1, 3, 4, 6, 7
+
+Order = Literal["shuffled", "balanced"]
+# The order of streams that name none.
+SHUFFLED: Order = "shuffled"
 
 
 def sample_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
@@ -21,6 +26,29 @@ def sample_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]
         A permutation, `[samples]`.
     """
     return np.random.default_rng((seed, ordering)).permutation(samples)
+
+
+def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> NDArray[np.int64]:
+    """Return one order of the training samples in which every block of C samples holds each of the C classes once.
+
+    The samples of a class come in the order in which `sample_ordering` has them, the classes of a block in a random
+    order. The first k blocks are therefore k samples of each class.
+
+    Args:
+        labels: Class of each training sample, from 0, none without a sample, `[samples]`.
+        ordering: Which ordering, from 0; it does not depend on which others are in use.
+        seed: Seed of the comparison.
+
+    Returns:
+        Indices of the samples, `[C x size of the smallest class]`: the ordering ends when a class runs out.
+    """
+    shuffled = sample_ordering(len(labels), ordering, seed)
+    by_class = shuffled[np.argsort(labels[shuffled], kind="stable")]
+    sizes = np.bincount(labels)
+    of_class = np.split(by_class, np.cumsum(sizes)[:-1])
+
+    blocks = np.stack([each[: sizes.min()] for each in of_class], axis=1)
+    return np.random.default_rng((seed, ordering, BLOCKS)).permuted(blocks, axis=1).ravel()
 
 
 def sample_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np.int64]:
@@ -43,7 +71,7 @@ def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
 
     Args:
         samples: Number of training samples.
-        epoch: Which epoch, from 0; its order does not depend on earlier ones, so that training may go on from any.
+        epoch: Which epoch, from 0; its order does not depend on earlier ones, so that training may continue from any.
         seed: Seed of the training.
 
     Returns:
@@ -52,7 +80,14 @@ def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng((seed, epoch, EPOCHS)).permutation(samples)
 
 
-def sample_fed(samples: int, orderings: Sequence[int], part: slice, seed: int, views: int) -> NDArray[np.int64]:
+def sample_fed(
+    samples: int,
+    orderings: Sequence[int],
+    part: slice,
+    seed: int,
+    views: int,
+    balanced: NDArray[np.int64] | None = None,
+) -> NDArray[np.int64]:
     """Return what several orderings feed.
 
     Args:
@@ -61,14 +96,19 @@ def sample_fed(samples: int, orderings: Sequence[int], part: slice, seed: int, v
         part: Which part of each is fed.
         seed: Seed of the comparison.
         views: Number of views of each sample, which lie one after the other as the samples do.
+        balanced: Class of each training sample for balanced orderings, `[samples]`; None for shuffled ones.
 
     Returns:
         Indices of the samples, and of the views that are fed of them, `[2, orderings, fed]`.
     """
     fed = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
-    for number, order, view in zip(orderings, *fed, strict=True):
-        order[:] = sample_ordering(samples, number, seed)[part]
-        view[:] = order
+    for number, sample, view in zip(orderings, *fed, strict=True):
+        if balanced is None:
+            whole = sample_ordering(samples, number, seed)
+        else:
+            whole = balanced_ordering(balanced, number, seed)
+        sample[:] = whole[part]
+        view[:] = sample
         if views > 1:
             view += samples * sample_views(samples, number, seed, views)[part]
     return fed

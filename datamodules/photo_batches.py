@@ -23,6 +23,7 @@ from headstart.store.cache import cache_folder
 # Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250
 PIXELS_AT_ONCE = 2**20
+PLAIN = Policy()
 
 
 class EpochBatches(Sampler[Tensor]):
@@ -115,7 +116,7 @@ class PhotoBatches(PhotoData):
         preprocessing: Preprocessing,
         device: torch.device,
         source: NetworkSpec | None = None,
-        policy: Policy | None = None,
+        policy: Policy = PLAIN,
     ) -> None:
         """Load the prepared photos of both splits, uint8 `[photos, 3, crop, crop]`, or a network's rows of them.
 
@@ -128,11 +129,9 @@ class PhotoBatches(PhotoData):
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
-        self.train_inputs, self.train_labels = self._load(
-            self.train_photos, "training", preprocessing, source, policy or Policy()
-        )
-        self.validation_inputs, self.validation_labels = self._load(
-            self.validation_photos, "validation", preprocessing, source, policy or Policy()
+        (self.train_inputs, self.train_labels), (self.validation_inputs, self.validation_labels) = (
+            self._load(photos, split, preprocessing, source, policy)
+            for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
         self.move_samples(device)
 

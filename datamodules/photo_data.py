@@ -41,7 +41,7 @@ class PhotoData(LightningDataModule):
     takes_maps = False
     # Whether missing rows raise NotStoredError instead of being computed.
     only_stored = False
-    # What is fed, once it is loaded.
+    # The samples, once they are loaded.
     train_inputs: Tensor
     train_labels: Tensor
     validation_inputs: Tensor

@@ -77,6 +77,11 @@ class PhotoStream(SampleStream):
                 f"{needed}; give {self.max_samples - 1}"
             )
 
+    def _limit_samples(self) -> None:
+        super()._limit_samples()
+        if self.batch_norm == "trained":
+            self._require_batches()
+
     @property
     def arithmetic(self) -> Precision:
         """The arithmetic of the frozen part and of evaluations."""

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -81,7 +81,7 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
 
     Raises:
         UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
-            are others whenever it is built.
+            differ each time it is built.
     """
     device = require_device(policy)
     if taps:
@@ -117,6 +117,7 @@ def require_device(policy: Policy) -> torch.device:
         raise UserError(f"device: torch can use no {device} on this machine; choose another") from error
 
 
+@dataclass
 class ComputedRows:
     """Rows that a frozen network computes of pictures, or without a network the prepared pictures, uint8.
 
@@ -124,39 +125,34 @@ class ComputedRows:
     of pictures, the last one filled up with black ones, and the same random numbers, so that a row does not depend on
     which pictures it is computed with.
 
-    Args:
+    Attributes:
         pictures: The pictures.
         indices: Which of them, in order.
         preprocessing: How they are prepared.
         policy: Settings that change the rows.
         resources: Decoding processes and progress.
         frozen: The network.
-
-    Attributes:
+        size: Pictures of a pass.
         notes: What all rows have in common: `weights` and `widths` of a network, JSON values.
         remarks: Why a picture is unreadable and its row that of a black one, by position among the rows.
     """
 
-    def __init__(
-        self,
-        pictures: Pictures,
-        indices: Sequence[int],
-        preprocessing: Preprocessing,
-        policy: Policy,
-        resources: Resources,
-        frozen: FrozenNetwork | None = None,
-    ) -> None:
-        self.pictures = pictures
-        self.indices = indices
-        self.preprocessing = preprocessing
-        self.policy = policy
-        self.resources = resources
-        self.frozen = frozen
-        self.size = 1 if frozen is None else pass_size(preprocessing.crop, frozen.device.type)
-        self.notes: dict[str, Any] = {}
-        if frozen is not None:
-            self.notes = {"weights": frozen.weights, **({"widths": frozen.widths} if frozen.widths else {})}
-        self.remarks: dict[int, str] = {}
+    pictures: Pictures
+    indices: Sequence[int]
+    preprocessing: Preprocessing
+    policy: Policy
+    resources: Resources
+    frozen: FrozenNetwork | None = None
+    size: int = field(default=1, init=False)
+    notes: dict[str, Any] = field(default_factory=dict, init=False)
+    remarks: dict[int, str] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        """Set what follows from the network."""
+        if self.frozen is not None:
+            widths = {"widths": self.frozen.widths} if self.frozen.widths else {}
+            self.notes = {"weights": self.frozen.weights, **widths}
+            self.size = pass_size(self.preprocessing.crop, self.frozen.device.type)
 
     def __len__(self) -> int:
         """Return the number of rows."""

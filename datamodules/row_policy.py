@@ -1,12 +1,17 @@
 """Settings of rows besides network and picture, and the resources with which they are computed; without torch."""
 
+from __future__ import annotations
+
 import ctypes
 import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from headstart.datamodules.row_check import RowCheck
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -60,6 +65,7 @@ class Resources:
         only_stored: Whether missing rows raise NotStoredError instead of being computed.
         before: Pictures computed earlier, which the progress counts too.
         after: Pictures to compute later, which the progress counts too.
+        check: Compares stored rows with rows that are computed again, in place of returning them all.
     """
 
     cache: Path
@@ -68,6 +74,7 @@ class Resources:
     only_stored: bool = False
     before: int = 0
     after: int = 0
+    check: RowCheck | None = None
 
 
 class NotStoredError(Exception):

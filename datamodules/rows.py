@@ -18,7 +18,7 @@ from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.store.row_store import RowStore, StoredRows, first_measured
 
 if TYPE_CHECKING:
@@ -156,7 +156,10 @@ def _find(
     versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
     table = {**key, "decoding": pictures.decoding, **versions}
 
+    decoded: set[int] = set()
+
     def compute(missing: list[int]) -> ComputedRows:
+        decoded.update(missing)
         if resources.only_stored:
             raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
         # Torch, which stored rows do without.
@@ -170,7 +173,16 @@ def _find(
 
     digests = pictures.digests(resources.cache)
     try:
-        return RowStore(resources.cache / TABLES).get(table, digests, compute)
+        store = RowStore(resources.cache / TABLES)
+        if resources.check is not None:
+            resources.check.compare(store, table, digests, compute, resources.title)
+            raise NotStoredError("the rows were checked, not read")
+        stored = store.get(table, digests, compute)
+        doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
+        if doubtful:
+            store.forget(table, {digests[index] for index in doubtful})
+            stored = store.get(table, digests, compute)
+        return stored
     except RuntimeError as error:
         if not DECODING_ENDED.search(str(error)):
             raise
@@ -179,6 +191,29 @@ def _find(
             f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
             "try again, with fewer of them or more memory"
         ) from error
+
+
+def _find_doubtful(pictures: Pictures, stored: StoredRows, decoded: set[int]) -> list[int]:
+    """Return the pictures that can be decoded though a stored remark says that they cannot.
+
+    Args:
+        pictures: The pictures.
+        stored: Their rows.
+        decoded: Pictures that were decoded just now.
+
+    Raises:
+        UserError: One of them cannot be read at the moment, which says nothing about it.
+    """
+    doubtful = []
+    for index in sorted(stored.remarks.keys() - decoded):
+        try:
+            pictures.read(index)
+            doubtful.append(index)
+        except (OSError, MemoryError) as error:
+            if getattr(error, "errno", 0) is not None:
+                name = f"{pictures.kind} {pictures.names[index]!r}"
+                raise UserError(f"{name} cannot be read at the moment ({reason_of(error)}); try again") from error
+    return doubtful
 
 
 def _check_widths(network: NetworkSpec, taps: Sequence[Tap], widths: Sequence[int], cache: Path) -> None:

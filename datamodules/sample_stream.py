@@ -2,7 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -13,18 +14,20 @@ from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.near_duplicates import warn_of_near_duplicates
-from headstart.datamodules.orderings import sample_fed, sample_validation
+from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.class_folders import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
-from headstart.datamodules.row_policy import Resources
+from headstart.datamodules.row_check import RowCheck
+from headstart.datamodules.row_policy import NotStoredError, Resources
 from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from headstart.modules.method import Start
 from headstart.modules.networks.backbone import RANDOM
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.printable import printable, say
 from headstart.output.processors import count_processors
 from headstart.store.row_store import StoredRows
 
@@ -66,6 +69,9 @@ class SampleStream(PhotoData):
         first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
         validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
             by default.
+        order: Orderings are `shuffled`, or `balanced`: every block of as many samples as there are classes holds each
+            class once, so that the accuracy after k blocks is that of k samples per class. A class that runs out ends
+            the stream.
     """
 
     # Precisions of methods, as the trainer names them.
@@ -80,6 +86,7 @@ class SampleStream(PhotoData):
         orderings: PositiveInt = 20,
         first_ordering: NonNegativeInt = 0,
         validation_size: PositiveInt | None = None,
+        order: Order = SHUFFLED,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -87,6 +94,7 @@ class SampleStream(PhotoData):
         self.max_samples = max_samples
         self.orderings = range(first_ordering, first_ordering + orderings)
         self.validation_size = validation_size
+        self.order = order
         self.near_duplicates: list[list[str]] = []
         self.fingerprints: dict[str, str] = {}
         self.feed(self.orderings)
@@ -146,15 +154,51 @@ class SampleStream(PhotoData):
         self.validation_inputs, self.validation_labels, held_out_thumbnails = held_out
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
-        self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+        self._limit_samples()
 
         self.check_duplicates(train, validation)
         self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out_thumbnails)
         self.fingerprints = digest_splits(train, validation)
+        self.own_decoding = sorted({train.own_code, validation.own_code} - {""})
         self.move_samples(self.device)
 
+    def check_rows(self, check: RowCheck) -> None:
+        """Compare stored rows of both splits with rows that are computed again.
+
+        Args:
+            check: The comparison.
+
+        Raises:
+            UserError: The photos or the backbone cannot be read, or the cache cannot be used.
+        """
+        settle_arithmetic()
+        train, validation = self.read_splits()
+        with prefix_errors("data.backbone"):
+            self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
+        for photos, split in ((train, "training"), (validation, "validation")):
+            with self.explain_row_errors(photos), suppress(NotStoredError):
+                self.rows(self._pictures(photos, split), replace(self.resources(split), check=check))
+
+    def _pictures(self, photos: Photos, split: str) -> Pictures:
+        """Return the photos of a split, the training photos with their further views if there are any."""
+        is_viewed = self.views > 1 and split == "training"
+        return Views(photos, self.views, self.seed, self.backbone.preprocessing) if is_viewed else photos
+
+    def _limit_samples(self) -> None:
+        """Check that there are samples up to the limit; end a balanced stream where a class runs out."""
+        if self.order == SHUFFLED:
+            self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+            return
+        sizes = self.train_labels.bincount()
+        end = int(sizes.min()) * len(self.classes)
+        if end < self.max_samples:
+            smallest = printable(self.classes[int(sizes.argmin())])
+            say(f"Balanced orderings end after {end} samples, when the class {smallest} runs out.")
+            self.max_samples = end
+
     def _require_sizes(self, train: Photos, validation: Photos) -> None:
-        self._require("data.max_samples", self.max_samples, len(train), "training")
+        if self.order == SHUFFLED:
+            self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is None:
             return
         self._require("data.validation_size", self.validation_size, len(validation), "validation")
@@ -179,16 +223,14 @@ class SampleStream(PhotoData):
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
         """Load the inputs of the readable photos, view by view, their labels, and the thumbnails of all photos."""
-        views = self.views if split == "training" else 1
-        pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
         with self.explain_row_errors(photos):
-            stored = self.rows(pictures, self.resources(split))
+            stored = self.rows(self._pictures(photos, split), self.resources(split))
         readable = self.find_readable(photos, stored, split)
 
         inputs, thumbnails = self.split(stored)
         labels = torch.from_numpy(photos.labels)
         if readable is not None:
-            inputs, labels = inputs[readable.repeat(views)], labels[readable]
+            inputs, labels = inputs[readable.repeat(len(inputs) // len(photos))], labels[readable]
         return inputs, labels, thumbnails[: len(photos)]
 
     @staticmethod
@@ -233,7 +275,8 @@ class SampleStream(PhotoData):
         The last is smaller where the batches do not divide the samples.
         """
         part = slice(self.skipped, self.max_samples)
-        indices = sample_fed(len(self.train_labels), self.fed, part, self.seed, self.views)
+        balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
+        indices = sample_fed(len(self.train_labels), self.fed, part, self.seed, self.views, balanced)
         batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)
         return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
 
@@ -255,19 +298,20 @@ class SampleStream(PhotoData):
             "weights": self.chosen.weights if self.chosen.registry is None else str(self.spec.weights or RANDOM),
             "weights_sha256": self.spec.loaded,
             "random_weights": self.spec.weights is None,
-            # What is fed, and in what order.
+            # These decide the samples that are fed, and their order.
             "batch_size": self.batch_size,
             "max_samples": self.max_samples,
             "orderings": len(self.orderings),
             "first_ordering": self.orderings.start,
             "seed": self.seed,
+            "order": self.order,
             "train_size": len(self.train_labels),
             "validation_size": len(self.validation_labels),
             "unreadable_photos": self.unreadable,
             "duplicate_photos": self.duplicates,
             "near_duplicate_photos": self.near_duplicates,
             **self.fingerprints,
-            # What rounding depends on.
+            # Rounding depends on these.
             "device": self.device.type,
             "trainer_precision": self.trainer.precision,
             "tensor_float_32": TENSOR_FLOAT_32,
@@ -290,11 +334,15 @@ class SampleStream(PhotoData):
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}
+        if self.order == SHUFFLED:
+            # Streams once had no other order, and their keys must stay the same.
+            del fed["order"]
         if self.max_samples % self.batch_size:
             fed["max_samples"] = self.max_samples
         return {
             "version": STREAM_VERSION,
             **fed,
+            **({"decoding": self.own_decoding} if self.own_decoding else {}),
             "network": self.spec.identity,
             # The source head is an input of methods, and no part of the network's identity.
             "start": weights_digest(self.backbone),

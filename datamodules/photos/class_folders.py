@@ -38,6 +38,10 @@ class ClassFolders(SplitSource):
         require_folder(self.root, "give the folder that holds train/ and validation/")
         return read_class_folders(self.root)
 
+    def files(self) -> list[Path]:
+        """Return the root."""
+        return [self.root]
+
 
 class UnsplitClassFolders(SplitSource):
     """Photos in `<class>/`, of which a seeded part may be held out for validation.
@@ -62,6 +66,10 @@ class UnsplitClassFolders(SplitSource):
         """List all photos."""
         require_folder(self.root, "give the folder that holds one per class")
         return read_split(self.root, self.root), None
+
+    def files(self) -> list[Path]:
+        """Return the root."""
+        return [self.root]
 
 
 def find_base(root: Path) -> Path:
@@ -126,12 +134,11 @@ def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFil
         UserError: There is one class only, there are other class folders than these, or one has no photos.
     """
     folders = [folder.name for folder in subfolders(split)]
-    if not classes and len(folders) < 2:
+    needed = f"exactly the class folders {', '.join(classes)}"
+    if not classes:
         needed = "a folder of photos for each of two or more classes"
-        raise UserError(f"root: {split} must hold {needed}; it holds {', '.join(folders) or 'none'}")
-    classes = classes or folders
-    if set(folders) != set(classes):
-        needed = f"exactly the class folders {', '.join(classes)}"
+        classes = folders
+    if set(folders) != set(classes) or len(folders) < 2:
         raise UserError(f"root: {split} must hold {needed}; it holds {', '.join(folders) or 'none'}")
 
     names: list[str] = []

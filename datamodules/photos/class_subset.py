@@ -1,6 +1,6 @@
 """Some classes of a larger data set, as a data set of their own."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +34,10 @@ class ClassSubset(PhotoSource):
         self._check()
         with prefix_errors("source"):
             self.source.prepare(cache)
+
+    def files(self) -> Sequence[Path] | None:
+        """Return the files of the larger data set."""
+        return self.source.files()
 
     def train(self) -> Photos:
         """Select from the training photos."""

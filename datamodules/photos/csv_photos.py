@@ -47,6 +47,10 @@ class CsvPhotos(SplitSource):
         validation = [record for record in records if record["split"] != "train"]
         return self._photos(train, classes), self._photos(validation, classes)
 
+    def files(self) -> list[Path]:
+        """Return the CSV file and the photos."""
+        return [self.file, *(self.file.parent / record["path"] for record in self._read())]
+
     def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
         labels = [numbers[record["label"]] for record in records]

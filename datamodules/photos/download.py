@@ -25,11 +25,11 @@ CHUNK = 2**16
 
 
 class FetchedSource(PhotoSource):
-    """A data set that can be fetched, into a folder that the user names or one of the cache folder.
+    """A data set that can be fetched, into a folder that the user names or into the cache folder.
 
     Args:
         root: The folder that the user names, if any.
-        inside: Path of the other one in the cache folder.
+        inside: Path in the cache folder that is used otherwise.
         download: Whether the data set is fetched where its folder is missing or empty.
 
     Attributes:
@@ -54,6 +54,10 @@ class FetchedSource(PhotoSource):
         if self.download:
             fetch_once(self.root / self.subfolder, self.fill)
 
+    def files(self) -> list[Path]:
+        """Return the folder that holds the data set."""
+        return [self.root / self.subfolder]
+
     @abstractmethod
     def fill(self, partial: Path) -> Path:
         """Fetch the data set into a temporary folder, and return the folder in there that holds it."""
@@ -64,7 +68,7 @@ class ZipSource(FetchedSource):
 
     Args:
         root: The folder that the user names, if any.
-        inside: Path of the other one in the cache folder.
+        inside: Path in the cache folder that is used otherwise.
         download: Whether the data set is fetched where its folder is missing or empty.
         url: Address of the archive.
         sha256: SHA-256 of the archive, hexadecimal; None for any.
@@ -134,15 +138,13 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.lock"))
         try:
-            lock.acquire(timeout=0)
+            held = lock.acquire(timeout=0)
         except Timeout:
             log.warning("another process is fetching %s; waiting for it", folder)
-            lock.acquire()
-        try:
+            held = lock.acquire()
+        with held:
             if not _holds_something(folder):
                 _fill_and_rename(folder, fill)
-        finally:
-            lock.release()
     except OSError as error:
         raise UserError(f"root: {folder} cannot be written ({reason_of(error)}); choose another folder") from error
 

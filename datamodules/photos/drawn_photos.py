@@ -3,12 +3,13 @@
 import hashlib
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.drawings import canvas
@@ -23,10 +24,11 @@ from headstart.output.errors import UserError, require_different
 FIRST_FOR_VALIDATION = 1_000_000
 
 
+@dataclass(eq=False)
 class Drawings(Photos):
     """Drawings made on demand.
 
-    Args:
+    Attributes:
         draw: The function that draws a picture, with all options that the pictures share.
         arguments: Its positional arguments for each picture.
         names: Names of the pictures.
@@ -34,19 +36,11 @@ class Drawings(Photos):
         classes: Names of the classes.
     """
 
-    def __init__(
-        self,
-        draw: partial[Image.Image],
-        arguments: Sequence[tuple[int, ...]],
-        names: Iterable[str],
-        labels: Iterable[int],
-        classes: Sequence[str],
-    ) -> None:
-        self.draw = draw
-        self.arguments = arguments
-        self.names = list(names)
-        self.labels = np.array(list(labels), dtype=np.int64)
-        self.classes = tuple(classes)
+    draw: partial[Image.Image]
+    arguments: Sequence[tuple[int, ...]]
+    names: Sequence[str]
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
 
     def read(self, index: int) -> Image.Image:
         """Draw one picture."""
@@ -65,7 +59,7 @@ def digest_code() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
 
 
-def draw_classes(draw: partial[Image.Image], classes: Sequence[str], indices: Iterable[int]) -> Drawings:
+def draw_classes(draw: partial[Image.Image], classes: tuple[str, ...], indices: Iterable[int]) -> Drawings:
     """Return drawings of some classes in turn.
 
     Args:
@@ -74,8 +68,8 @@ def draw_classes(draw: partial[Image.Image], classes: Sequence[str], indices: It
         indices: Index of each drawing.
     """
     arguments = [(position % len(classes), index) for position, index in enumerate(indices)]
-    names = (f"{classes[label]}/{index}" for label, index in arguments)
-    return Drawings(draw, arguments, names, (label for label, _ in arguments), classes)
+    names = [f"{classes[label]}/{index}" for label, index in arguments]
+    return Drawings(draw, arguments, names, np.arange(len(names)) % len(classes), classes)
 
 
 class DrawnSource(PhotoSource):
@@ -96,6 +90,10 @@ class DrawnSource(PhotoSource):
     def validation(self) -> Photos:
         """Return the validation drawings."""
         return self.drawings(FIRST_FOR_VALIDATION, self.validation_size)
+
+    def files(self) -> list[Path]:
+        """Return none: drawings are made from the suite alone."""
+        return []
 
     @abstractmethod
     def drawings(self, first: int, count: int) -> Photos:
@@ -214,7 +212,7 @@ class DrawnScenes(DrawnSource):
             raise UserError(f"subjects: {', '.join(unknown)} given; allowed are {', '.join(SOURCE_CLASSES)}")
 
         arguments = [(index,) for index in range(first, first + count)]
-        names, labels = [f"scene {index}" for (index,) in arguments], [0] * count
+        names, labels = [f"scene {index}" for (index,) in arguments], np.zeros(count, dtype=np.int64)
         classes = ("background", *self.subjects)
         scenes, maps = (
             Drawings(partial(draw_scene, label_map=label_map, **self.options), arguments, names, labels, classes)

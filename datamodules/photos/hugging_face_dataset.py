@@ -14,7 +14,8 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image
 
 from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.photo_source import Photos, decode
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import digest_file
 
@@ -163,16 +164,21 @@ class HuggingFacePhotos(Photos):
         self.names = [f"{split}/{index}" for index in range(len(numbers))]
         self.labelled = bool((self.labels >= 0).all())
         self.classes = tuple(dataset.features[label].names)
+        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
         content, path = self._cell(index)
-        return decode(Path(path) if content is None else io.BytesIO(content))
+        return decode(read_digested(Path(path), self._known.get(index)) if content is None else io.BytesIO(content))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
         content, path = self._cell(index)
-        return digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+        if content is not None:
+            return hashlib.sha256(content).hexdigest()
+        if index not in self._known:
+            self._known[index] = digest_file(Path(path))
+        return self._known[index]
 
     def _cell(self, index: int) -> tuple[bytes | None, str]:
         """Return the bytes of one photo, or the path of its file; a cell may be empty."""

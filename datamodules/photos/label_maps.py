@@ -45,7 +45,7 @@ class MapFiles(PhotoFiles):
 
     def read(self, index: int) -> Image.Image:
         """Decode one map."""
-        with Image.open(self.root / self.names[index]) as opened:
+        with Image.open(self.open(index)) as opened:
             if opened.mode not in ONE_CHANNEL:
                 raise OSError(f"a label map has one channel of 8 bits, grey or with a palette, not {opened.mode}")
             values = np.asarray(opened)

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from mmap import mmap
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
+from headstart.datamodules.photos.picture_decoding import decode, read_digested
+from headstart.modules.identity.origins import SUITE
+from headstart.modules.provenance import source_digests
 from headstart.output.errors import UserError
-from headstart.output.files import digest_file
 from headstart.store.file_digests import digest_files
-
-# Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
-BYTES_PER_PIXEL = 16
+from headstart.store.json_digest import digest_of
 
 
 class Pictures(ABC):
@@ -69,10 +66,17 @@ class Pictures(ABC):
         """
 
     @property
+    def own_code(self) -> str:
+        """Digest of the user's own code that decodes the pictures; empty where the suite's alone does."""
+        kinds = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] != SUITE]
+        own = {name: digest for name, digest in source_digests(kinds).items() if name != SUITE}
+        return digest_of(own) if own else ""
+
+    @property
     def decoding(self) -> str:
-        """Name of the function that decodes the pictures: rows of two such functions are never mixed."""
+        """Name of the function that decodes the pictures, and digest of its code: rows of two are never mixed."""
         read = type(self).read
-        return f"{read.__module__}.{read.__qualname__}"
+        return f"{read.__module__}.{read.__qualname__} {self.own_code}".strip()
 
     def digests(self, cache: Path | None = None) -> list[str]:
         """Digest the content of every picture, side by side, and each once.
@@ -152,6 +156,11 @@ class PhotoSubset(Photos):
         self.maps = None if photos.maps is None else photos.maps.subset(indices)
 
     @property
+    def own_code(self) -> str:
+        """Digest of the code that decodes the photos."""
+        return self.photos.own_code
+
+    @property
     def decoding(self) -> str:
         """Name of the function that decodes the photos."""
         return self.photos.decoding
@@ -169,64 +178,33 @@ class PhotoSubset(Photos):
         return self.photos.digest_some([int(self.indices[index]) for index in indices], cache)
 
 
-def decode(
-    file: Path | BinaryIO, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
-) -> Image.Image:
-    """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
+class PictureFiles(Pictures):
+    """Pictures in files; what is decoded later must be the bytes that were digested."""
 
-    Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
-    bits per channel the upper eight are used.
+    _known: dict[int, str]
 
-    Args:
-        file: The file.
-        formats: Formats that are tried, in Pillow's names; all by default.
-        check: Raises an OSError to reject a picture by its header, before any pixel is decoded. Pillow's own warning
-            about large pictures is then not printed.
+    @abstractmethod
+    def path(self, index: int) -> Path:
+        """Return the file of one picture."""
 
-    Returns:
-        The picture in RGB.
+    def open(self, index: int) -> BinaryIO:
+        """Read the bytes of one file, and check that they are those that were digested, if any were."""
+        return read_digested(self.path(index), self._known.get(index))
 
-    Raises:
-        OSError: It cannot be decoded or is rejected; with an `errno` where the system's present state is the cause.
-        MemoryError: Memory does not suffice for it.
-    """
-    with warnings.catch_warnings():
-        if check is not None:
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with _faults_of_decoders(Image.MAX_IMAGE_PIXELS or 0):
-            opened = Image.open(file, formats=formats)
-    with opened as photo:
-        if check is not None:
-            check(photo)
-        with _faults_of_decoders(photo.width * photo.height):
-            if photo.mode.startswith("I;16"):
-                # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
-                return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
-            return photo.convert("RGB")
+    def digest(self, index: int) -> str:
+        """Digest the bytes of one file."""
+        return self.digest_some([index], None)[0]
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest the bytes of some files, each once."""
+        wanted = list(indices)
+        missing = [index for index in dict.fromkeys(wanted) if index not in self._known]
+        computed = digest_files([self.path(index) for index in missing], cache)
+        self._known.update(zip(missing, computed, strict=True))
+        return [self._known[index] for index in wanted]
 
 
-@contextmanager
-def _faults_of_decoders(pixels: int) -> Iterator[None]:
-    """Raise a decoder's error as an OSError, with an `errno` where memory for the picture's pixels does not suffice."""
-    try:
-        yield
-    except UnidentifiedImageError as error:
-        # Pillow's own message names the path or the object in memory, on which no result may depend.
-        raise OSError("no picture of a known format") from error
-    except Image.DecompressionBombError as error:
-        raise OSError(str(error)) from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        if getattr(error, "errno", None) is not None:
-            raise
-        # Without enough memory, decoders may report a broken picture; this raises an error then.
-        with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
-            pass
-        raise OSError(str(error) or type(error).__name__) from error
-
-
-class PhotoFiles(Photos):
+class PhotoFiles(PictureFiles, Photos):
     """Photos in files, decoded by `decode`.
 
     Args:
@@ -250,20 +228,15 @@ class PhotoFiles(Photos):
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)
+        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
-        return decode(self.root / self.names[index])
+        return decode(self.open(index))
 
-    def digest(self, index: int) -> str:
-        """Digest the bytes of one file."""
-        return digest_file(self.root / self.names[index])
-
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
-        """Digest the bytes of some files, unless all were digested before."""
-        if self._digested is not None:
-            return [self._digested[index] for index in indices]
-        return digest_files([self.root / self.names[index] for index in indices], cache)
+    def path(self, index: int) -> Path:
+        """Return the file of one photo."""
+        return self.root / self.names[index]
 
 
 class PhotoSource(ABC):
@@ -287,6 +260,10 @@ class PhotoSource(ABC):
         Args:
             cache: The cache folder, which holds downloads without a folder of their own.
         """
+
+    def files(self) -> Sequence[Path] | None:
+        """Return the files and folders that the photos are made from, besides the suite's own; None if unknown."""
+        return None
 
     @abstractmethod
     def train(self) -> Photos:

@@ -1,13 +1,12 @@
 """Stimuli: pictures from files that may come from strangers."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
 
-from headstart.datamodules.photos.photo_source import Pictures, decode
-from headstart.output.files import digest_file
-from headstart.store.file_digests import digest_files
+from headstart.datamodules.photos.photo_source import PictureFiles
+from headstart.datamodules.photos.picture_decoding import decode
 
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
@@ -18,7 +17,7 @@ MAX_ASPECT = 100
 UNSCALED_MODES = ("I", "F")
 
 
-class Stimuli(Pictures):
+class Stimuli(PictureFiles):
     """Pictures in files, from any number of data sets.
 
     Args:
@@ -31,22 +30,19 @@ class Stimuli(Pictures):
     def __init__(self, names: Sequence[str], paths: Sequence[Path]) -> None:
         self.names = names
         self.paths = paths
+        self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one stimulus.
 
-        A picture of a common format is one, of at most 100 million pixels, of sides that are not more than 100 times
-        as long as each other, and of 8 or 16 bits per channel.
+        It must have a common format, at most 100 million pixels, a long side of at most 100 times the short one, and 8
+        or 16 bits per channel.
         """
-        return decode(self.paths[index], FORMATS, _check)
+        return decode(self.open(index), FORMATS, _check)
 
-    def digest(self, index: int) -> str:
-        """Digest the bytes of one file."""
-        return digest_file(self.paths[index])
-
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
-        """Digest the bytes of some files."""
-        return digest_files([self.paths[index] for index in indices], cache)
+    def path(self, index: int) -> Path:
+        """Return the file of one stimulus."""
+        return self.paths[index]
 
 
 def _check(picture: Image.Image) -> None:

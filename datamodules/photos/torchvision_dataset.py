@@ -1,5 +1,6 @@
 """The image classification data sets of torchvision, by name."""
 
+import errno
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -114,10 +115,11 @@ class DatasetPhotos(Photos):
     def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - one of torchvision's classes
         self.dataset = dataset
         whole = hashlib.sha256()
-        labels = []
+        labels, self.contents = [], []
         for index in range(len(dataset)):
             picture, label = dataset[index]
             whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
+            self.contents.append(_digest(picture))
             labels.append(int(label))
         self.labels = np.array(labels, dtype=np.int64)
         self.classes = _class_names(dataset, labels)
@@ -128,16 +130,21 @@ class DatasetPhotos(Photos):
     def read(self, index: int) -> Image.Image:
         """Return one picture."""
         picture: Image.Image = self.dataset[index][0]
+        if _digest(picture) != self.contents[index]:
+            raise OSError(errno.ESTALE, "its pixels have changed since they were digested")
         return picture.convert("RGB")
 
     def digest(self, index: int) -> str:
         """Digest the pixels of one picture."""
-        picture = self.dataset[index][0]
-        return hashlib.sha256(f"{picture.mode} {picture.size}\0".encode() + picture.tobytes()).hexdigest()
+        return self.contents[index]
 
     def fingerprint(self) -> str:
         """Digest the pixels, labels and classes."""
         return self.whole
+
+
+def _digest(picture: Image.Image) -> str:
+    return hashlib.sha256(f"{picture.mode} {picture.size}\0".encode() + picture.tobytes()).hexdigest()
 
 
 def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes

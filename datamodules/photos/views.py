@@ -16,7 +16,7 @@ AUGMENTATION = "random resized crop, horizontal flip"
 class Views(Pictures):
     """Every photo as it is, then every photo in a second view, and so on: view k of photo i is at k * photos + i.
 
-    All views but the first are a random resized crop and a horizontal flip of every other one, by the defaults of
+    All views but the first are random resized crops, half of them flipped horizontally, by the defaults of
     torchvision's transforms. Their random numbers follow from the photo's content, the number of the view and the seed.
 
     Args:
@@ -32,6 +32,11 @@ class Views(Pictures):
         self.preprocessing = preprocessing
         self.kind = photos.kind
         self.names = [f"{name}{f' (view {view})' if view else ''}" for view in range(views) for name in photos.names]
+
+    @property
+    def own_code(self) -> str:
+        """Digest of the code that decodes the photos."""
+        return self.photos.own_code
 
     @property
     def decoding(self) -> str:

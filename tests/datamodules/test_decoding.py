@@ -13,7 +13,7 @@ from headstart.datamodules.decoding import AHEAD, batch_size, share_memory
 @pytest.mark.parametrize("free", [0, 2**20, 8 * 2**20, 64 * 2**20, 2**30])
 @pytest.mark.parametrize("workers", [0, 1, 2, 8, 96])
 @pytest.mark.parametrize(("batch", "held"), [(16 * 3 * 224**2, 5), (16 * 3 * 224**2, 1), (75_000_000, 65)])
-def test_what_all_processes_decode_ahead_fits_into_shared_memory(
+def test_photos_decoded_ahead_fit_into_shared_memory(
     monkeypatch: pytest.MonkeyPatch, free: int, workers: int, batch: int, held: int
 ) -> None:
     monkeypatch.setattr("headstart.datamodules.decoding.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
@@ -32,7 +32,7 @@ def test_systems_without_a_folder_of_shared_memory(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
-def test_what_waits_in_shared_memory_is_bounded(side: int) -> None:
+def test_waiting_photos_in_shared_memory_are_bounded(side: int) -> None:
     assert 1 <= batch_size(side) <= 64
     assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
 

@@ -55,7 +55,7 @@ def test_they_are_what_the_network_gives(folder: Path) -> None:
     np.testing.assert_allclose(embedded, expected.numpy(), rtol=1e-3, atol=1e-4)
 
 
-def test_what_is_stored_is_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_rows_are_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = headstart.embed(folder, EMBEDDED)
 
     def refuse(self: ComputedRows) -> Iterator[Any]:

@@ -76,7 +76,7 @@ def test_they_are_warned_of_and_recorded(
     assert set_up(kind, orderings=1).protocol()["near_duplicate_photos"] == []
     assert "look like" not in capsys.readouterr().out
     before = set_up(kind, orderings=1).identity()
-    # Unreadable photos are left out of both splits, and the places of the others move.
+    # Unreadable photos are left out of both splits, and the indices of the others change.
     (photo_folder / "train" / "dark" / "0.jpg").write_bytes(b"none")
     (photo_folder / "validation" / "dark" / "0.jpg").write_bytes(b"neither")
     photo = Image.open(photo_folder / "train" / "light" / "4.jpg")

@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from headstart.datamodules.orderings import sample_ordering, sample_validation, sample_views
+from headstart.datamodules.orderings import (
+    balanced_ordering,
+    sample_fed,
+    sample_ordering,
+    sample_validation,
+    sample_views,
+)
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -12,6 +18,51 @@ def test_orderings_are_permutations_of_their_own(seed: int) -> None:
     assert all(sorted(order.tolist()) == list(range(50)) for order in drawn)
     assert len({tuple(order.tolist()) for order in drawn}) == 20
     assert not np.array_equal(sample_ordering(50, 0, seed), sample_ordering(50, 0, seed + 1))
+
+
+def in_blocks(labels: list[int], shuffled: list[int]) -> list[set[int]]:
+    """Return the samples of each block, found one by one: the next of each class in a shuffled order."""
+    blocks: list[set[int]] = []
+    left = list(shuffled)
+    while True:
+        block: dict[int, int] = {}
+        for sample in left:
+            block.setdefault(labels[sample], sample)
+        if len(block) < len(set(labels)):
+            return blocks
+        left = [sample for sample in left if sample not in block.values()]
+        blocks.append(set(block.values()))
+
+
+@pytest.mark.parametrize("counts", [[6, 6], [9, 4, 1], [3, 20, 5, 7], [1, 1, 1], [8]])
+@pytest.mark.parametrize(("seed", "ordering"), [(0, 0), (5, 3)])
+def test_every_block_of_a_balanced_ordering_holds_each_class_once(counts: list[int], seed: int, ordering: int) -> None:
+    labels = np.random.default_rng(1).permutation(np.repeat(np.arange(len(counts)), counts))
+    order = balanced_ordering(labels, ordering, seed)
+    blocks = in_blocks(labels.tolist(), sample_ordering(len(labels), ordering, seed).tolist())
+    assert len(blocks) == min(counts)
+    assert [set(block.tolist()) for block in np.split(order, len(blocks))] == blocks
+
+
+def test_classes_of_a_block_come_in_any_order() -> None:
+    labels = np.repeat(np.arange(3), [200, 2000, 200])
+    blocks = labels[balanced_ordering(labels, 0, 0)].reshape(-1, 3)
+    # Each of the 6 orders in about 33 of 200 blocks, a large class not sooner than others.
+    _, found = np.unique(blocks, axis=0, return_counts=True)
+    assert len(found) == 6
+    assert found.min() > 15
+    assert not np.array_equal(blocks, labels[balanced_ordering(labels, 1, 0)].reshape(-1, 3))
+    assert not np.array_equal(blocks, labels[balanced_ordering(labels, 0, 1)].reshape(-1, 3))
+
+
+@pytest.mark.parametrize("views", [1, 3])
+def test_fed_samples_are_a_part_of_the_chosen_order(views: int) -> None:
+    labels = np.arange(40) % 4
+    samples, seen = sample_fed(40, [2, 5], slice(8, 20), 3, views, labels)
+    for row, ordering in enumerate((2, 5)):
+        assert samples[row].tolist() == balanced_ordering(labels, ordering, 3)[8:20].tolist()
+    assert (seen % 40).tolist() == samples.tolist()
+    assert sample_fed(40, [2], slice(8, 20), 3, 1)[0, 0].tolist() == sample_ordering(40, 2, 3)[8:20].tolist()
 
 
 def test_views_are_drawn_evenly_and_by_themselves() -> None:

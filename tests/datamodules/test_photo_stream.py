@@ -159,7 +159,7 @@ def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folde
         ),
     ],
 )
-def test_what_cannot_be_trained_is_reported_before_photos_are_decoded(
+def test_untrainable_networks_are_reported_before_photos_are_decoded(
     set_up: SetUp, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str
 ) -> None:
     monkeypatch.setattr("headstart.datamodules.row_computation.ComputedRows", None)

@@ -1,10 +1,5 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
-import contextlib
-import errno
-import hashlib
-import os
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from numpy.typing import NDArray
-from PIL import Image
 from torch import Tensor, nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from headstart.datamodules import decoding, row_computation
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
 from headstart.datamodules.row_policy import Policy, Precision, Resources
@@ -30,9 +23,16 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-
-PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-REMARK = Policy(unreadable="remark")
+from headstart.tests.material.computed_rows import (
+    PLAIN,
+    REMARK,
+    MakeRows,
+    Network,
+    NumberedPhotos,
+    network_of,
+    pixel_rows,
+    stack,
+)
 
 
 def small(resize: int, crop: int) -> NetworkSpec:
@@ -44,14 +44,6 @@ def feature_rows(photos: Photos, spec: NetworkSpec, precision: Precision = "floa
     policy, resources = Policy(precision, folded=True, device="cpu"), Resources(Path(), "features", workers)
     assert spec.preprocessing is not None
     return ComputedRows(photos, range(len(photos)), spec.preprocessing, policy, resources, load(spec, [], policy))
-
-
-def pixel_rows(pictures: Pictures, preprocessing: Preprocessing, workers: int = 0) -> ComputedRows:
-    return ComputedRows(pictures, range(len(pictures)), preprocessing, REMARK, Resources(Path(), "pixels", workers))
-
-
-def stack(rows: ComputedRows) -> NDArray[np.float32]:
-    return np.concatenate(list(rows))
 
 
 def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) -> Tensor:
@@ -90,29 +82,6 @@ def test_bfloat16_keeps_the_direction_of_every_photo(photo_folder: Path) -> None
 PRECISIONS: tuple[Precision, Precision] = ("float32", "bfloat16")
 
 
-class NumberedPhotos(Photos):
-    """Photos whose colour is their number; some cannot be read.
-
-    Args:
-        count: Number of photos.
-        unreadable: Those that cannot be read.
-    """
-
-    def __init__(self, count: int, unreadable: tuple[int, ...] = ()) -> None:
-        self.names = [f"photo {i}" for i in range(count)]
-        self.labels = np.arange(count) % 2
-        self.classes = ("even", "odd")
-        self.unreadable = unreadable
-
-    def read(self, index: int) -> Image.Image:
-        if index in self.unreadable:
-            raise OSError(*(["no more bytes"] if index % 2 else []))
-        return Image.new("RGB", (8, 8), (index + 1, index + 1, index + 1))
-
-    def digest(self, index: int) -> str:
-        return hashlib.sha256(f"{index} {index in self.unreadable}".encode()).hexdigest()
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("count", [1, 64, 131])
 def test_every_photo_in_its_row(count: int, workers: int) -> None:
@@ -124,68 +93,6 @@ def test_every_photo_in_its_row(count: int, workers: int) -> None:
     assert (pixels == np.arange(1, count + 1)[:, None, None, None]).all()
     assert rows.remarks == {}
     assert rows.notes == {}
-
-
-@pytest.mark.parametrize("workers", [0, 2])
-def test_unreadable_photos_are_noted_and_black(workers: int) -> None:
-    rows = pixel_rows(NumberedPhotos(70, unreadable=(3, 66)), Preprocessing(resize=8, crop=4), workers)
-    pixels = stack(rows)
-    assert np.flatnonzero((pixels == 0).all((1, 2, 3))).tolist() == [3, 66]
-    assert rows.remarks == {3: "no more bytes", 66: "OSError"}
-
-
-@pytest.mark.parametrize("content", [b"", b"not a photo", None])
-def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> None:
-    path = photo_folder / "train" / "dark" / "3.jpg"
-    path.write_bytes(path.read_bytes()[:200] if content is None else content)
-    photos = ClassFolders(str(photo_folder)).train()
-    assert isinstance(photos, PhotoFiles)
-    rows = pixel_rows(photos, Preprocessing(resize=8, crop=8))
-    assert len(stack(rows)) == 24
-    assert [photos.names[index] for index in rows.remarks] == ["train/dark/3.jpg"]
-
-
-class Network(nn.Module):
-    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
-
-    def forward(self, photos: Tensor) -> Tensor:
-        rows: Tensor = self.layer(photos)
-        return rows
-
-
-@pytest.fixture
-def pictures(tmp_path: Path) -> Stimuli:
-    generator = np.random.default_rng(0)
-    paths = [tmp_path / f"{i}.png" for i in range(7)]
-    for path in paths:
-        Image.fromarray(generator.integers(0, 256, (8, 8, 3)).astype(np.uint8)).save(path)
-    return Stimuli([f"some/{path.name}" for path in paths], paths)
-
-
-MakeRows = Callable[..., ComputedRows]
-
-
-@pytest.fixture
-def make_rows(pictures: Stimuli) -> MakeRows:
-    torch.manual_seed(0)
-    network = Network()
-
-    def make(indices: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
-        layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
-        frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-        return ComputedRows(pictures, indices, PLAIN, Policy(precision), Resources(Path(), "rows", 0), frozen)
-
-    return make
-
-
-def network_of(rows: ComputedRows) -> nn.Module:
-    assert rows.frozen is not None
-    assert isinstance(rows.frozen.network, LayerEmbedding)
-    return rows.frozen.network.network
 
 
 def test_rows_equal_the_closed_form(pictures: Stimuli, make_rows: MakeRows) -> None:
@@ -280,66 +187,6 @@ def test_every_pass_draws_the_same_random_numbers(make_rows: MakeRows) -> None:
     assert torch.equal(torch.get_rng_state(), state)
     assert len(seen) == 4
     assert len(set(seen)) == 1
-
-
-def test_unreadable_stimulus_is_refused(pictures: Stimuli, make_rows: MakeRows) -> None:
-    pictures.paths[3].write_bytes(pictures.paths[3].read_bytes()[:60])
-    with pytest.raises(UserError, match=r"'some/3\.png' cannot be decoded"):
-        stack(make_rows())
-
-
-FAULTS = [
-    *(OSError(number, os.strerror(number)) for number in (errno.EMFILE, errno.EIO, errno.ENOMEM, errno.ESTALE)),
-    PermissionError(errno.EACCES, "Permission denied"),
-    MemoryError(),
-]
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("error", FAULTS, ids=repr)
-def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(
-    error: Exception, workers: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(self: Photos, index: int) -> Image.Image:
-        raise error
-
-    rows = pixel_rows(NumberedPhotos(3), Preprocessing(resize=8, crop=4), workers)
-    monkeypatch.setattr(NumberedPhotos, "read", fail)
-    reason = getattr(error, "strerror", None) or "memory does not suffice for it"
-    with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
-        stack(rows)
-    assert not rows.remarks
-
-
-@pytest.mark.parametrize("workers", [0, 1])
-@pytest.mark.parametrize("error", [OSError("broken data stream"), MemoryError(), *FAULTS[:1]], ids=repr)
-def test_what_fails_once_is_read_again(
-    error: Exception, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read = NumberedPhotos.read
-
-    def fail_once(self: NumberedPhotos, index: int) -> Image.Image:
-        with contextlib.suppress(FileExistsError):
-            (tmp_path / str(index)).touch(exist_ok=False)
-            raise error
-        return read(self, index)
-
-    rows = pixel_rows(NumberedPhotos(20), Preprocessing(resize=8, crop=4), workers)
-    monkeypatch.setattr(NumberedPhotos, "read", fail_once)
-    assert (stack(rows) == np.arange(1, 21)[:, None, None, None]).all()
-    assert not rows.remarks
-
-
-def test_lack_of_memory_is_reported_for_a_refused_stimulus(
-    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(photo: Image.Image) -> Tensor:
-        raise MemoryError
-
-    rows = make_rows()
-    monkeypatch.setattr(Preprocessing, "prepare", lambda self, photo: fail(photo))
-    with pytest.raises(UserError, match=r"'some/0\.png' cannot be decoded: memory does not suffice"):
-        stack(rows)
 
 
 @pytest.mark.parametrize("folded", [False, True])

@@ -1,4 +1,4 @@
-"""What rows depend on is told without torch."""
+"""The dependencies of rows are known without torch."""
 
 import json
 import subprocess

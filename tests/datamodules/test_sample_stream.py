@@ -1,6 +1,5 @@
-"""Both streams feed the same orderings in batches, and refuse what cannot be fed."""
+"""Both streams feed the same orderings in batches, and refuse a backbone that does not fit."""
 
-import errno
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,9 +14,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.orderings import sample_ordering, sample_validation
+from headstart.datamodules.orderings import balanced_ordering, sample_ordering, sample_validation
 from headstart.datamodules.photo_stream import PhotoStream
-from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.build import build
@@ -47,6 +45,30 @@ def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size
         indices = sample_ordering(24, ordering, seed=5)[:20]
         assert torch.equal(inputs[row], stream.train_inputs[indices])
         assert torch.equal(labels[row], stream.train_labels[indices])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_balanced_stream_ends_when_a_class_runs_out(
+    set_up: SetUp, kind: type[SampleStream], photo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    smallest = sorted((photo_folder / "train").iterdir())[1]
+    for photo in sorted(smallest.iterdir())[:5]:
+        photo.unlink()
+    stream = set_up(kind, orderings=2, first_ordering=1, batch_size=4, max_samples=500, order="balanced", seed=5)
+    assert f"end after 14 samples, when the class {smallest.name} runs out" in capsys.readouterr().out
+    assert stream.max_samples == stream.start().max_samples == stream.protocol()["max_samples"] == 14
+
+    _, labels = fed(stream)
+    assert labels.reshape(2, 7, 2).sort().values.tolist() == [[[0, 1]] * 7] * 2
+    chosen = [balanced_ordering(stream.train_labels.numpy(), ordering, seed=5) for ordering in (1, 2)]
+    assert torch.equal(labels, stream.train_labels[np.array(chosen)])
+
+
+def test_order_is_part_of_a_stream_and_keys_of_shuffled_ones_stay(set_up: SetUp) -> None:
+    shuffled, balanced = (set_up(FeatureStream, order=order) for order in ("shuffled", "balanced"))
+    assert [each.protocol()["order"] for each in (shuffled, balanced)] == ["shuffled", "balanced"]
+    assert balanced.identity() == {**shuffled.identity(), "order": "balanced"}
+    assert "order" not in shuffled.identity()
 
 
 @pytest.mark.slow
@@ -92,20 +114,6 @@ def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, mon
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"max_samples": 25}, "data.max_samples: 25 asked for, but there are 24 training photos"),
-        ({"validation_size": 13}, "data.validation_size: 13 asked for, but there are 12 validation photos"),
-    ],
-)
-@pytest.mark.parametrize("kind", STREAMS)
-def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        set_up(kind, orderings=1, **options)
-    set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
-
-
-@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"name": "mobilenet_v9"}, "name: torchvision has no model 'mobilenet_v9'; it has mobilenet_v2"),
@@ -120,95 +128,6 @@ def test_mistakes_in_the_backbone_begin_with_the_option(
     with pytest.raises(UserError) as caught:
         set_up(FeatureStream, backbone=replace(tiny, **change))
     assert str(caught.value).startswith(f"data.backbone.{message}")
-
-
-def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
-    class OneClass(ClassFolders):
-        def validation(self):  # type: ignore[no-untyped-def] # noqa: ANN202
-            photos = super().validation()
-            return photos.subset(np.flatnonzero(photos.labels == 0))
-
-    with pytest.raises(UserError, match=r"data\.photos: there is no validation photo of class light"):
-        set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
-
-
-@pytest.fixture
-def bad_photos(photo_folder: Path) -> list[str]:
-    """Damage two training photos and one validation photo."""
-    names = ["train/dark/2.jpg", "train/light/11.jpg", "validation/dark/0.jpg"]
-    for name in names:
-        (photo_folder / name).write_bytes(b"damaged")
-    return names
-
-
-@pytest.mark.parametrize("kind", STREAMS)
-def test_unreadable_photos_stop_the_run_by_name(set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]) -> None:
-    for _ in range(2):  # computed, then found in the store
-        with pytest.raises(UserError, match="2 of 24 training photos cannot be decoded") as caught:
-            set_up(kind, orderings=1)
-        assert all(name in str(caught.value) for name in bad_photos[:2])
-
-
-@pytest.mark.parametrize("kind", STREAMS)
-def test_unreadable_photos_are_left_out_and_recorded(
-    set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]
-) -> None:
-    for _ in range(2):
-        stream = set_up(kind, orderings=1, on_bad_image="skip")
-        assert list(stream.protocol()["unreadable_photos"]) == bad_photos
-        assert stream.train_labels.tolist() == [0] * 11 + [1] * 11
-        assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
-        assert len(stream.train_inputs) == 22
-    whole = stream.photos.train()
-    readable = [i for i, name in enumerate(whole.names) if name not in bad_photos]
-    if kind is PhotoStream:
-        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in readable])
-        assert torch.equal(stream.train_inputs, pixels)
-
-
-def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
-    set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
-    with pytest.raises(UserError, match="23 asked for, but there are 22 readable training photos"):
-        set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
-
-
-def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
-    for path in (photo_folder / "validation" / "light").iterdir():
-        path.write_bytes(b"damaged")
-    with pytest.raises(UserError, match="none of the validation photos of class light can be decoded"):
-        set_up(FeatureStream, orderings=1, on_bad_image="skip")
-
-
-def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, photo_folder: Path) -> None:
-    photo = next((photo_folder / "train" / "dark").iterdir())
-    (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
-    with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
-        set_up(FeatureStream, orderings=1)
-    stream = set_up(FeatureStream, orderings=1, on_duplicates="keep")
-    assert stream.protocol()["duplicate_photos"] == [
-        [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
-    ]
-
-
-def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
-    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; ask for 2 or more$"):
-        set_up(FeatureStream, orderings=1, validation_size=1)
-
-
-@pytest.mark.parametrize("kind", STREAMS)
-def test_validation_part_is_drawn_from_readable_photos(
-    set_up: SetUp, kind: type[SampleStream], photo_folder: Path
-) -> None:
-    for name in ("dark/0", "dark/1", "dark/2", "dark/3", "light/5"):
-        (photo_folder / "validation" / f"{name}.jpg").write_bytes(b"damaged " + name.encode())
-    part = set_up(kind, orderings=1, seed=3, validation_size=6, on_bad_image="skip")
-    assert part.validation_labels.tolist() == [0, 0, 1, 1, 1, 1]
-    whole = set_up(kind, orderings=1, seed=3, on_bad_image="skip")
-    chosen = {row.numpy().tobytes() for row in part.validation_inputs}
-    assert len(chosen) == 6
-    assert chosen < {row.numpy().tobytes() for row in whole.validation_inputs}
-    with pytest.raises(UserError, match=r"^data\.validation_size: 8 asked for, but there are 7 readable validation"):
-        set_up(kind, orderings=1, seed=3, validation_size=8, on_bad_image="skip")
 
 
 @pytest.mark.parametrize("kind", STREAMS)
@@ -230,24 +149,8 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
     assert {str(part.device) for whole in stream.val_dataloader() for chunk in whole for part in chunk} == {device}
 
 
-def test_files_that_are_no_photos_are_counted(
-    set_up: SetUp, photo_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in ("train/dark/a.gif", "train/dark/b.gif", "validation/light/c.gif"):
-        (photo_folder / name).touch()
-    for name in ("lost.jpg", "gone.jpg"):
-        (photo_folder / "train" / "light" / name).symlink_to("nowhere")
-    stream = set_up(FeatureStream)
-    assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
-    assert stream.environment() == {
-        "files_left_out": {".gif": 3, "dangling link": 2},
-        "threads": torch.get_num_threads(),
-        "decoding_processes": 0,
-    }
-
-
 @pytest.mark.slow
-def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: Path) -> None:
+def test_streams_of_other_contents_have_other_digests(set_up: SetUp, photo_folder: Path) -> None:
     identity = set_up(FeatureStream, orderings=1).identity()
     same = ({"orderings": 3}, {"first_ordering": 2}, {"max_samples": 10}, {"num_workers": 0})
     assert all(set_up(FeatureStream, **{"orderings": 1, **change}).identity() == identity for change in same)
@@ -324,20 +227,6 @@ def test_normalisation_that_gives_no_numbers(change: dict[str, Any], option: str
     backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, **change))
     with pytest.raises(UserError, match=rf"^data\.backbone\.preprocessing\.{option}: "):
         set_up(FeatureStream, backbone=backbone)
-
-
-@pytest.mark.parametrize(
-    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"]
-)
-def test_a_photo_that_cannot_be_read_at_the_moment(
-    function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.EIO, "Input/output error")
-
-    monkeypatch.setattr(function, fail)
-    with pytest.raises(UserError, match=r"^data\.photos: .*\.jpg'? cannot be read .*Input/output error"):
-        set_up(FeatureStream)
 
 
 def test_features_that_are_not_finite_name_the_backbone(set_up: SetUp) -> None:

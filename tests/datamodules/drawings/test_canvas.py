@@ -1,4 +1,4 @@
-"""What makes drawings harder to recognise, and what leaves them as they are."""
+"""Difficulties make drawings harder to recognise, or leave them as they are."""
 
 import numpy as np
 import pytest

@@ -38,7 +38,7 @@ def test_pixels_are_labelled_where_they_are_painted(subject: str, canvas: Labell
     np.testing.assert_array_equal(labels, np.where(painted, 7, 0))
 
 
-def test_what_is_painted_later_covers_what_was_before(canvas: LabelledCanvas) -> None:
+def test_later_subjects_cover_earlier_ones(canvas: LabelledCanvas) -> None:
     square = [(-1, -1), (1, -1), (1, 1), (-1, 1)]
     canvas.polygon(square, (10, 0, 0))
     before = arrays(canvas)[1].copy()

@@ -64,7 +64,7 @@ def test_endings_hidden_files_and_folders(tmp_path: Path) -> None:
     assert set(train.names) == {*TRAIN, *photos}
 
 
-def test_what_is_left_out_is_reported_by_its_kind(tmp_path: Path) -> None:
+def test_left_out_files_are_reported_by_their_kind(tmp_path: Path) -> None:
     names = ["ant/a.gif", "ant/b.GIF", "bee/notes", "bee/deep/1.jpg", "bee/.hidden.gif", "stray.jpg", "read.me"]
     source = lay_out(tmp_path, *LAYOUT, *(f"train/{name}" for name in names), "train/cow/1.webp", "train/cow/1.jfif")
     (tmp_path / "train" / "cow" / "lost.jpg").symlink_to("nowhere.jpg")

@@ -1,4 +1,4 @@
-"""Some classes of a data set, numbered anew."""
+"""Some classes of a data set, numbered again."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def test_classes_are_numbered_in_the_order_given(tmp_path: Path) -> None:
     assert list(validation.names)[2:] == ["validation/cow/0.jpg", "validation/cow/1.jpg"]
 
 
-def test_fingerprint_tells_selections_and_orders_apart(tmp_path: Path) -> None:
+def test_fingerprints_of_selections_and_orders_are_distinct(tmp_path: Path) -> None:
     whole = lay_out(tmp_path)
     orders = (["ant", "bee"], ["bee", "ant"], ["ant", "cow"], ["ant", "bee", "cow"])
     prints = [ClassSubset(whole, order).train().fingerprint() for order in orders]

@@ -72,7 +72,7 @@ def archive(content: dict[str, bytes]) -> bytes:
 
 
 def refusal(server: Server, folder: Path) -> str:
-    """Fetch in vain, check that nothing is left, and give the message."""
+    """Fetch without success, check that nothing is left, and give the message."""
     with pytest.raises(UserError) as caught:
         fetch_archive(server.url, folder)
     assert not folder.exists()

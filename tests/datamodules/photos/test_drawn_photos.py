@@ -42,7 +42,7 @@ def test_fingerprint_changes_with_what_is_drawn(change: dict[str, int]) -> None:
     )
 
 
-def test_digests_tell_drawings_apart_and_meet_again() -> None:
+def test_digests_of_drawings_are_distinct_and_reproducible() -> None:
     source = DrawnPets(train_size=6, validation_size=4)
     digests = source.train().digests()
     assert (

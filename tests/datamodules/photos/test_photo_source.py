@@ -274,7 +274,7 @@ def test_a_source_without_a_name_is_called_by_its_class() -> None:
         ([1, 1], CLASSES, "no training photo of class cats"),
     ],
 )
-def test_classes_that_cannot_be_told_apart(labels: list[int], classes: tuple[str, ...], reason: str) -> None:
+def test_classes_that_cannot_be_distinguished(labels: list[int], classes: tuple[str, ...], reason: str) -> None:
     photos = PhotoFiles(Path(), ["a.png", "b.png"], labels, classes)
     with pytest.raises(UserError, match=reason):
         require_classes(photos, "training")

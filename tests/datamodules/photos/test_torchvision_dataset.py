@@ -149,7 +149,7 @@ def test_torchvision_takes_the_arguments_of_the_splits(name: str) -> None:
         assert ("split" if "split" in own else "train") in SPLITS[name][0]
 
 
-def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
+def test_classes_of_imagenet_are_distinct(tmp_path: Path) -> None:
     """The folder of ImageNet's training photos, as torchvision leaves it, with classes of the same name."""
     for kind in ("n02012849", "n03126707"):
         save(tmp_path / "train" / kind / f"{kind}_1.JPEG", 7)
@@ -160,7 +160,7 @@ def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
     assert list(photos.names) == [f"train/{kind}/{kind}_1.JPEG" for kind in names]
 
 
-def test_what_torchvision_cannot_download_is_reported(tmp_path: Path) -> None:
+def test_failed_downloads_of_torchvision_are_reported(tmp_path: Path) -> None:
     message = refusal(TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare)
     assert message.startswith("download: torchvision does not download ImageNet; put its archives")
 
@@ -182,7 +182,7 @@ def refusal(action: Callable[[], object]) -> str:
     return message
 
 
-def test_what_is_wrong_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mistakes_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     unknown = TorchvisionDataset("FakeData")
     for call in (unknown.prepare, unknown.train, unknown.validation):

@@ -29,7 +29,7 @@ def refusal(source: UnsplitClassFolders) -> str:
     return message
 
 
-def test_what_is_wrong_is_reported(tmp_path: Path) -> None:
+def test_mistakes_are_reported(tmp_path: Path) -> None:
     assert "there is no folder" in refusal(UnsplitClassFolders(str(tmp_path / "nowhere")))
     (tmp_path / "ant").mkdir()
     assert refusal(UnsplitClassFolders(str(tmp_path))).endswith("two or more classes; it holds ant")

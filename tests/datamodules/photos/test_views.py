@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 import torch
 from PIL import Image
 from torchvision.transforms import v2
@@ -14,11 +13,6 @@ from headstart.datamodules.photos.views import Views
 from headstart.modules.networks.preprocessing import Preprocessing
 
 SMALL = Preprocessing(resize=24, crop=20)
-
-
-@pytest.fixture
-def photos(photo_folder: Path) -> Photos:
-    return ClassFolders(str(photo_folder)).train()
 
 
 def test_the_first_view_is_the_photo(photos: Photos) -> None:

@@ -1,0 +1,151 @@
+"""Photos that are unreadable, too few or in both splits stop a stream by name, or are left out or kept and recorded."""
+
+import errno
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.output.errors import UserError
+
+SetUp = Callable[..., SampleStream]
+STREAMS = [FeatureStream, PhotoStream]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_samples": 25}, "data.max_samples: 25 asked for, but there are 24 training photos"),
+        ({"validation_size": 13}, "data.validation_size: 13 asked for, but there are 12 validation photos"),
+    ],
+)
+@pytest.mark.parametrize("kind", STREAMS)
+def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        set_up(kind, orderings=1, **options)
+    set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
+
+
+def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
+    class OneClass(ClassFolders):
+        def validation(self):  # type: ignore[no-untyped-def] # noqa: ANN202
+            photos = super().validation()
+            return photos.subset(np.flatnonzero(photos.labels == 0))
+
+    with pytest.raises(UserError, match=r"data\.photos: there is no validation photo of class light"):
+        set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
+
+
+@pytest.fixture
+def bad_photos(photo_folder: Path) -> list[str]:
+    """Damage two training photos and one validation photo."""
+    names = ["train/dark/2.jpg", "train/light/11.jpg", "validation/dark/0.jpg"]
+    for name in names:
+        (photo_folder / name).write_bytes(b"damaged")
+    return names
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_unreadable_photos_stop_the_run_by_name(set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]) -> None:
+    for _ in range(2):  # computed, then found in the store
+        with pytest.raises(UserError, match="2 of 24 training photos cannot be decoded") as caught:
+            set_up(kind, orderings=1)
+        assert all(name in str(caught.value) for name in bad_photos[:2])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_unreadable_photos_are_left_out_and_recorded(
+    set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]
+) -> None:
+    for _ in range(2):
+        stream = set_up(kind, orderings=1, on_bad_image="skip")
+        assert list(stream.protocol()["unreadable_photos"]) == bad_photos
+        assert stream.train_labels.tolist() == [0] * 11 + [1] * 11
+        assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
+        assert len(stream.train_inputs) == 22
+    whole = stream.photos.train()
+    readable = [i for i, name in enumerate(whole.names) if name not in bad_photos]
+    if kind is PhotoStream:
+        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in readable])
+        assert torch.equal(stream.train_inputs, pixels)
+
+
+def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
+    set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
+    with pytest.raises(UserError, match="23 asked for, but there are 22 readable training photos"):
+        set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
+
+
+def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
+    for path in (photo_folder / "validation" / "light").iterdir():
+        path.write_bytes(b"damaged")
+    with pytest.raises(UserError, match="none of the validation photos of class light can be decoded"):
+        set_up(FeatureStream, orderings=1, on_bad_image="skip")
+
+
+def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, photo_folder: Path) -> None:
+    photo = next((photo_folder / "train" / "dark").iterdir())
+    (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
+    with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
+        set_up(FeatureStream, orderings=1)
+    stream = set_up(FeatureStream, orderings=1, on_duplicates="keep")
+    assert stream.protocol()["duplicate_photos"] == [
+        [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
+    ]
+
+
+def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
+    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; ask for 2 or more$"):
+        set_up(FeatureStream, orderings=1, validation_size=1)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_validation_part_is_drawn_from_readable_photos(
+    set_up: SetUp, kind: type[SampleStream], photo_folder: Path
+) -> None:
+    for name in ("dark/0", "dark/1", "dark/2", "dark/3", "light/5"):
+        (photo_folder / "validation" / f"{name}.jpg").write_bytes(b"damaged " + name.encode())
+    part = set_up(kind, orderings=1, seed=3, validation_size=6, on_bad_image="skip")
+    assert part.validation_labels.tolist() == [0, 0, 1, 1, 1, 1]
+    whole = set_up(kind, orderings=1, seed=3, on_bad_image="skip")
+    chosen = {row.numpy().tobytes() for row in part.validation_inputs}
+    assert len(chosen) == 6
+    assert chosen < {row.numpy().tobytes() for row in whole.validation_inputs}
+    with pytest.raises(UserError, match=r"^data\.validation_size: 8 asked for, but there are 7 readable validation"):
+        set_up(kind, orderings=1, seed=3, validation_size=8, on_bad_image="skip")
+
+
+def test_files_that_are_no_photos_are_counted(
+    set_up: SetUp, photo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("train/dark/a.gif", "train/dark/b.gif", "validation/light/c.gif"):
+        (photo_folder / name).touch()
+    for name in ("lost.jpg", "gone.jpg"):
+        (photo_folder / "train" / "light" / name).symlink_to("nowhere")
+    stream = set_up(FeatureStream)
+    assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
+    assert stream.environment() == {
+        "files_left_out": {".gif": 3, "dangling link": 2},
+        "threads": torch.get_num_threads(),
+        "decoding_processes": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"]
+)
+def test_a_photo_that_cannot_be_read_at_the_moment(
+    function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(function, fail)
+    with pytest.raises(UserError, match=r"^data\.photos: .*\.jpg'? cannot be read .*Input/output error"):
+        set_up(FeatureStream)
