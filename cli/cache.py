@@ -16,7 +16,7 @@ from jsonargparse.typing import NonNegativeFloat
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_table
-from headstart.store import ledger
+from headstart.store import ledger_file
 from headstart.store.cache import cache_folder
 from headstart.store.segments import JOURNAL
 
@@ -25,7 +25,7 @@ FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
 # Folder of the cache in which running sweeps keep their state.
 LENT = "lent"
-LEDGER = (*(f"{ledger.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS, "checkpoints")
+LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS, "checkpoints")
 DAY = 24 * 3600
 DIGITS = 12
 
@@ -41,7 +41,7 @@ class Entry:
         parts: Paths that are removed: the path itself, or the files of a ledger.
         size: Bytes.
         written: Time when one of its files was last written, in seconds since 1970.
-        content: Its content in some words.
+        content: What it holds, in a few words.
     """
 
     kind: str
@@ -63,8 +63,8 @@ def cache(
 
     Features that were removed are computed again when they are needed, and downloads are fetched again; that a run
     is reading a download cannot be seen. The traces of a ledger are results: to measure them again takes as long as it
-    took first. Others are scores that are computed again, digests of files, and widths that were measured first, to
-    which later ones are held.
+    took first. Others are scores that are computed again, digests of files, what finished runs were made from, and
+    widths that were measured first, to which later ones are held.
 
     Args:
         remove: What is removed, by names or by kinds: features, downloads, ledgers, others.
@@ -117,7 +117,7 @@ def _visible(folder: Path) -> list[Path]:
 
 def _ledgers(runs: Path) -> list[Path]:
     named = os.environ.get("HEADSTART_LEDGER")
-    found = [*runs.rglob(ledger.FILE), *([Path(named) / ledger.FILE] if named else [])]
+    found = [*runs.rglob(ledger_file.FILE), *([Path(named) / ledger_file.FILE] if named else [])]
     return sorted({path.parent.absolute(): path.parent for path in found if path.is_file()}.values())
 
 
@@ -145,7 +145,7 @@ def _describe_table(path: Path) -> str:
 
 def _describe_ledger(path: Path) -> str:
     try:
-        with closing(sqlite3.connect(f"{(path / ledger.FILE).absolute().as_uri()}?mode=ro", uri=True)) as base:
+        with closing(sqlite3.connect(f"{(path / ledger_file.FILE).absolute().as_uri()}?mode=ro", uri=True)) as base:
             return f"{base.execute('SELECT count(*) FROM traces').fetchone()[0]} traces"
     except sqlite3.Error as error:
         return f"cannot be read ({error})"

@@ -28,6 +28,7 @@ COMMANDS = {
         "train": Command("compare transfer methods, or train one model", TRAIN),
         "sweep": Command("run many comparisons", "sweep:main"),
         "sample-efficiency": Command("score one run again, by another criterion", "evaluation.sample_efficiency"),
+        "verify": Command("measure stored traces again and compare them", "cli.verify"),
         "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
@@ -55,7 +56,8 @@ COMMANDS = {
     },
     "What is there?": {
         "list": Command("what there is to name: methods, metrics, models, ...", "evaluation.listing:list_choices"),
-        "cache": Command("show and remove what is stored on this machine", "cli.cache"),
+        "cache": Command("show and remove what is stored here; also verify", "cli.cache"),
+        "cache verify": Command("", "cli.cache_verify"),
         "write-photos": Command("write photos of a data set as files", "scripts.write_photos"),
         "write-catalog": Command("write a stimuli catalog", "scripts.write_catalog"),
     },
@@ -63,8 +65,8 @@ COMMANDS = {
 
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
-POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
-POSITIONAL |= {"submissions-report", "write-photos", "write-catalog"}
+POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "report", "performances", "list"}
+POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("evaluation.")}
 

@@ -1,6 +1,6 @@
 """The command line of `headstart train`."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +13,17 @@ from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficie
 from headstart.callbacks.dashboard import DashboardLogger, describe_run
 from headstart.callbacks.measurement import measure
 from headstart.callbacks.run_folder import configuration_digest
-from headstart.cli.comparison_parser import ComparisonParser
+from headstart.callbacks.verification import Choose, Verified, verify
+from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
+from headstart.cli.finished_runs import FinishedRun
 from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
+from headstart.modules.identity.origins import SUITE
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
-from headstart.store.ledger import RunLedger
 
 BASE_CONFIG = CONFIGS / "base.yaml"
 
@@ -49,7 +52,7 @@ class ComparisonCLI(TaskCLI):
             subclass_mode_data=True,
             args=args,
             parser_class=ComparisonParser,
-            parser_kwargs={"default_config_files": [str(BASE_CONFIG)]},
+            parser_kwargs={"default_config_files": [str(BASE_CONFIG)], "description": HEAD, "epilog": FOOT},
         )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
@@ -87,10 +90,10 @@ class ComparisonCLI(TaskCLI):
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
-        precisions = self.datamodule.trainer_precisions
-        if self.trainer.precision not in precisions:
+        precision, precisions = self.chosen_precision, self.datamodule.trainer_precisions
+        if precision not in precisions:
             raise UserError(
-                f"trainer.precision: {self.trainer.precision} is not for this stream; give {' or '.join(precisions)}, "
+                f"trainer.precision: {precision} is not for this stream; give {' or '.join(precisions)}, "
                 "and data.precision for the arithmetic of a frozen backbone"
             )
 
@@ -102,6 +105,7 @@ class ComparisonCLI(TaskCLI):
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
         self.results.describe_methods(self.model, samples)
+        self.results.callbacks = self.describe_callbacks()
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.
@@ -114,14 +118,25 @@ class ComparisonCLI(TaskCLI):
         measure(self.trainer, self.model, self.datamodule, self.results)
         return self.results.document
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
-        """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
-        self.results.use_ledger(open_ledger, known)
-
-    @property
-    def identity(self) -> str:
-        """Digest of all that decides the results."""
-        return self.results.identity
+    def finished(self) -> FinishedRun | None:
+        """Return what the comparison was made from; None if that is not only what the suite and its options name."""
+        run, stream = self.results, self.datamodule
+        photos, weights = stream.photos.files(), _weight_files(stream.spec)
+        # A class of another package may read anything, and a method of one may declare files.
+        is_known = all(type(each).__module__.startswith(f"{SUITE}.") for each in (stream, stream.photos))
+        is_known = is_known and not (run.callbacks or any("files" in each for each in run.provenance))
+        if photos is None or weights is None or not is_known or run.overwrite or run.recompute:
+            return None
+        keys = run.traces.keys
+        return FinishedRun(
+            written=[str(path) for path in run.written],
+            inputs=[str(path.absolute()) for path in (*photos, *weights)],
+            ledger=str(run.checkpoints.folder.parent.absolute()),
+            stream=run.stream_digest,
+            methods=[row[0].method for row in keys],
+            orderings=list(stream.orderings),
+            remarks=run.remarks,
+        )
 
     @property
     def is_known(self) -> bool:
@@ -132,6 +147,10 @@ class ComparisonCLI(TaskCLI):
     def cut_off_because(self) -> str:
         """What ended the run before anything was measured."""
         return self.criterion.cut_off_because
+
+    def verify(self, choose: Choose) -> Verified:
+        """Measure stored traces again, and compare them; see `TaskCLI.verify`."""
+        return verify(self.trainer, self.model, self.datamodule, self.results, choose)
 
     def missing(self) -> str:
         """Return how many traces the ledger lacks."""
@@ -144,6 +163,15 @@ class ComparisonCLI(TaskCLI):
         except NotStoredError as error:
             return f"{error}; what the ledger has of it is known after that"
         return f"{missing.sum()} of {missing.size} traces to measure"
+
+
+def _weight_files(network: NetworkSpec) -> list[Path] | None:
+    """Return the files of a network's weights, or their folder; None where loading them may fetch newer ones."""
+    if network.library not in CLASSIFIERS:
+        return None
+    if network.weights is None or isinstance(network.weights, Path):
+        return [network.weights] if network.weights else []
+    return [Path(torch.hub.get_dir()) / "checkpoints"] if network.library == "torchvision" else None
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options

@@ -1,12 +1,11 @@
 """The command line of `headstart train` that trains a source model."""
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
-from lightning.pytorch.cli import ArgsType
 from torch import nn
 
 from headstart.callbacks.run_folder import TrainingFiles
@@ -21,7 +20,7 @@ from headstart.callbacks.source_files import (
     weights_bytes,
 )
 from headstart.callbacks.training import train
-from headstart.cli.training_cli import TrainingCLI, TrainingParser
+from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
@@ -40,6 +39,7 @@ from headstart.output.printable import say
 from headstart.store.ledger import RunLedger
 
 
+@dataclass
 class SourceFiles:
     """Writes the trained model: weights.safetensors, an entry of a model registry, and results.json.
 
@@ -48,39 +48,31 @@ class SourceFiles:
         registry: Registry that the entry is added to, such as one of a whole pool of sources; by default one of this
             model alone, registry.json in the run's folder.
         overwrite: Replace a model of another origin that lies in the folder, or in the registry under this name.
+
+    Attributes:
+        identity: Digest of all that decides the weights.
     """
 
-    def __init__(self, name: str | None = None, registry: str | None = None, overwrite: bool = False) -> None:
-        self.name = name
-        self.registry = registry
-        self.overwrite = overwrite
+    name: str | None = None
+    registry: str | None = None
+    overwrite: bool = False
+    identity: str = field(default="", init=False)
 
 
-class SourceTrainingParser(TrainingParser):
-    """Shows the options of source training."""
+class SourceTrainingCLI(TrainingCLI):
+    """Builds a network, the photos that it is trained on and a trainer from YAML files and options."""
 
+    task = "source_training"
     head = """\
 usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
 
 Train a source model on a data set: its weights, and an entry of a registry.
 """
-
-
-class SourceTrainingCLI(TrainingCLI):
-    """Builds a network, the photos that it is trained on and a trainer from YAML files and options.
-
-    Args:
-        args: Options; those of the process by default.
-        dashboard: Ignored; a sweep passes it to every task.
-    """
-
-    task = "source_training"
+    model_class = SourceTraining
+    datamodule_class = PhotoBatches
     files = SourceFiles
     version = 1
     results: SourceFiles
-
-    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
-        super().__init__(SourceTraining, PhotoBatches, SourceTrainingParser, args)
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
@@ -103,25 +95,20 @@ class SourceTrainingCLI(TrainingCLI):
                 "of the sweep; leave it out, and give the registries in the runs' folders as a list"
             )
 
-    @property
-    def identity(self) -> str:
-        """Digest of all that decides the weights."""
-        return self._identity
-
     def missing(self) -> str:
         """Return what may be missing; the folder is not looked at."""
         return "a model to train, unless its folder has it"
 
     def run(self) -> dict[str, Any]:
         """Train the model, unless the folder has it, and write it."""
-        batches: PhotoBatches = self.datamodule
+        batches = self.datamodule
         batches.prepare_data()
         batches.setup("fit")
         with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
         made_from = self._made_from(spec, preprocessing)
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
-        self._identity = files.identity
+        self.results.identity = files.identity
 
         with files.locked():
             weights = self.folder / WEIGHTS
@@ -130,14 +117,14 @@ class SourceTrainingCLI(TrainingCLI):
             elif self._train(files, network, preprocessing):
                 self._write(files, spec, network, preprocessing)
             else:
-                say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
+                say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
                 return {"complete": False}
             self._register(files.document, spec, preprocessing, width)
         return files.document
 
     def _train(self, files: TrainingFiles, network: nn.Module, preprocessing: Preprocessing) -> bool:
         """Train the network; False if it ended early."""
-        batches: PhotoBatches = self.datamodule
+        batches = self.datamodule
         batches.load_photos(preprocessing, self.trainer.strategy.root_device)
         normalize = Normalization(preprocessing)
         self.model.begin(network, normalize, len(batches.classes), batches.seed, batches.of_pixels)

@@ -1,18 +1,17 @@
 """The command line of `headstart train` that fine-tunes a source on a target."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
 import yaml
-from lightning.pytorch.cli import ArgsType
 from torch import nn
 
 from headstart.callbacks.run_folder import TrainingFiles, remove_checkpoint
-from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles
+from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles, record_run
 from headstart.callbacks.training import signals_of, train
-from headstart.cli.training_cli import TrainingCLI, TrainingParser
+from headstart.callbacks.verification import Choose, Verified
+from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
@@ -25,35 +24,26 @@ from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import prefix_errors
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import DESCRIPTION, RunLedger, parts_of
+from headstart.store.ledger import RunLedger
+from headstart.store.ledger_file import DESCRIPTION, parts_of
 
 
-class TargetAccuracyParser(TrainingParser):
-    """Shows the options of fine-tuning."""
+class TargetAccuracyCLI(TrainingCLI):
+    """Builds a source, the target that it is fine-tuned on and a trainer from YAML files and options."""
 
+    task = "target_accuracy"
     head = """\
 usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
 
 Fine-tune a source on a target, the whole network or the head alone, and measure
 its accuracy there, unless the ledger has it.
 """
-
-
-class TargetAccuracyCLI(TrainingCLI):
-    """Builds a source, the target that it is fine-tuned on and a trainer from YAML files and options.
-
-    Args:
-        args: Options; those of the process by default.
-        dashboard: Ignored; a sweep passes it to every task.
-    """
-
-    task = "target_accuracy"
+    model_class = TargetAccuracy
+    datamodule_class = TargetBatches
     files = AccuracyFiles
     version = 1
+    datamodule: TargetBatches
     results: AccuracyFiles
-
-    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
-        super().__init__(TargetAccuracy, TargetBatches, TargetAccuracyParser, args)
 
     def run(self) -> dict[str, Any]:
         """Measure the accuracies that the ledger lacks, and write the results."""
@@ -69,20 +59,31 @@ class TargetAccuracyCLI(TrainingCLI):
             if files.document and not accuracies.missing:
                 say(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
+            record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
-                say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
+                say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             files.write_results(self._document(ledger, accuracies), {})
             return files.document
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
-        """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
-        self.results.use_ledger(open_ledger, known)
-
-    @property
-    def identity(self) -> str:
-        """Digest of all that decides the accuracies."""
-        return self.results.identity
+    def verify(self, choose: Choose) -> Verified:
+        """Measure stored accuracies again, and compare them; see `TaskCLI.verify`."""
+        self.datamodule.prepare_data()
+        self._identify()
+        self.folder.mkdir(parents=True, exist_ok=True)
+        verified, name = Verified(), f"{self.datamodule.chosen.name} ({self.model.trained})"
+        with self.results.opened_ledger(self.folder) as ledger:
+            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
+            stored = accuracies.counts()
+            for ordering in sorted(key.ordering for key in choose([accuracies.keys[number] for number in stored])):
+                then, now = stored[ordering], self._count(ordering)
+                verified.orderings.setdefault(name, []).append(ordering)
+                if now != then:
+                    verified.differences.append(
+                        f"the accuracy of {name} in ordering {ordering} differs: {then} correct predictions are "
+                        f"stored, measured again there are {now}"
+                    )
+        return verified
 
     def missing(self) -> str:
         """Return how many accuracies the ledger lacks."""
@@ -93,7 +94,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _identify(self) -> None:
         """Build the source, and collect everything that decides the accuracies."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         batches.setup("fit")
         device = self.trainer.strategy.root_device
         with prefix_errors("data.backbone"):
@@ -117,7 +118,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _count(self, ordering: int) -> int | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         seed = batches.choose(ordering)
         self._load_inputs()
         self._begin(ordering, seed)
@@ -135,7 +136,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _load_inputs(self) -> None:
         """Load what is fed, once for all orderings."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         device = self.trainer.strategy.root_device
         if hasattr(batches, "train_inputs"):
             return
@@ -146,7 +147,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _begin(self, ordering: int, seed: int) -> None:
         """Start from the source and the head of one ordering."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         width, classes = self.backbone.width, len(batches.classes)
         head = nn.Linear(width, classes)
         weight, bias = sample_head(width, classes, batches.seed, ordering)
@@ -160,7 +161,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _names(self) -> dict[str, Any]:
         """Return the names of source and target, which decide nothing."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         chosen = batches.chosen
         weights = chosen.weights if chosen.registry is None else str(self.spec.weights or RANDOM)
         names = {"dataset": batches.photos.name, "backbone": chosen.name, "weights": weights}
@@ -168,14 +169,14 @@ class TargetAccuracyCLI(TrainingCLI):
 
     def _description(self) -> dict[str, Any]:
         """Return what readers should know of the inputs besides what decides the accuracies."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         parts = {"parts": batches.parts} if batches.of_pixels else {}
         described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **parts}
         return {**described, "unreadable_photos": batches.unreadable}
 
     def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
         """Return the results."""
-        batches: TargetBatches = self.datamodule
+        batches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
         values = [counts[ordering] / parts_of(described) for ordering in batches.orderings]

@@ -1,23 +1,53 @@
-"""Which task a run of `headstart train` does, known before its options are."""
+"""Which task a run of `headstart train` does, known before its options are, and whether it was done before."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from importlib import import_module
 from itertools import pairwise
-from pathlib import Path
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
-import yaml
-
 from headstart.cli.commands import COMPARISON, TASKS
+from headstart.cli.finished_runs import Command
 from headstart.output.errors import UsageError
-from headstart.output.usage import configs_of
+from headstart.output.import_paths import import_from_working_folder
+from headstart.output.usage import configs_of, read_yaml
 
 if TYPE_CHECKING:
     from headstart.cli.task_cli import TaskCLI
 
 OPTION = "--task"
+
+
+def run_or_repeat(options: Sequence[str]) -> bool:
+    """Do a task, or print its results if the same command has finished before and nothing has changed since.
+
+    Args:
+        options: The options of headstart train.
+
+    Returns:
+        Whether the results are complete.
+    """
+    command = Command(options)
+    if command.print_results():
+        return True
+    task, read_from = begin(options), time.time_ns()
+    is_complete = bool(task.run().get("complete", False))
+    if is_complete:
+        command.remember(task.finished(), read_from)
+    return is_complete
+
+
+def begin(options: Sequence[str]) -> TaskCLI:
+    """Build the command line of the task that options ask for.
+
+    Args:
+        options: The options of headstart train.
+    """
+    import_from_working_folder()
+    # Importing takes seconds. Ctrl-C must end the program quietly then, too.
+    return command_line(find_task(options))(list(options))
 
 
 def find_task(options: Sequence[str]) -> str:
@@ -38,11 +68,8 @@ def find_task(options: Sequence[str]) -> str:
 def _named(options: Sequence[str]) -> Iterator[str]:
     yield COMPARISON
     for path in configs_of(options):
-        try:
-            content = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError):
-            # The parser says what is wrong with it.
-            continue
+        content = read_yaml(path)
+        # The parser reports what is wrong with a file.
         if isinstance(content, dict) and "task" in content:
             yield str(content["task"])
     for option, after in pairwise([*options, ""]):
@@ -59,6 +86,5 @@ def command_line(task: str) -> Callable[..., TaskCLI]:
     Returns:
         What builds it from options, and from what a sweep says of the run in the dashboard.
     """
-    module, name = TASKS[task].split(":")
-    kind: Callable[..., TaskCLI] = getattr(import_module(module), name)
+    kind: Callable[..., TaskCLI] = resolve_name(TASKS[task])
     return kind

@@ -1,6 +1,5 @@
 """What the command lines of all tasks of `headstart train` share."""
 
-import inspect
 import logging
 import re
 import warnings
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
+import yaml
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
@@ -16,16 +16,21 @@ from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from headstart import datamodules, modules
 from headstart.callbacks.run_folder import configuration_digest
+from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import TASKS
+from headstart.cli.finished_runs import FinishedRun
 from headstart.cli.task_parser import TrainerHelp
 from headstart.cli.trainer_options import require_allowed, require_observers
-from headstart.modules.provenance import keep_sources
+from headstart.modules.identity.reached_code import keep_sources
+from headstart.modules.provenance import describe, is_foreign
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.store.ledger import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
+# Mixed precision of float16, as Lightning names it.
+HALF = "16-mixed"
 # Characters of the name of a data set or backbone in a folder's name.
 LONGEST_PART = 60
 
@@ -36,10 +41,12 @@ class TaskCLI(LightningCLI):
     Attributes:
         task: Name of the task.
         allowed: Options of the trainer that the task allows besides those that every task allows.
+        results: What the options of `results` make.
     """
 
     task: ClassVar[str]
     allowed: ClassVar[frozenset[str]]
+    results: Any
 
     def __init__(self, model: type[LightningModule], data: type[LightningDataModule], **kwargs: Any) -> None:
         _quieten_lightning()
@@ -62,7 +69,10 @@ class TaskCLI(LightningCLI):
             The content of results.json; `complete` says whether it was done to its end.
         """
 
-    @abstractmethod
+    def finished(self) -> FinishedRun | None:
+        """Return what a finished run was made from; None where that cannot be known without importing it."""
+        return None
+
     def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep.
 
@@ -70,11 +80,12 @@ class TaskCLI(LightningCLI):
             open_ledger: Opens the ledger.
             known: Value of `identity` when the run's files were written; empty where they were not.
         """
+        self.results.use_ledger(open_ledger, known)
 
     @property
-    @abstractmethod
     def identity(self) -> str:
         """Digest of all that decides the results, known once the task was run."""
+        return str(self.results.identity)
 
     @property
     def is_known(self) -> bool:
@@ -86,12 +97,29 @@ class TaskCLI(LightningCLI):
         """Reason why the run ended before anything was measured; empty if it did not."""
         return ""
 
+    @property
+    def chosen_precision(self) -> str:
+        """The precision that the user chose; on a processor the trainer replaces float16 by bfloat16."""
+        is_half = str(self.config.trainer["precision"]) in ("16", HALF)
+        return HALF if is_half else str(self.trainer.precision)
+
     def require_portable(self) -> None:
         """Check that all that is written lies in the run's folder, which a sweep then brings from another machine.
 
         Raises:
             UserError: Something else would stay there.
         """
+
+    def verify(self, choose: Choose) -> Verified:
+        """Measure stored traces again, and compare them.
+
+        Args:
+            choose: Chooses the traces.
+
+        Raises:
+            UserError: The task stores none.
+        """
+        raise UserError(f"task: {self.task} stores no traces")
 
     @abstractmethod
     def missing(self) -> str:
@@ -140,6 +168,23 @@ class TaskCLI(LightningCLI):
             callbacks = trainer["callbacks"] or []
             trainer["callbacks"] = [*(callbacks if isinstance(callbacks, list) else [callbacks]), progress]
 
+    def describe_callbacks(self) -> dict[str, dict[str, Any]]:
+        """Describe the callbacks that are neither the suite's nor Lightning's: they may change what is measured.
+
+        Returns:
+            Their descriptions, as `describe` returns them, by their classes.
+        """
+        options = yaml.safe_load(self.config_text)["trainer"].get("callbacks") or []
+        options = options if isinstance(options, list) else [options]
+        described: dict[str, dict[str, Any]] = {}
+        # The suite's own come after the user's.
+        for each, callback in zip(options, self.config_init["trainer"].get("callbacks") or [], strict=False):
+            if is_foreign(callback, each):
+                description = describe(callback, each)
+                count = sum(other["class"] == description["class"] for other in described.values())
+                described[description["class"] + f" ({count + 1})" * bool(count)] = description
+        return described
+
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the trainer; a UserError of one line for a wrong option.
 
@@ -179,9 +224,11 @@ def _as_file_name(text: str) -> str:
 
 def _import_exports() -> None:
     """Import all methods and data sets, so that options find them by their names alone and the help lists them."""
-    exports = [getattr(package, name) for package in (modules, datamodules) for name in package.__all__]
+    for package in (modules, datamodules):
+        for name in package.__all__:
+            getattr(package, name)
     # The files may be edited while the process runs.
-    keep_sources(each for each in exports if inspect.isclass(each))
+    keep_sources()
 
 
 def _quieten_lightning() -> None:

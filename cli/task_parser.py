@@ -11,32 +11,30 @@ from headstart.cli.model_arguments import forget_arguments_of_others
 from headstart.output.parser import OneLineErrorParser
 
 # Option that an agent of Weights & Biases adds when it continues a run of a sweep.
-OF_THE_AGENT = "--_wandb="
+AGENT_OPTION = "--_wandb="
 
 
 class TaskParser(OneLineErrorParser, LightningArgumentParser):
     """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one.
 
+    The description is the first lines of the help, the epilog the last ones, both printed as they are.
+
     Attributes:
-        head: First lines of the help.
-        foot: Last lines of the help.
         shown: Groups of options in the help, in order; '' stands for options in no group.
     """
 
-    head: ClassVar[str] = ""
-    foot: ClassVar[str] = ""
     shown: ClassVar[tuple[str, ...]] = ("data", "data.backbone", "model", "results", "")
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options as the base class does, without those that an agent adds."""
-        given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(OF_THE_AGENT)]
+        given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(AGENT_OPTION)]
         return super().parse_args(forget_arguments_of_others(given), *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
         """Return the help, with the options of the data first."""
         if "trainer" not in (self.groups or {}):
             return super().format_help()  # of one class
-        return "\n".join((self.head, self._describe(), self.foot))
+        return "\n".join((str(self.description), self._describe(), str(self.epilog)))
 
     def _describe(self) -> str:
         return sections(self, *self.shown)
@@ -58,10 +56,10 @@ class TrainerHelp(argparse.Action):
 def sections(parser: OneLineErrorParser, *names: str) -> str:
     """Return the help on some groups of options; '' stands for options in no group."""
     assert parser.groups is not None
-    whole, usage, description = parser._action_groups, parser.usage, parser.description
+    whole = parser._action_groups, parser.usage, parser.description, parser.epilog
     parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]
-    parser.usage, parser.description = argparse.SUPPRESS, None
+    parser.usage, parser.description, parser.epilog = argparse.SUPPRESS, None, None
     try:
         return OneLineErrorParser.format_help(parser)
     finally:
-        parser._action_groups, parser.usage, parser.description = whole, usage, description
+        parser._action_groups, parser.usage, parser.description, parser.epilog = whole

@@ -3,11 +3,11 @@
 from typing import Any
 
 from lightning.pytorch import Trainer
-from lightning.pytorch import callbacks as lightnings
+from lightning.pytorch import callbacks as lightning_callbacks
 
 from headstart.output.errors import UserError
 
-# Where a run is computed and shown; every option that is not here keeps its default.
+# Options that say where a run is computed and how it is shown; every other option keeps its default.
 ALLOWED = {
     "accelerator",
     "benchmark",
@@ -44,16 +44,16 @@ EQUIVALENT: dict[str, tuple[Any, ...]] = {
 }
 # Lightning's callbacks that observe training and do not change it.
 OBSERVERS = (
-    lightnings.BasePredictionWriter,
-    lightnings.DeviceStatsMonitor,
-    lightnings.LambdaCallback,
-    lightnings.LearningRateMonitor,
-    lightnings.OnExceptionCheckpoint,
-    lightnings.RichModelSummary,
-    lightnings.RichProgressBar,
-    lightnings.ThroughputMonitor,
-    lightnings.Timer,
-    lightnings.TQDMProgressBar,
+    lightning_callbacks.BasePredictionWriter,
+    lightning_callbacks.DeviceStatsMonitor,
+    lightning_callbacks.LambdaCallback,
+    lightning_callbacks.LearningRateMonitor,
+    lightning_callbacks.OnExceptionCheckpoint,
+    lightning_callbacks.RichModelSummary,
+    lightning_callbacks.RichProgressBar,
+    lightning_callbacks.ThroughputMonitor,
+    lightning_callbacks.Timer,
+    lightning_callbacks.TQDMProgressBar,
 )
 
 

@@ -1,5 +1,6 @@
 """What the command lines of tasks that train one model share: the trainer's options, and what decides the result."""
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,45 +30,49 @@ DEFAULTS: dict[str, Any] = {
     "logger": False,
 }
 PRECISIONS = ("32-true", "bf16-mixed")
-# Options that decide the result.
-DECISIVE = ("max_epochs", "precision", "gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches")
-
-
-class TrainingParser(TaskParser):
-    """Shows the options of a training."""
-
-    foot = """\
+FOOT = """\
 Options of a class:      --data.photos.help=headstart.datamodules.ClassFolders
 Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
 What there is to choose: headstart list datasets; configs
 Version:                 --version
 """
+# Options that decide the result.
+DECISIVE = ("max_epochs", "precision", "gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches")
 
 
 class TrainingCLI(TaskCLI):
     """Builds a network, photos in batches and a trainer from YAML files and options.
 
     Args:
-        model: The training.
-        data: The photos in batches.
-        parser: The class of the parser.
         args: Options; those of the process by default.
+        dashboard: Ignored; a sweep passes it to every task.
 
     Attributes:
+        model_class: The training.
+        datamodule_class: The photos in batches.
+        head: First lines of the help.
         files: Class whose arguments are the options of `results`.
         version: Raised whenever the same configuration trains differently.
         folder: The run's folder.
     """
 
+    model_class: type[PhotoTraining]
+    datamodule_class: type[PhotoBatches]
+    head: ClassVar[str]
     files: ClassVar[type]
     version: ClassVar[int]
     allowed = frozenset({"accumulate_grad_batches", "gradient_clip_val", "max_epochs"})
-    results: Any
+    datamodule: PhotoBatches
 
-    def __init__(
-        self, model: type[PhotoTraining], data: type[PhotoBatches], parser: type[TrainingParser], args: ArgsType
-    ) -> None:
-        super().__init__(model, data, args=args, parser_class=parser, trainer_defaults=DEFAULTS)
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
+        super().__init__(
+            self.model_class,
+            self.datamodule_class,
+            args=args,
+            parser_class=TaskParser,
+            parser_kwargs={"description": self.head, "epilog": FOOT},
+            trainer_defaults=DEFAULTS,
+        )
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add the options of the results, and link all seeds to one.
@@ -100,8 +105,8 @@ class TrainingCLI(TaskCLI):
         epochs = self.config.trainer["max_epochs"]
         if not isinstance(epochs, int) or epochs < 1:
             raise UserError(f"trainer.max_epochs: {epochs} given; say how many epochs, 1 or more")
-        if self.trainer.precision not in PRECISIONS:
-            raise UserError(f"trainer.precision: {self.trainer.precision} given; take {' or '.join(PRECISIONS)}")
+        if self.chosen_precision not in PRECISIONS:
+            raise UserError(f"trainer.precision: {self.chosen_precision} given; take {' or '.join(PRECISIONS)}")
         if any(isinstance(each, DashboardLogger) for each in self.trainer.loggers):
             raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning")
 
@@ -112,7 +117,8 @@ class TrainingCLI(TaskCLI):
             spec: The network.
             preprocessing: How photos are prepared for it.
         """
-        batches: PhotoBatches = self.datamodule
+        batches = self.datamodule
+        callbacks = self.describe_callbacks()
         return {
             "task": self.task,
             "version": self.version,
@@ -123,6 +129,7 @@ class TrainingCLI(TaskCLI):
             "batch_size": batches.batch_size,
             "seed": batches.seed,
             **({"measure": MEAN_IOU} if batches.of_pixels else {}),
+            **({"callbacks": callbacks} if callbacks else {}),
             **versions(),
         }
 
@@ -133,5 +140,5 @@ class TrainingCLI(TaskCLI):
 
     def sizes(self) -> dict[str, int]:
         """Return the numbers of photos, by their names in results.json."""
-        batches: PhotoBatches = self.datamodule
-        return {"train_size": len(batches.train_labels), "validation_size": len(batches.validation_labels)}
+        train, validation = self.datamodule.train_labels, self.datamodule.validation_labels
+        return {"train_size": len(train), "validation_size": len(validation)}

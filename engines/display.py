@@ -13,8 +13,10 @@ from rich.text import Text
 from headstart.engines.task import Outcome, Task, TaskMessage
 from headstart.output.printable import printable, say
 
-# Where there is no terminal, the lines of one task are shown at this interval.
+# Without a terminal, the lines of one task are shown at this interval.
 SECONDS_BETWEEN_LINES = 30.0
+# A running task from which nothing has come for so long is shown as silent.
+MINUTES_OF_SILENCE = 5
 
 
 class Display:
@@ -30,6 +32,8 @@ class Display:
         self._live: Live | None = None
         self._lines: dict[str, str] = {}
         self._started: dict[str, float] = {}
+        self._last_received: dict[str, float] = {}
+        self._shown_silence: dict[str, int] = {}
         self._last_shown: dict[str, float] = {}
         self._hosts: dict[str, str] = {}
         # The first task that failed, by machine and error.
@@ -64,7 +68,7 @@ class Display:
     def _render(self) -> Group:
         self._bar.update(self._bar_task, left=self._time_left())
         lines = [
-            Text(printable(f"  {name}: {line}"), no_wrap=True, overflow="ellipsis")
+            Text(printable(f"  {name}: {self.silence(name) or line}"), no_wrap=True, overflow="ellipsis")
             for name, line in self._lines.items()
         ]
         return Group(self._bar, *lines)
@@ -84,9 +88,10 @@ class Display:
             message: Its message.
         """
         name, now = task.name, time.monotonic()
+        self._last_received[name] = now
         if message.kind == "started":
             self._started[name], self._hosts[name] = now, message.content
-            line, is_due = f"begun on {message.content}", True
+            line, is_due = f"started on {message.content}", True
         elif message.kind == "printed":
             line, is_due = message.content, now - self._last_shown.get(name, 0.0) > SECONDS_BETWEEN_LINES
         else:
@@ -96,6 +101,23 @@ class Display:
         if self._live is None and is_due:
             self._last_shown[name] = now
             self.print(f"{name}: {line}")
+
+    def silence(self, name: str) -> str:
+        """Return for how long nothing has come from a running task, in words; empty for less than 5 minutes.
+
+        Args:
+            name: The task.
+        """
+        minutes = int((time.monotonic() - self._last_received[name]) / 60)
+        return f"silent for {minutes} minutes" if minutes >= MINUTES_OF_SILENCE else ""
+
+    def waited(self) -> None:
+        """Show the tasks that have become silent where there is no terminal, each every five minutes."""
+        for name in self._lines if self._live is None else ():
+            steps = int((time.monotonic() - self._last_received[name]) / 60 / MINUTES_OF_SILENCE)
+            if steps > self._shown_silence.get(name, 0):
+                self.print(f"{name}: {self.silence(name)}")
+            self._shown_silence[name] = steps
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
         """Show how a task ended; see `show_end`."""
@@ -122,7 +144,7 @@ class Display:
 
         first = self._first_failed.setdefault((self._hosts.get(name, ""), error), name)
         why = f" ({error if first == name else f'as {first}'})" * bool(error)
-        then = "it is begun again" if again else f"after {seconds:.1f} s"
+        then = "it is restarted" if again else f"after {seconds:.1f} s"
         line = f"[{self.done}/{self.total}] {name}: {state}{why}, {then}"
         self.print("; ".join(filter(None, [line, self._time_left()])))
         return seconds

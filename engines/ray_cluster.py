@@ -1,12 +1,13 @@
 """Tasks on a Ray cluster, by Ray Core alone."""
 
 import asyncio
-import itertools
+import math
 import os
 import signal
 import socket
 import sys
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -51,14 +52,22 @@ class RayCluster:
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
-        self.mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
-        # The command counts retries itself, for its table of runs.
-        self.remote = ray.remote(_perform).options(
-            num_cpus=resources.cpus, num_gpus=resources.gpus, memory=memory, max_retries=0
+        # If its process is killed, it restarts, and tasks ask again.
+        self.mailbox = (
+            ray.remote(_Mailbox)
+            .options(num_cpus=0, scheduling_strategy=here, max_restarts=-1, max_task_retries=-1)
+            .remote()
         )
+        # The command counts retries itself, for its table of runs. Each task has a process of its own, so that it does
+        # not lack what another one has not freed.
+        decorate = ray.remote(
+            num_cpus=resources.cpus, num_gpus=resources.gpus, memory=memory, max_retries=0, max_calls=1
+        )
+        self.remote = decorate(_perform)
         self.running: dict[Any, Task] = {}
         self.hosts: dict[str, str] = {}
-        self._deadline: float | None = None
+        # When tasks that were asked to end are killed, and those of them that know.
+        self._deadlines: dict[str, float] = {}
         self._interrupted: set[str] = set()
 
     def _connect(self, address: str, runtime_environment: dict[str, Any]) -> None:
@@ -86,50 +95,55 @@ class RayCluster:
         """Return how many more tasks can be submitted."""
         return SUBMITTED - len(self.running)
 
-    def start(self, task: Task) -> None:
-        """Submit a task."""
+    def start(self, task: Task) -> bool:
+        """Submit a task, which waits until the cluster has room for it."""
+        self._deadlines.pop(task.name, None)
+        self._interrupted.discard(task.name)
+        self.hosts.pop(task.name, None)
         self.running[self.remote.remote(task, self.mailbox)] = task
+        return False
 
-    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+    def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
         """Answer the messages of tasks, for a second or until a task ends; see `Engine.wait`."""
         try:
             with deferred_signals():
-                return self._wait(receive)
+                self._wait(receive, ended)
         except self.ray.exceptions.RayError as error:
             raise UserError(
-                f"ray: the cluster was lost ({reason_of(error)}); what the ledger has is kept, the same command goes on"
+                f"ray: the cluster was lost ({reason_of(error)}); the ledger is kept, and the same command continues"
             ) from error
 
-    def _wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
-        if self._deadline is not None and time.monotonic() > self._deadline:
-            for reference in self.running:
-                self.ray.cancel(reference, force=True)
-
+    def _wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
         tasks = {task.name: task for task in self.running.values()}
         # Found before messages are taken, so that a task's messages are received before its end.
-        ended, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
-        for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if ended else SECONDS_TO_WAIT)):
+        finished, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
+        for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if finished else SECONDS_TO_WAIT)):
             # A task that was given up as lost may still run.
-            is_known = name in tasks
-            answer = self._answer(receive, tasks[name], message) if is_known else (None, KeyboardInterrupt())
+            answer = self._answer(receive, tasks[name], message) if name in tasks else (None, True)
             self.mailbox.reply.remote(number, answer)
-        return [(self.running[each], self._outcome(each, self.running.pop(each))) for each in ended]
 
-    def _answer(self, receive: Receive, task: Task, message: TaskMessage) -> tuple[Any, BaseException | None]:
+        for reference in finished:
+            task = self.running.pop(reference)
+            ended.append((task, self._outcome(reference, task)))
+        for reference, task in list(self.running.items()):
+            overdue = time.monotonic() - self._deadlines.get(task.name, math.inf)
+            if overdue > 0:
+                self.ray.cancel(reference, force=True)
+            # A process that is suspended does not answer Ray.
+            if overdue > SECONDS_TO_STOP:
+                del self.running[reference]
+                ended.append((task, self._stopped(task)))
+
+    def _answer(self, receive: Receive, task: Task, message: TaskMessage) -> tuple[Any, bool]:
+        """Return the answer to a message, and whether its task is to end."""
         if message.kind == "started":
             self.hosts[task.name] = message.content
-
-        result, raised = None, None
-        try:
-            result = receive(task, message)
-        except Exception as error:
-            raised = error
-
-        if self._deadline is not None and task.name not in self._interrupted:
+        answer = receive(task, message)
+        if task.name in self._deadlines and task.name not in self._interrupted:
             # Cancelled by Ray, a task could not send messages any more, and not store its results.
             self._interrupted.add(task.name)
-            return None, KeyboardInterrupt()
-        return result, raised
+            return None, True
+        return answer, False
 
     def _outcome(self, reference: Any, task: Task) -> Outcome:  # noqa: ANN401 - Ray's own class
         where = self.hosts.get(task.name, "")
@@ -139,20 +153,23 @@ class RayCluster:
             outcome: Outcome = self.ray.get(reference)
             return outcome
         except (errors.TaskCancelledError, KeyboardInterrupt):
-            return Outcome("stopped", where=where)
+            return self._stopped(task)
         except errors.OutOfMemoryError:
             return Outcome("memory", error="Ray ended it because the machine's memory was full", where=where)
         except lost as error:
             reason = f"its process or machine was lost ({type(error).__name__})"
-            return Outcome("lost" if self._deadline is None else "stopped", error=reason, where=where)
+            return self._stopped(task) if task.name in self._deadlines else Outcome("lost", error=reason, where=where)
         except errors.RayError as error:
             return Outcome("failed", error=f"{type(error).__name__}: {str(error).splitlines()[-1]}", where=where)
 
-    def stop(self) -> None:
-        """Ask the running tasks to end; they are killed where they take too long."""
-        self._deadline = time.monotonic() + SECONDS_TO_STOP
-        for reference, task in self.running.items():
-            if task.name not in self.hosts:
+    def _stopped(self, task: Task) -> Outcome:
+        return Outcome("stopped", where=self.hosts.get(task.name, ""))
+
+    def end(self, task: Task) -> None:
+        """Ask a running task to end; it is killed where that takes too long."""
+        self._deadlines.setdefault(task.name, time.monotonic() + SECONDS_TO_STOP)
+        for reference, each in self.running.items():
+            if each is task and task.name not in self.hosts:
                 self.ray.cancel(reference)
 
     def close(self) -> None:
@@ -214,34 +231,36 @@ class _Mailbox:
     """Keeps the messages of tasks for the command, and its answers for the tasks."""
 
     def __init__(self) -> None:
-        self.messages: asyncio.Queue[tuple[int, str, TaskMessage]] = asyncio.Queue()
-        self.answers: dict[int, asyncio.Future[Any]] = {}
-        self.numbers = itertools.count()
+        self.messages: asyncio.Queue[tuple[str, str, TaskMessage]] = asyncio.Queue()
+        self.answers: dict[str, asyncio.Future[Any]] = {}
 
     async def ask(self, name: str, message: TaskMessage) -> Any:  # noqa: ANN401 - as the message demands
-        number = next(self.numbers)
+        # A counter would start again with this process.
+        number = uuid.uuid4().hex
         self.answers[number] = asyncio.get_running_loop().create_future()
         await self.messages.put((number, name, message))
         return await self.answers[number]
 
-    async def take(self, seconds: float) -> list[tuple[int, str, TaskMessage]]:
+    async def take(self, seconds: float) -> list[tuple[str, str, TaskMessage]]:
         try:
             first = await asyncio.wait_for(self.messages.get(), seconds) if seconds else self.messages.get_nowait()
         except (TimeoutError, asyncio.QueueEmpty):
             return []
         return [first, *(self.messages.get_nowait() for _ in range(self.messages.qsize()))]
 
-    async def reply(self, number: int, answer: tuple[Any, BaseException | None]) -> None:
-        self.answers.pop(number).set_result(answer)
+    async def reply(self, number: str, answer: tuple[Any, bool]) -> None:
+        # The answer to a message that an earlier process took is asked for again.
+        if number in self.answers:
+            self.answers.pop(number).set_result(answer)
 
 
 def _perform(task: Task, mailbox: Any) -> Outcome:  # noqa: ANN401 - Ray's own class
     def ask(message: TaskMessage) -> Any:  # noqa: ANN401 - as the message demands
         # While a task waits by `ray.get`, Ray lends its processors to others.
-        result, error = mailbox.ask.remote(task.name, message).future().result()
-        if error is not None:
-            raise error
-        return result
+        answer, is_to_end = mailbox.ask.remote(task.name, message).future().result()
+        if is_to_end:
+            raise KeyboardInterrupt
+        return answer
 
     try:
         return perform(task, ask)

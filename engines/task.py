@@ -1,6 +1,5 @@
 """A task, its messages and its outcome, and the one function by which every engine runs it."""
 
-import errno
 import io
 import os
 import signal
@@ -16,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, Protocol
 
-from headstart.output.errors import Terminated, UserError, reason_of
+from headstart.output.errors import Terminated, UserError, is_out_of_memory, reason_of
 from headstart.output.parser import mistakes_of_users
 
 
@@ -76,12 +75,14 @@ class Outcome:
         result: What the function returned.
         error: What went wrong, one line.
         where: The machine.
+        peak_memory: The most bytes that its process has used so far, 0 if unknown.
     """
 
     kind: Literal["done", "failed", "lost", "memory", "stopped"]
     result: Any = None
     error: str = ""
     where: str = ""
+    peak_memory: int = 0
 
     def require_result(self, name: str) -> Any:  # noqa: ANN401 - whatever the function returns
         """Return the result.
@@ -97,6 +98,9 @@ class Outcome:
         return self.result
 
 
+# Python's message where the system lacks memory for a thread, or has too many of them.
+NO_THREAD = "can't start new thread"
+
 # Send a message to the command. Only Ray's tasks wait for the listener's answer and return it.
 Send = Callable[[TaskMessage], Any]
 # Process a task's message in the command.
@@ -109,24 +113,22 @@ class Engine(Protocol):
     def room(self) -> int:
         """Return how many more tasks can be started."""
 
-    def start(self, task: Task) -> None:
-        """Start a task."""
+    def start(self, task: Task) -> bool:
+        """Start a task; return whether it has begun, and does not wait for a machine."""
 
-    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+    def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
         """Receive the messages of tasks, for a second or until a task ends.
 
         Args:
-            receive: Returns the answer to a message.
-
-        Returns:
-            The tasks that ended.
+            receive: Returns the answer to a message; it raises no error.
+            ended: The tasks that ended are added to it, so that a signal that stops the command loses none of them.
         """
 
-    def stop(self) -> None:
-        """Ask the running tasks to end; `wait` still returns their outcomes."""
+    def end(self, task: Task) -> None:
+        """Ask a running task to end; it is killed where that takes too long. `wait` still returns its outcome."""
 
     def close(self) -> None:
-        """End everything that still runs."""
+        """Kill everything that still runs."""
 
 
 class _LineStream(io.TextIOBase):
@@ -198,28 +200,20 @@ def perform(task: Task, send: Send) -> Outcome:
         return Outcome("done", result, where=host)
 
     except UserError as error:
-        return Outcome("failed", error=" ".join(str(error).split()), where=host)
+        # Another process may have the memory, or fewer tasks beside it.
+        kind: Literal["memory", "failed"] = "memory" if is_out_of_memory(error) else "failed"
+        return Outcome(kind, error=" ".join(str(error).split()), where=host)
     # Terminated is a SystemExit, but a library's exit is a failure.
     except Terminated:
         raise
     except SystemExit as error:
         return Outcome("failed", error=f"it ended by {error!r}", where=host)
     except Exception as error:
-        if _is_out_of_memory(error):
+        if is_out_of_memory(error) or NO_THREAD in str(error):
             return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=host)
         for line in traceback.format_exc().splitlines():
             send_line(line)
         return Outcome("failed", error=f"{type(error).__name__}: {reason_of(error)}", where=host)
-
-
-def _is_out_of_memory(error: Exception) -> bool:
-    """Whether Python, the system or torch, which may not be imported, raised this for lack of memory."""
-    return (
-        isinstance(error, MemoryError)
-        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
-        or type(error).__name__ == "OutOfMemoryError"
-        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
-    )
 
 
 def _working_in(folder: str, host: str) -> AbstractContextManager[None]:

@@ -9,18 +9,22 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from dataclasses import replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
 from headstart.engines.task import Outcome, Receive, Task, TaskMessage, deferred_signals, perform
-from headstart.output.errors import Terminated
+from headstart.output.errors import Terminated, UserError, reason_of
+from headstart.output.processors import count_memory, peak_memory
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
 CONTEXT = multiprocessing.get_context("spawn")
 SECONDS_TO_WAIT = 1.0
 # Time for a task that is asked to end to write its results so far.
 SECONDS_TO_STOP = 15.0
+# A process that has used more than this share of its part of the memory is replaced before the next task.
+SHARE_OF_MEMORY = 0.5
 
 
 class Workers:
@@ -32,41 +36,36 @@ class Workers:
     """
 
     def __init__(self, count: int, gpus: list[str]) -> None:
-        self.workers = [_Worker(gpus[index % len(gpus)] if gpus else None) for index in range(count)]
-        self._deadline: float | None = None
+        # Memory that a task has not freed would be missing for those that follow it.
+        most = SHARE_OF_MEMORY * count_memory() / count
+        self.workers = [_Worker(gpus[index % len(gpus)] if gpus else None, most) for index in range(count)]
 
     def room(self) -> int:
         """Return how many more tasks can be started."""
         return sum(worker.task is None for worker in self.workers)
 
-    def start(self, task: Task) -> None:
-        """Start a task in an idle process."""
+    def start(self, task: Task) -> bool:
+        """Start a task in an idle process, which may not answer."""
         next(worker for worker in self.workers if worker.task is None).start(task)
+        return True
 
-    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+    def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
         """Receive the messages of tasks, for a second or until a task ends; see `Engine.wait`."""
-        ended = []
         with deferred_signals():
-            if self._deadline is not None and time.monotonic() > self._deadline:
-                # The connections stay open: their ends are the ends of the tasks.
-                for each in self.workers:
-                    if each.process is not None:
-                        each.process.kill()
-
+            for worker in self.workers:
+                worker.kill_if_overdue()
             busy = {worker.connection: worker for worker in self.workers if worker.task is not None}
             for connection in wait(list(busy), SECONDS_TO_WAIT):
                 worker = busy[connection]  # type: ignore[index]  # one of those that were given
                 task, outcome = worker.task, worker.receive(receive)
                 if outcome is not None and task is not None:
-                    is_stopped = self._deadline is not None and outcome.kind == "lost"
-                    ended.append((task, Outcome("stopped", where=outcome.where) if is_stopped else outcome))
-        return ended
+                    ended.append((task, outcome))
 
-    def stop(self) -> None:
-        """Ask the running tasks to end; they are killed where they take too long."""
-        self._deadline = time.monotonic() + SECONDS_TO_STOP
+    def end(self, task: Task) -> None:
+        """Ask a running task to end; it is killed where that takes too long."""
         for worker in self.workers:
-            worker.terminate()
+            if worker.task is task:
+                worker.terminate()
 
     def close(self) -> None:
         """Kill all processes."""
@@ -77,21 +76,30 @@ class Workers:
 class _Worker:
     """One process, started with its first task and, after its death, with the next one."""
 
-    def __init__(self, gpu: str | None) -> None:
-        self.gpu = gpu
+    def __init__(self, gpu: str | None, most_memory: float) -> None:
+        self.gpu, self.most_memory = gpu, most_memory
         self.task: Task | None = None
         self.process: SpawnProcess | None = None
         self.connection: Connection[Any, Any]
+        # When a task that was asked to end is killed.
+        self.deadline: float | None = None
 
     def start(self, task: Task) -> None:
         if self.process is None:
             self.connection, theirs = CONTEXT.Pipe()
             # No daemon, because it decodes photos in processes of its own. It ends when the command does.
-            self.process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
-            self.process.start()
+            process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
+            try:
+                process.start()
+            except OSError as error:
+                raise UserError(
+                    f"workers: a process cannot be started ({reason_of(error)}); repeat the command, "
+                    "perhaps with fewer of them"
+                ) from error
+            self.process = process
             # So that the connection ends with the process.
             theirs.close()
-        self.task = task
+        self.task, self.deadline = task, None
         # `receive` notices if the process has died in the meantime.
         with suppress(OSError):
             self.connection.send(task)
@@ -106,8 +114,11 @@ class _Worker:
         if isinstance(message, TaskMessage):
             receive(self.task, message)
             return None
+
         self.task = None
         outcome: Outcome = message
+        if outcome.kind == "memory" or outcome.peak_memory > self.most_memory:
+            self.kill()
         return outcome
 
     def _lost(self) -> Outcome:
@@ -117,11 +128,22 @@ class _Worker:
         self.kill()
         self.task = None
         by = f"by {signal.Signals(-code).name}" if code is not None and code < 0 else f"with code {code}"
-        return Outcome("lost", error=f"its process ended {by}", where=socket.gethostname())
+        host = socket.gethostname()
+        if self.deadline is not None:
+            return Outcome("stopped", where=host)
+        return Outcome("lost", error=f"its process ended {by}", where=host)
 
     def terminate(self) -> None:
-        if self.process is not None and self.task is not None:
+        assert self.process is not None
+        # Asked twice, a task could not finish what it does when it is asked.
+        if self.deadline is None:
+            self.deadline = time.monotonic() + SECONDS_TO_STOP
             self.process.terminate()
+
+    def kill_if_overdue(self) -> None:
+        # The connection stays open: its end is the end of the task.
+        if self.process is not None and self.deadline is not None and time.monotonic() > self.deadline:
+            self.process.kill()
 
     def kill(self) -> None:
         if self.process is not None:
@@ -166,6 +188,7 @@ def _serve(connection: Connection[Any, Any], gpu: str | None, start_method: str)
                 outcome = perform(task, send)
             except Terminated:
                 outcome = Outcome("stopped")
+            outcome = replace(outcome, peak_memory=peak_memory())
             with lock, deferred_signals():
                 is_busy = False
                 connection.send(outcome)

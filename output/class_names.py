@@ -21,7 +21,7 @@ def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a 
     """Return the import path of a class by any of its names; an unknown name unchanged."""
     path = _resolve(kinds, name)
     if "." in path:
-        return _of_today(path)
+        return _present_path(path)
     several = kinds if isinstance(kinds, tuple) else (kinds,)
     known = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
     fitting = [each for each in known if _plain(each.rpartition(".")[2]) == _plain(name)]
@@ -32,8 +32,8 @@ def _plain(name: str) -> str:
     return name.replace("_", "").lower()
 
 
-def _of_today(path: str) -> str:
-    """Return today's import path for one of version 0.1, unless the user has a class of that name."""
+def _present_path(path: str) -> str:
+    """Return the present import path for one of version 0.1, unless the user has a class of that name."""
     if path.partition(".")[0] not in OWN:
         return path
     try:
@@ -41,12 +41,12 @@ def _of_today(path: str) -> str:
     except (ModuleNotFoundError, AttributeError) as error:
         # An error inside the user's own module must not lead to the suite's class of the same name.
         lacking = error.name if isinstance(error, ModuleNotFoundError) else getattr(error.obj, "__name__", None)
-        if f"{path}.".startswith(f"{lacking}.") and _is_there(f"headstart.{path}"):
+        if f"{path}.".startswith(f"{lacking}.") and _exists(f"headstart.{path}"):
             return f"headstart.{path}"
     return path
 
 
-def _is_there(path: str) -> bool:
+def _exists(path: str) -> bool:
     try:
         return callable(pkgutil.resolve_name(path))
     except (ImportError, AttributeError):

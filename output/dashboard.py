@@ -5,11 +5,13 @@ import shlex
 import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from types import ModuleType, SimpleNamespace
 from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -26,6 +28,8 @@ VARIABLE = "WANDB_MODE"
 MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
 TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
+# The module in which wandb looks for inputs of a run that its launch started.
+LAUNCH_INPUTS = "wandb.sdk.launch.inputs.internal"
 # Codes of a proxy for a server that it cannot reach.
 GATEWAY_ERRORS = (502, 503, 504)
 
@@ -150,21 +154,40 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     may_go_offline = mode == "auto" and chosen == "online"
     if may_go_offline:
         settings.init_timeout = INIT_TIMEOUT
-    try:
-        run = wandb.init(**{**options, "mode": chosen, "settings": settings})
-    except wandb.errors.AuthenticationError:
-        raise
-    except wandb.errors.CommError as error:
-        if not may_go_offline:
+    with _without_launch():
+        try:
+            run = wandb.init(**{**options, "mode": chosen, "settings": settings})
+        except wandb.errors.AuthenticationError:
             raise
-        _warn_of_going_offline(str(error).partition("\n")[0])
-        run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
+        except wandb.errors.CommError as error:
+            if not may_go_offline:
+                raise
+            _warn_of_going_offline(str(error).partition("\n")[0])
+            run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
 
     if run.offline and not run.disabled:
         say(f"Weights & Biases logs offline; to upload: wandb sync {shlex.quote(str(Path(run.dir).parent))}")
     elif not run.disabled:
         say(f"Weights & Biases logs to {run.url}")
     return run
+
+
+@contextmanager
+def _without_launch() -> Iterator[None]:
+    """Begin a run without `wandb.sdk.launch`: wandb imports it for inputs that only code that has imported it can set.
+
+    It takes as long to import as half of wandb.
+    """
+    if "wandb.sdk.launch" in sys.modules:
+        yield
+        return
+    nothing = ModuleType(LAUNCH_INPUTS)
+    nothing.StagedLaunchInputs = lambda: SimpleNamespace(apply=lambda run: None)  # type: ignore[attr-defined]
+    sys.modules[LAUNCH_INPUTS] = nothing
+    try:
+        yield
+    finally:
+        del sys.modules[LAUNCH_INPUTS]
 
 
 def _warn_of_going_offline(problem: str) -> None:

@@ -1,5 +1,6 @@
-"""The user's mistakes."""
+"""The user's mistakes, and what ends a command from outside."""
 
+import errno
 import re
 import signal
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,8 @@ from contextlib import contextmanager
 INCOMPLETE = 75
 # An argument's name, as messages begin with it: `root: there is no folder ...`.
 _ARGUMENT = re.compile(r"[a-z_][\w.]*: ")
+# Messages of torch on a processor, on a GPU, and of the GPU's libraries.
+_OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|ALLOC_FAILED", re.IGNORECASE)
 # Position in a text, as PyYAML writes it, with the line that it shows.
 _IN_YAML = re.compile(r' in "<[\w ]+>", (line \d+, column \d+|position \d+)(?:: .*? \^)?')
 
@@ -50,6 +53,18 @@ def reason_of(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that led to it, was raised by Python, the system or torch for lack of memory."""
+    while error is not None:
+        lacks_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
+        if isinstance(error, MemoryError) or lacks_memory:
+            return True
+        if isinstance(error, RuntimeError) and _OUT_OF_MEMORY.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def broken_yaml(message: object) -> str:

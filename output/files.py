@@ -1,5 +1,6 @@
 """Folders and files of results: checked before anything is computed, and each file complete or absent."""
 
+import errno
 import glob
 import hashlib
 import os
@@ -64,12 +65,23 @@ def output_file(option: str, chosen: str | Path) -> Path:
 
 
 def digest_file(path: Path) -> str:
-    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
+    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read.
+
+    A failing disk gets a second attempt, because a later read may succeed.
+    """
+    for attempt in range(2):
+        try:
+            with path.open("rb") as file:
+                return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            if error.errno != errno.EIO:
+                remedy = "make it readable or move it elsewhere"
+            elif attempt:
+                remedy = "the disk or the network may be failing, try again"
+            else:
+                continue
+            raise UserError(f"{path} cannot be read ({error.strerror}); {remedy}") from error
+    raise AssertionError
 
 
 @contextmanager
@@ -104,7 +116,7 @@ def alone_in(option: str, folder: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Return a temporary path beside a file, which replaces the file when the context ends.
+    """Yield a temporary path beside a file, which replaces the file when the context ends.
 
     After an exception the file is unchanged, and the temporary file is removed; that of a killed process is removed by
     the next writer of the file. Two processes may write the same file: the last one wins.

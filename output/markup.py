@@ -14,6 +14,7 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "–": "--",
+    "±": r"\ensuremath{\pm}",
     "†": r"\dag{}",
     **{mark: f"\\{mark}" for mark in "{}$&#_%"},
 }
@@ -47,19 +48,21 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False) -> str:
+def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False, label: str = "") -> str:
     """Return tables in LaTeX with the rules of booktabs, one after the other.
 
     Args:
         tables: Captions, and escaped rows: the header, then a name and numbers in each.
-        fit: Whether adjustbox shrinks a table that is wider than the page.
+        fit: Whether adjustbox shrinks a table that is wider than its column.
+        label: The label of a single table, by which a text refers to it.
     """
     lines = [f"% \\usepackage{{booktabs{', adjustbox' * fit}}}"]
     for caption, rows in tables:
         lines += [
             "\\begin{table}",
             f"\\caption{{{escape_latex(caption)}}}",
-            *["\\begin{adjustbox}{max width=\\textwidth}"] * fit,
+            *[f"\\label{{{label}}}"] * bool(label),
+            *["\\begin{adjustbox}{max width=\\linewidth}"] * fit,
             f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
             "\\toprule",
             f"{' & '.join(rows[0])} \\\\",

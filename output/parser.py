@@ -1,13 +1,13 @@
 """A parser whose errors are one line, for the user's mistakes."""
 
 import os
-import select
 import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from io import UnsupportedOperation
+from typing import Any, NoReturn, TextIO
 
 import jsonargparse
 
@@ -22,7 +22,7 @@ from headstart.output.usage import OptionMistake, explain, file_mistake, whole_n
 accept_other_names()
 
 # The module of Lightning's class for the user's mistakes, and its name there.
-LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
+LIGHTNING_MISTAKE = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
 INTERRUPTED, CLOSED = 130, 141
 
 
@@ -41,6 +41,11 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
             given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
+
+    def _print_message(self, message: str, file: Any = None) -> None:  # noqa: ANN401 - a stream
+        """Print help, as the base class does, but raise an error where that cannot be written."""
+        if message:
+            (file or sys.stderr).write(message)
 
     def plain_arguments(self, args: Sequence[str]) -> list[str]:
         """Return arguments as this parser reads them; the parser of a class gets them so."""
@@ -122,33 +127,45 @@ def one_line_errors() -> Iterator[None]:
     """
     try:
         with _raising_on_sigterm(), mistakes_of_users():
-            yield
+            try:
+                yield
+            finally:
+                # Text that waits in the buffer would fail after the command's end.
+                sys.stdout.flush()
         return
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
-    except BrokenPipeError:
-        if not _output_is_closed():
+    except OSError as error:
+        failing = next((stream for stream in (sys.stdout, sys.stderr) if _fails(stream)), None)
+        if failing is None:
             raise
         # Python writes the rest of its buffer at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(CLOSED) from None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), failing.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise SystemExit(CLOSED) from None
+        message, code = f"the output cannot be written ({error.strerror or error})", UserError.code
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:
         message, code = "terminated", error.status
-    say(f"error: {message}", sys.stderr)
+    try:
+        say(f"error: {message}", sys.stderr)
+    except OSError:
+        # Text that waits in the buffer would replace the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
     raise SystemExit(code)
 
 
-def _output_is_closed() -> bool:
-    """Whether nobody reads the output, as behind `| head`; other pipes may break, too."""
+def _fails(stream: TextIO) -> bool:
+    """Whether an output takes no more, as on a full disk or behind `| head`; other files may fail, too."""
     try:
-        poll = select.poll()
-        poll.register(sys.stdout.fileno(), 0)
-    except OSError:
+        os.write(stream.fileno(), b"\n")
+    except UnsupportedOperation:
         # The output is no file of the system, as in a notebook.
         return False
-    return bool(poll.poll(0))
+    except OSError:
+        return True
+    return False
 
 
 @contextmanager
@@ -170,5 +187,5 @@ def _raising_on_sigterm() -> Iterator[None]:
 
 def _mistakes() -> tuple[type[Exception], ...]:
     """Return the classes of a user's mistakes. Lightning's class counts only once Lightning is imported."""
-    module, name = LIGHTNINGS
+    module, name = LIGHTNING_MISTAKE
     return (UserError, getattr(sys.modules[module], name)) if module in sys.modules else (UserError,)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
 
-# What stands for characters that an output's encoding lacks.
+# Replaces characters that an output's encoding lacks.
 PLAIN = str.maketrans("–−…", "--.")
 
 

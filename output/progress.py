@@ -36,7 +36,7 @@ class Progress:
     def __init__(self, title: str, total: int, unit: str, before: int = 0, after: int = 0) -> None:
         self.title, self.total, self.unit = printable(title), before + total + after, unit
         self.before = before
-        self.done = self._told = self._tenths = 0
+        self.done = self._printed_done = self._tenths = 0
         self.note = ""
         self._bar: rich.progress.Progress | None = None
 
@@ -52,7 +52,7 @@ class Progress:
         self.show(self.done + amount, self.note)
 
     def show(self, done: int, note: str = "") -> None:
-        """Show how much is done from the beginning, and what else is to be told."""
+        """Show how much is done from the beginning, and other texts."""
         self.done, self.note = done, printable(note)
         now = time.monotonic()
         if self._bar is not None:
@@ -67,7 +67,7 @@ class Progress:
         """End, at the last state."""
         if self._bar is not None:
             self._bar.stop()
-        elif 0 < self._told < self.done:
+        elif 0 < self._printed_done < self.done:
             self._print(time.monotonic())
 
     def _print(self, now: float) -> None:
@@ -75,7 +75,7 @@ class Progress:
         remaining = self.total - self.before - self.done
         left = f", {_clock(seconds * remaining / self.done)} left" if self.done and remaining > 0 else ""
         say(f"{self.title}: {self._state(now)}, {_clock(seconds)} passed{left}", sys.stderr)
-        self._printed, self._told = now, self.done
+        self._printed, self._printed_done = now, self.done
 
     def _state(self, now: float) -> str:
         # A clock may be too coarse for the first of many.

@@ -11,7 +11,7 @@ from headstart.output.import_paths import ROOT
 
 CONFIGS = ROOT / "configs"
 CONFIG = "--config"
-# What names a file of options beside `--config`: `--model=configs/model/demo.yaml`.
+# Options that name a file of options beside `--config`: `--model=configs/model/demo.yaml`.
 GROUP = re.compile(r"(--[\w.]+=|)(configs/.*\.yaml)")
 
 

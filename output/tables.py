@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from headstart.output.markup import escape_markdown
-from headstart.output.printable import encodable, printable
+from headstart.output.printable import encodable, print_lines, printable
 
 # Blanks between two columns, and the smallest width of names; narrower tables continue below.
 GAP = 2
@@ -139,6 +139,7 @@ def print_scores(document: dict[str, Any]) -> None:
     for name, scores in methods.items():
         rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])
     print_table(title, rows, caption)
+    print_lines([f"WARNING: {warning}" for warning in document.get("warnings", [])])
 
 
 def _accuracies(scores: dict[str, Any]) -> dict[str, float]:

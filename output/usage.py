@@ -32,7 +32,7 @@ WORDS = {
     "ClosedUnitInterval": "a number from 0 to 1",
     "OpenUnitInterval": "a number above 0 and below 1",
 }
-# How messages of jsonargparse name the option, an unknown option, its class, and the value.
+# Patterns by which messages of jsonargparse name the option, an unknown option, its class, and the value.
 KEY = re.compile(r'Parser key "([\w.-]+)"(?: element \d+)?: |(?:argument )?--([\w.]+): |.*required: ([^\s,]+)')
 UNKNOWN = re.compile(r"(?:Group '([\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?([^\s='\"]+)")
 OWNER = re.compile(r"given class_path '([\w.]+)'|value: Namespace\(class_path='([\w.]+)'")
@@ -114,7 +114,7 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
         args: The command's arguments.
     """
     owners = {_last(owner) for owner in mistake.owners}
-    contents = [content for path in configs_of(args) if isinstance(content := _read(path), dict)]
+    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
     options = [arg[2:] for arg in args] + [option for each in contents for option in _flat(each, owners)]
     fitting = []
     for option in options:
@@ -149,7 +149,7 @@ def configs_of(args: Sequence[str]) -> list[str]:
 def file_mistake(text: str, args: Sequence[str]) -> str:
     """Return what is wrong with a configuration file as a whole; empty if the message is about something else."""
     for path in configs_of(args):
-        content = _read(path)
+        content = read_yaml(path)
         if text.startswith("Problems parsing config") and isinstance(content, yaml.YAMLError):
             return f"config: {path} cannot be read ({broken_yaml(content)})"
         if text.startswith("Unexpected config") and not isinstance(content, dict):
@@ -232,7 +232,7 @@ def _closest(name: str, known: Sequence[str]) -> str:
     return close[0] if close and close[0] != name else ""
 
 
-def _read(path: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+def read_yaml(path: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     """Return what a configuration file holds; the error if it cannot be read."""
     try:
         return yaml.safe_load(Path(path).read_text(encoding="utf-8"))

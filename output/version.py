@@ -6,7 +6,7 @@ import subprocess
 import headstart
 from headstart.output.import_paths import ROOT
 
-# What git sets for its hooks: the repository that they run in.
+# Variables that git sets for its hooks: the repository that they run in.
 HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 
 

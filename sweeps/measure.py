@@ -18,7 +18,9 @@ from headstart.output.import_paths import import_from_working_folder
 from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
 from headstart.store.ledger import Ledger, RunLedger
-from headstart.sweeps.request import LedgerProxy, RunRequest, call_without_writing
+from headstart.store.ledger_file import LedgerError
+from headstart.store.unwritten_ledger import UnwrittenLedger
+from headstart.sweeps.request import LedgerProxy, RunRequest
 
 
 def measure(request: RunRequest, send: Send) -> dict[str, Any]:
@@ -60,10 +62,12 @@ def find_missing(request: RunRequest, send: Send) -> str:
         request: The run.
         send: Sends messages to the command.
     """
-    folder = None if request.ledger is None else Path(request.ledger)
-    call = partial(_call, send) if folder is None else partial(call_without_writing, folder)
     with _limited_to(request.cpus), TemporaryDirectory(prefix="headstart-") as run:
-        return _prepare(request, Path(run) / "run", partial(LedgerProxy, Path(run), call)).missing()
+        if request.ledger is None:
+            open_ledger: Callable[[], RunLedger] = partial(LedgerProxy, Path(run), partial(_call, send))
+        else:
+            open_ledger = partial(UnwrittenLedger, Path(request.ledger))
+        return _prepare(request, Path(run) / "run", open_ledger).missing()
 
 
 def _open_ledger(request: RunRequest, send: Send) -> RunLedger:
@@ -73,8 +77,11 @@ def _open_ledger(request: RunRequest, send: Send) -> RunLedger:
 
 
 def _call(send: Send, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the method demands
-    """Call a method of the command's ledger."""
-    return send(TaskMessage("ledger", (method, *arguments)))
+    """Call a method of the command's ledger, and raise its errors here."""
+    answer = send(TaskMessage("ledger", (method, *arguments)))
+    if isinstance(answer, LedgerError):
+        raise answer
+    return answer
 
 
 def _prepare(request: RunRequest, folder: Path, open_ledger: Callable[[], RunLedger]) -> TaskCLI:

@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from headstart.store.json_digest import digest_of
-from headstart.store.ledger import FILE, Trace, TraceKey
-from headstart.store.ledger_reader import LedgerReader
+from headstart.store.ledger_file import Trace, TraceKey
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,10 @@ class LedgerProxy:
         document: dict[str, Any] = self._call("origin", digest)
         return document
 
+    def is_recorded(self, digest: str) -> bool:
+        """Whether a document was recorded; see `Ledger.is_recorded`."""
+        return bool(self._call("is_recorded", digest))
+
     def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored; see `Ledger.read`."""
         traces: dict[TraceKey, Trace] = self._call("read", set(keys))
@@ -87,19 +89,3 @@ class LedgerProxy:
     def release(self, keys: Iterable[TraceKey]) -> None:
         """Release claimed traces; see `Ledger.release`."""
         self._call("release", set(keys))
-
-
-def call_without_writing(folder: Path, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the method demands
-    """Return what a method of a ledger would return in a dry run, which stores nothing.
-
-    Args:
-        folder: Folder of the ledger, which may be missing.
-        method: The method.
-        arguments: Its arguments.
-    """
-    if method == "record":
-        return digest_of(arguments[0])
-    if method == "read" and (folder / FILE).is_file():
-        with LedgerReader(folder) as ledger:
-            return ledger.read(*arguments)
-    return {}

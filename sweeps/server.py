@@ -16,7 +16,8 @@ from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
 from headstart.output.printable import say
 from headstart.store.ledger import Ledger
-from headstart.sweeps.request import call_without_writing
+from headstart.store.ledger_file import LedgerError
+from headstart.store.unwritten_ledger import UnwrittenLedger
 from headstart.sweeps.sweep_file import Run
 
 TABLE, SCHEMA = "sweep.json", 1
@@ -33,7 +34,7 @@ class Row:
         name: The run.
         options: Options of headstart train.
         state: Its state.
-        error: What went wrong, one line.
+        error: What went wrong, one line; for how long a running run has been silent.
         where: The machine that ran it last.
         attempts: How often it was started.
         seconds: Duration of its last attempt.
@@ -86,7 +87,12 @@ class RunsTable:
     def write(self) -> None:
         """Replace the table's file."""
         document = {"schema": SCHEMA, "runs": [asdict(row) for row in (*self.rows.values(), *self.others)]}
-        write_texts(self.folder, {TABLE: json.dumps(document, indent=1)})
+        try:
+            write_texts(self.folder, {TABLE: json.dumps(document, indent=1)})
+        except OSError as error:
+            raise UserError(
+                f"output: {str(self.folder / TABLE)!r} cannot be written ({reason_of(error)}); repeat the command"
+            ) from error
 
 
 def _read(path: Path) -> dict[str, Row]:
@@ -133,16 +139,15 @@ class SweepServer:
             message: Its message.
 
         Returns:
-            The result of a call of the ledger; None for other messages.
+            The result of a call of the ledger, a LedgerError for the run to raise; None for other messages.
 
         Raises:
-            LedgerError: The ledger cannot be used.
+            UserError: The table cannot be written.
         """
+        self.display.receive(task, message)
         match message:
             case TaskMessage("ledger", (method, *arguments)):
-                if task.name not in self._ledgers:
-                    self._ledgers[task.name] = Ledger(self.ledger)
-                return getattr(self._ledgers[task.name], method)(*arguments)
+                return self._call_ledger(task.name, method, arguments)
             case TaskMessage("folder", archive):
                 self._unpack(self.folder / task.name, archive)
             case TaskMessage("printed", line):
@@ -152,8 +157,23 @@ class SweepServer:
                 row.state, row.where, row.error, row.attempts = "running", where, "", row.attempts + 1
                 row.computed_traces = 0
                 self.table.write()
-        self.display.receive(task, message)
         return None
+
+    def _call_ledger(self, name: str, method: str, arguments: list[Any]) -> Any:  # noqa: ANN401 - as the method demands
+        try:
+            if name not in self._ledgers:
+                self._ledgers[name] = Ledger(self.ledger)
+            return getattr(self._ledgers[name], method)(*arguments)
+        except LedgerError as error:
+            return error
+
+    def waited(self) -> None:
+        """Write into the table which runs have become silent."""
+        self.display.waited()
+        for row in self.table.rows.values():
+            if row.state == "running" and (silence := self.display.silence(row.name)) != row.error:
+                row.error = silence
+                self.table.write()
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
         """Write into the table how a run ended.
@@ -193,7 +213,7 @@ class SweepServer:
         except OSError as error:
             if not self._cannot_log:
                 reason = reason_of(error)
-                self.display.print(f"warning: {str(path)!r} cannot be written ({reason}); the runs go on without")
+                self.display.print(f"warning: {str(path)!r} cannot be written ({reason}); the runs continue without")
             self._cannot_log = True
 
     def _unpack(self, folder: Path, archive: bytes) -> None:
@@ -227,7 +247,16 @@ class DryRunServer:
             task: The run.
             message: Its message.
         """
-        return call_without_writing(self.ledger, *message.content) if message.kind == "ledger" else None
+        if message.kind != "ledger":
+            return None
+        method, *arguments = message.content
+        try:
+            return getattr(UnwrittenLedger(self.ledger), method)(*arguments)
+        except LedgerError as error:
+            return error
+
+    def waited(self) -> None:
+        """Do nothing: nothing is shown of runs that are looked up."""
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
         """Print what a run lacks.

@@ -16,13 +16,16 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat,
 
 from headstart.cli.task import find_task
 from headstart.engines.display import Display
-from headstart.engines.options import MEMORY_RETRIES, RETRIES, EngineOptions, run_tasks
+from headstart.engines.options import EngineOptions
+from headstart.engines.scheduler import MEMORY_RETRIES, RETRIES, run_tasks
 from headstart.engines.task import Task, TaskResources
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import UserError
 from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest
 from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepServer
 from headstart.sweeps.sweep_file import read_mapping, read_sweep
@@ -45,12 +48,13 @@ def sweep(
     runtime_env: str | None = None,
     retries: NonNegativeInt = RETRIES,
     memory_retries: NonNegativeInt = MEMORY_RETRIES,
+    timeout: PositiveFloat | None = None,
     seed: NonNegativeInt = 0,
     choose: dict[str, str] | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> None:
-    """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again goes on.
+    """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again continues.
 
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep.
@@ -64,6 +68,7 @@ def sweep(
         runtime_env: YAML file of Ray's runtime environment for the runs.
         retries: How often a run is started again whose process or machine was lost.
         memory_retries: How often a run is started again that ran out of memory.
+        timeout: Minutes after which a run that has not ended is stopped, and fails; the next start continues with it.
         seed: Seed of the values that a random search samples.
         choose: Variants of a method, such as those of swept hyperparameters, that become one row of the leaderboard
             which is then written when all runs are complete, by the row's name: --choose.ridge='ridge (*'. On each data
@@ -82,6 +87,9 @@ def sweep(
     if runtime_env is not None:
         advice = "see Ray's documentation of runtime environments"
         environment = read_mapping("runtime_env", Path(runtime_env), advice)
+
+    if not dry_run:
+        _require_usable(ledger_folder)
 
     with nullcontext("") if dry_run else _alone_in(folder) as token:
         table = RunsTable(folder, content.runs)
@@ -104,7 +112,7 @@ def sweep(
 
         engine = engines.open_engine(TaskResources(cpus, gpus, memory), environment)
         if dry_run:
-            outcomes = run_tasks(engine, tasks, DryRunServer(ledger_folder), retries, memory_retries)
+            outcomes = run_tasks(engine, tasks, DryRunServer(ledger_folder), retries, memory_retries, timeout)
             if any(outcome.kind != "done" for outcome in outcomes.values()):
                 raise SystemExit(FAILED)
             return
@@ -112,12 +120,20 @@ def sweep(
             Display(content.name, len(tasks)) as display,
             closing(SweepServer(folder, ledger_folder, table, display)) as server,
         ):
-            run_tasks(engine, tasks, server, retries, memory_retries)
+            run_tasks(engine, tasks, server, retries, memory_retries, timeout)
 
     _conclude(table, folder)
     if choose:
         runs = [str(folder / name) for name in table.rows]
         leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
+
+
+def _require_usable(ledger: Path) -> None:
+    """Raise a UserError before the first run where the ledger cannot be written."""
+    try:
+        Ledger(ledger).close()
+    except LedgerError as error:
+        raise UserError(f"ledger: {error}; choose another folder") from error
 
 
 @contextmanager

@@ -3,23 +3,21 @@
 import hashlib
 import itertools
 import json
-import math
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
+from headstart.contract.limited_yaml import UniqueKeyLoader
 from headstart.output.errors import UsageError, UserError, broken_yaml, reason_of
+from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, overrides, short_name
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
-# Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
-OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
 # First parts of the options of headstart train, which runs have from the file.
 OF_RUNS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
@@ -85,16 +83,17 @@ def read_sweep(path: Path, seed: int) -> Sweep:
     """
     content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
     _check_keys(content)
-    parameters = _flatten(content["parameters"])
-    points = _grid(parameters) if content["method"] == "grid" else _sample(parameters, content["run_cap"], seed)
-    if content["method"] == "grid" and "run_cap" in content:
-        points = itertools.islice(points, content["run_cap"])
-
+    parameters = flatten(content["parameters"])
     before, after = _options(content.get("command", [ARGUMENTS]))
+    for option, parameter in itertools.product(after, parameters):
+        name = option.partition("=")[0].removeprefix("--")
+        if overrides(name, parameter, parameters[parameter]):
+            raise UserError(f"file: {name} after {ARGUMENTS} replaces parameter {parameter}; put it before {ARGUMENTS}")
+
     varied = [key for key, parameter in parameters.items() if "value" not in parameter]
     runs: dict[str, Run] = {}
-    for point in points:
-        options = (*before, *(f"--{key}={_write(value)}" for key, value in point.items()), *after)
+    for point in list_points(content["method"], parameters, content.get("run_cap"), seed):
+        options = (*before, *(f"--{key}={in_one_line(value)}" for key, value in point.items()), *after)
         run = Run(_name([point[key] for key in varied], options), options)
         runs.setdefault(run.name, run)
 
@@ -115,11 +114,16 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
         UserError: It cannot be read, or holds something else.
     """
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.load(path.read_text(), UniqueKeyLoader)
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); {advice}") from error
-    except yaml.YAMLError as error:
+    # A date that does not exist is a ValueError.
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise UserError(f"{option}: {str(path)!r} is no YAML ({broken_yaml(error)}); {advice}") from error
+    try:
+        json.dumps(content, default=str, skipkeys=True)
+    except ValueError as error:
+        raise UserError(f"{option}: {str(path)!r} has an anchor that contains itself; {advice}") from error
     if not isinstance(content, dict):
         raise UserError(f"{option}: {str(path)!r} holds no mapping; {advice}")
     return content
@@ -142,82 +146,6 @@ def _check_keys(content: Mapping[str, Any]) -> None:
     cap = content.get("run_cap")
     if (content["method"] == "random" or cap is not None) and (type(cap) is not int or cap < 1):
         raise UserError(f"file: run_cap is {cap!r}; say how many runs there are to be, as a number from 1")
-
-
-def _flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[str, Any]]:
-    """Return each parameter by its dotted name."""
-    flat: dict[str, dict[str, Any]] = {}
-    for key, parameter in parameters.items():
-        name = f"{prefix}{key}"
-        if not isinstance(parameter, dict):
-            raise UserError(f"file: parameter {name} is {parameter!r}; give it value, values or a distribution")
-        if name in OWN:
-            raise UserError(f"file: parameter {name} is the sweep's own; give {OWN[name]} instead")
-        if isinstance(parameter.get("parameters"), dict) and parameter["parameters"]:
-            flat |= _flatten(parameter["parameters"], f"{name}.")
-        elif "values" in parameter and not (isinstance(parameter["values"], list) and parameter["values"]):
-            raise UserError(f"file: values of parameter {name} are {parameter['values']!r}; give a list")
-        elif parameter.keys() & {"value", "values", "distribution", "min", "max", "mu"}:
-            flat[name] = parameter
-        else:
-            raise UserError(f"file: parameter {name} has neither value nor values nor a distribution")
-    return flat
-
-
-def _grid(parameters: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Return all combinations; the last parameter varies fastest."""
-    choices = []
-    for name, parameter in parameters.items():
-        if not parameter.keys() & {"value", "values"}:
-            raise UserError(f"file: parameter {name} has no values; a grid needs them, or take method: random")
-        choices.append([parameter["value"]] if "value" in parameter else parameter["values"])
-    return (dict(zip(parameters, point, strict=True)) for point in itertools.product(*choices))
-
-
-def _sample(parameters: Mapping[str, dict[str, Any]], count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Sample points, each by a generator of its own, so that a higher cap adds points to those of a lower one."""
-    for number in range(count):
-        generator = np.random.default_rng([seed, number])
-        yield {name: _sample_value(name, parameter, generator) for name, parameter in parameters.items()}
-
-
-def _sample_value(name: str, parameter: Mapping[str, Any], generator: np.random.Generator) -> Any:  # noqa: ANN401 - YAML
-    """Sample one value from a distribution that Weights & Biases documents."""
-    if "value" in parameter:
-        return parameter["value"]
-    whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
-    kind = str(parameter.get("distribution", "int_uniform" if whole else "uniform"))
-    try:
-        if "values" in parameter:
-            return parameter["values"][generator.choice(len(parameter["values"]), p=parameter.get("probabilities"))]
-        value = _distributions(parameter, generator)[kind.removeprefix("q_")]()
-        if kind.startswith("q_"):
-            step = parameter.get("q", 1)
-            value = type(step)(round(value / step) * step)
-        return value
-    except KeyError as error:
-        raise UserError(
-            f"file: parameter {name} has distribution {kind!r} without its {error}, or it is none that is known here"
-        ) from error
-    except (TypeError, ValueError, ArithmeticError) as error:
-        raise UserError(f"file: parameter {name} cannot be sampled ({error})") from error
-
-
-def _distributions(parameter: Mapping[str, Any], generator: np.random.Generator) -> dict[str, Any]:
-    def between(low: float, high: float) -> float:
-        return float(generator.uniform(low, high))
-
-    return {
-        "int_uniform": lambda: int(generator.integers(parameter["min"], parameter["max"], endpoint=True)),
-        "uniform": lambda: between(parameter["min"], parameter["max"]),
-        "log_uniform": lambda: math.exp(between(parameter["min"], parameter["max"])),
-        "log_uniform_values": lambda: math.exp(between(math.log(parameter["min"]), math.log(parameter["max"]))),
-        "inv_log_uniform_values": lambda: (
-            1 / math.exp(between(math.log(1 / parameter["max"]), math.log(1 / parameter["min"])))
-        ),
-        "normal": lambda: float(generator.normal(parameter.get("mu", 0), parameter.get("sigma", 1))),
-        "log_normal": lambda: float(generator.lognormal(parameter.get("mu", 0), parameter.get("sigma", 1))),
-    }
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
@@ -266,14 +194,8 @@ def _expand(part: str) -> str:
     return re.sub(r"\$\{([^}]*)\}", value, part)
 
 
-def _write(value: Any) -> str:  # noqa: ANN401 - YAML
-    """Return a value as YAML in one line, as options are read."""
-    return value if isinstance(value, str) else json.dumps(value, default=str)
-
-
 def _name(values: list[Any], options: tuple[str, ...]) -> str:
     """Return a run's name: its values, of paths the last part, and a digest that makes it unique."""
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
-    shown = [Path(value).stem if isinstance(value, str) else _write(value) for value in values]
-    text = re.sub(r"[^\w.+-]+", "-", "-".join(shown), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
+    text = re.sub(r"[^\w.+-]+", "-", "-".join(map(short_name, values)), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
     return f"{text}-{digest}" if text else digest

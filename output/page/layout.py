@@ -145,6 +145,7 @@ class Page:
         methods: Names of the methods, which are referred to by their indices.
         shown: Indices of the methods that are chosen when it is opened.
         sections: Its sections.
+        warnings: Warnings that stand above all.
     """
 
     title: str
@@ -152,6 +153,7 @@ class Page:
     methods: Sequence[str]
     shown: Sequence[int]
     sections: Sequence[Section]
+    warnings: Sequence[str] = ()
 
     @property
     def figures(self) -> list[Figure]:

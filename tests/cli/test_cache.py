@@ -13,7 +13,8 @@ from headstart.__main__ import main
 from headstart.cli.cache import Entry, cache
 from headstart.datamodules import DrawnPets
 from headstart.store.cache import cache_folder
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
 
 DAY = 24 * 3600
 
@@ -42,7 +43,7 @@ def size_of(path: Path) -> int:
     return sum(each.lstat().st_size for each in (path, *path.rglob("*")))
 
 
-def test_what_is_shown(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_listing_shows_kinds_and_sizes(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = by_kind(cache())
     assert [entry.content for entry in shown["features"]] == ["6 rows of mobilenet_v2"] * 2
     assert {entry.path for entry in shown["features"]} == set((stored / "rows").iterdir())
@@ -89,7 +90,7 @@ def test_removed_by_age(stored: Path) -> None:
     assert not old.path.exists()
 
 
-def test_what_is_in_use_stays(stored: Path) -> None:
+def test_entries_in_use_stay(stored: Path) -> None:
     table = by_kind(cache())["features"][0]
     with (
         FileLock(table.path / "lock"),
@@ -103,7 +104,7 @@ def test_what_is_in_use_stays(stored: Path) -> None:
     assert not {entry.name for entry in cache()} & {"lent", ".mine.lock"}
 
 
-def test_what_is_damaged_can_be_removed(stored: Path) -> None:
+def test_damaged_entries_can_be_removed(stored: Path) -> None:
     table = by_kind(cache())["features"][0]
     (journal,) = table.path.glob("*.journal")
     for content in ("[1]", '{"key": {"network": null}}', "{"):

@@ -1,4 +1,4 @@
-"""What a source of photos or a backbone finds wrong names the option of either command, once."""
+"""Mistakes that a source of photos or a backbone finds name the option of either command, once."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which task a run does is said by `--task`, else by the last configuration that names one."""
+"""The task of a run is that of `--task`, else of the last configuration that names one."""
 
 from pathlib import Path
 

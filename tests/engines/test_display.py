@@ -1,4 +1,4 @@
-"""What is shown of tasks: on a terminal a bar and a line for each that runs, else plain lines."""
+"""The display of tasks: on a terminal a bar and a line for each that runs, else plain lines."""
 
 import io
 import re
@@ -34,9 +34,9 @@ def run(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> str:
 @pytest.mark.slow
 def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     lines = [
-        "a: begun on host",
-        "[0/2] a: lost (killed), it is begun again",
-        "a: begun on host",
+        "a: started on host",
+        "[0/2] a: lost (killed), it is restarted",
+        "a: started on host",
         "[1/2] a: complete, after 0.0 s; about 0:00:00 left",
     ]
     assert run(monkeypatch, io.StringIO()).splitlines() == lines
@@ -87,3 +87,25 @@ def test_a_bar_and_what_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> N
     assert re.search(r"my \[sweep\] .*1/2", output)
     assert "  a: training: [bold] 3/9" in output
     assert "[1/2] a: complete, after 0.0 s" in output
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_silent_tasks_are_shown(stream: Callable[[], io.StringIO], monkeypatch: pytest.MonkeyPatch) -> None:
+    output, now = stream(), [0.0]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", output)
+    monkeypatch.setattr("headstart.engines.display.time.monotonic", lambda: now[0])
+    with Display("sweep", 2) as shown:
+        for name in "ab":
+            shown.receive(Task(name, "", None), TaskMessage("started", "host"))
+        for minute in range(12):
+            now[0] = 60.0 * minute
+            shown.receive(Task("b", "", None), TaskMessage("ledger", ("read",)))
+            shown.waited()
+            assert shown.silence("a") == (f"silent for {minute} minutes" if minute >= 5 else "")
+            assert shown.silence("b") == ""
+        if shown._live is not None:
+            shown._live.refresh()
+    assert "a: silent for 11 minutes" in output.getvalue() or not output.isatty()
+    lines = [line for line in output.getvalue().splitlines() if "silent" in line]
+    assert lines == ["a: silent for 5 minutes", "a: silent for 10 minutes"] or output.isatty()

@@ -5,84 +5,17 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart.engines.options import Serial, run_tasks
 from headstart.engines.ray_cluster import RayCluster
-from headstart.engines.task import Engine, Outcome, Task, TaskMessage, TaskResources
+from headstart.engines.scheduler import run_tasks
+from headstart.engines.task import Outcome, Task, TaskResources
 from headstart.engines.workers import SECONDS_TO_STOP, Workers
 from headstart.output.errors import Terminated, UserError
-
-TASKS = "headstart.tests.material.tasks"
-Open = Callable[[], Engine]
-
-
-class Notes:
-    """Answers questions, and records everything that it receives."""
-
-    def __init__(self) -> None:
-        self.printed: list[tuple[str, str]] = []
-        self.hosts: dict[str, str] = {}
-        self.ends: list[tuple[str, Outcome, bool]] = []
-        self.numbers: list[int] = []
-        self.progress: list[Any] = []
-
-    def receive(self, task: Task, message: TaskMessage) -> Any:
-        match message:
-            case TaskMessage("started", host):
-                self.hosts[task.name] = host
-            case TaskMessage("printed", line):
-                self.printed.append((task.name, line))
-            case TaskMessage("number", number):
-                self.numbers.append(number)
-            case TaskMessage("question", int(power)):
-                return 10**power
-            case TaskMessage("question", _):
-                raise LookupError("no answer")
-            case _:
-                self.progress.append(message.content)
-        return None
-
-    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
-        self.ends.append((task.name, outcome, again))
-
-    @property
-    def results(self) -> dict[str, Any]:
-        return {name: outcome.result for name, outcome, _ in self.ends}
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        for _ in range(2):
-            cluster.add_node(num_cpus=1)
-        yield cluster
-    finally:
-        cluster.shutdown()
-
-
-@pytest.fixture(
-    params=["serial", "workers", pytest.param("ray", marks=pytest.mark.slow)],
-)
-def open_engine(request: pytest.FixtureRequest) -> Open:
-    if request.param == "ray":
-        address = request.getfixturevalue("cluster").address
-        return lambda: RayCluster(address, TaskResources(), {})
-    return Serial if request.param == "serial" else lambda: Workers(2, [])
-
-
-def run(engine: Engine, *tasks: Task, retries: int = 0, memory_retries: int = 0) -> Notes:
-    notes = Notes()
-    run_tasks(engine, tasks, notes, retries, memory_retries)
-    return notes
+from headstart.tests.material.listeners import TASKS, Notes, Open, run
 
 
 def test_every_task_is_done_once_and_its_messages_are_received(open_engine: Open) -> None:
@@ -109,6 +42,8 @@ def test_processes_live_for_all_tasks() -> None:
         ("defect", "failed", "ZeroDivisionError: by nothing"),
         ("memory", "memory", "memory does not suffice (MemoryError)"),
         ("memory of torch", "memory", "memory does not suffice ([enforce fail"),
+        ("memory, explained", "memory", "data.batch_size: a batch does not fit"),
+        ("memory of a thread", "memory", "memory does not suffice (can't start new thread)"),
         ("network", "failed", "ConnectionResetError: Connection reset by peer"),
         ("library", "failed", "it ended by SystemExit(3)"),
     ],
@@ -149,8 +84,8 @@ def test_the_end_of_a_process_is_heard_while_those_that_it_forked_live(tmp_path:
         time.sleep(0.05)
 
 
-def test_what_lacks_memory_is_counted_apart() -> None:
-    notes = run(Serial(), Task("bad", f"{TASKS}:fail", "memory"), retries=5, memory_retries=2)
+def test_tasks_without_memory_are_counted_separately() -> None:
+    notes = run(Workers(1, []), Task("bad", f"{TASKS}:fail", "memory"), retries=5, memory_retries=2)
     assert [again for _, _, again in notes.ends] == [True, True, False]
 
 
@@ -169,7 +104,7 @@ def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
         assert set(lines) >= {f"{name} {number}" for name in "abc" for number in range(40)}
 
 
-def test_what_is_sent_may_print() -> None:
+def test_messages_may_print() -> None:
     notes = run(Workers(1, []), Task("a", f"{TASKS}:send_what_warns", None))
     assert (notes.ends[0][1].kind, notes.printed, notes.progress) == ("done", [("a", "it is old")], ["loud"])
 
@@ -186,34 +121,21 @@ def test_a_handler_that_an_earlier_task_made_writes_for_the_next(
 
 def test_a_task_that_is_ended_in_the_middle_of_a_message_is_not_waited_for() -> None:
     engine, notes = Workers(1, []), Notes()
-    engine.start(Task("speaks", f"{TASKS}:send_much", 2**22))
+    task = Task("speaks", f"{TASKS}:send_much", 2**22)
+    engine.start(task)
+    ended: list[tuple[Task, Outcome]] = []
     while not notes.progress:
-        engine.wait(notes.receive)
+        engine.wait(notes.receive, ended)
     # It waits for its message to be read to the end.
     time.sleep(0.5)
-    engine.stop()
+    engine.end(task)
     time.sleep(0.5)
-    ended: list[tuple[Task, Outcome]] = []
     began = time.monotonic()
     while not ended:
-        ended = engine.wait(notes.receive)
+        engine.wait(notes.receive, ended)
     engine.close()
     assert [outcome.kind for _, outcome in ended] == ["stopped"]
     assert time.monotonic() - began < SECONDS_TO_STOP
-
-
-def test_a_task_that_does_not_end_in_time_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("headstart.engines.workers.SECONDS_TO_STOP", 0.5)
-    engine, notes = Workers(1, []), Notes()
-    engine.start(Task("stays", f"{TASKS}:refuse_to_end", None))
-    while not notes.progress:
-        engine.wait(notes.receive)
-    engine.stop()
-    ended: list[tuple[Task, Outcome]] = []
-    while not ended:
-        ended = engine.wait(notes.receive)
-    engine.close()
-    assert [outcome.kind for _, outcome in ended] == ["stopped"]
 
 
 @pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
@@ -263,11 +185,8 @@ def test_workers_share_the_gpus() -> None:
 
 @pytest.mark.slow
 def test_tasks_on_a_cluster_are_answered(cluster: Any) -> None:
-    engine = RayCluster(cluster.address, TaskResources(), {})
-    notes = run(engine, Task("good", f"{TASKS}:ask_and_add", 1), Task("bad", f"{TASKS}:fail", "answer"))
-    ends = {name: outcome for name, outcome, _ in notes.ends}
-    assert ends["good"].result == 112
-    assert (ends["bad"].kind, ends["bad"].error) == ("failed", "LookupError: no answer")
+    notes = run(RayCluster(cluster.address, TaskResources(), {}), Task("good", f"{TASKS}:ask_and_add", 1))
+    assert notes.results == {"good": 112}
 
 
 @pytest.mark.slow

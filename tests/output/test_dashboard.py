@@ -3,14 +3,10 @@
 import json
 import os
 import re
-import socket
-import struct
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
 from pathlib import Path
-from threading import Event, Thread
 from typing import Any, get_args
 
 import numpy as np
@@ -23,7 +19,6 @@ from headstart.output.dashboard import (
     Dashboard,
     begin_run,
     check_dashboard,
-    find_problem,
 )
 from headstart.output.errors import UserError
 from headstart.output.results_folder import DashboardResults
@@ -179,86 +174,9 @@ def test_unknown_variable(monkeypatch: pytest.MonkeyPatch, variable: str) -> Non
         check_dashboard(Dashboard())
 
 
-@contextmanager
-def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
-    """Answer every connection within; give the address."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def serve() -> None:
-            with suppress(OSError):
-                while True:
-                    answer(server.accept()[0])
-
-        Thread(target=serve, daemon=True).start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-
-
-def reply(status: str) -> Callable[[socket.socket], None]:
-    def answer(connection: socket.socket) -> None:
-        with connection:
-            connection.recv(4096)
-            connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
-
-    return answer
-
-
-def reset(connection: socket.socket) -> None:
-    connection.recv(4096)
-    # A linger time of 0 resets the connection.
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    connection.close()
-
-
-def talk_nonsense(connection: socket.socket) -> None:
-    with connection:
-        connection.sendall(b"nonsense\r\n\r\n")
-
-
-held: list[socket.socket] = []
-SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
-    "answers": (reply("200 OK"), None),
-    "refuses this page": (reply("404 Not Found"), None),
-    "gateway": (reply("503 Service Unavailable"), "503"),
-    "resets": (reset, "reset"),
-    "hangs": (held.append, "no answer within 0.5 seconds|timed out"),
-    "talks nonsense": (talk_nonsense, ""),
-}
-
-
-@pytest.fixture
-def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Time out after half a second, and use no proxy."""
-    monkeypatch.setattr("headstart.output.dashboard.TIMEOUT", 0.5)
-    monkeypatch.setenv("no_proxy", "*")
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("server", SERVERS)
-def test_a_server_is_there_whatever_it_says(server: str) -> None:
-    answer, problem = SERVERS[server]
-    with listening(answer) as url:
-        result = find_problem(url)
-    assert (result is None) is (problem is None)
-    assert problem is None or re.search(problem, str(result))
-
-
-@pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://192.0.2.1", "http://nowhere.invalid", "no address"])
-def test_nobody_is_there(url: str) -> None:
-    assert find_problem(url)
-
-
-@pytest.mark.usefixtures("impatient")
-def test_a_name_that_is_looked_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    done = Event()
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: done.wait(20) and [])
-    assert find_problem("http://somewhere.example") == "no answer within 0.5 seconds"
-    done.set()
-
-
 @pytest.fixture
 def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Collect what runs are begun with, which then fail."""
+    """Collect the arguments with which runs are started, which then fail."""
     runs: list[dict[str, Any]] = []
 
     def begin(**options: Any) -> None:
@@ -394,3 +312,30 @@ def test_nothing_heavy_is_imported_with_the_modules() -> None:
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+MIRRORED = """
+import sys
+from pathlib import Path
+from matplotlib.figure import Figure
+from headstart.output.dashboard import begin_run, log_files
+from headstart.output.figures import writers
+folder = Path(sys.argv[1])
+for name, write in writers("figure", Figure(), ["png", "pdf", "svg"]).items():
+    write(folder / name)
+run = begin_run("offline", {"project": "pets", "dir": folder})
+log_files(run, "score", {"table": (["name", "value"], [["a", 1.0], ["b", None]])}, [*folder.glob("figure.*")])
+run.finish()
+print(*(name for name in sys.argv[2:] if name in sys.modules))
+import wandb.sdk.launch.inputs.internal as launch
+print(launch.StagedLaunchInputs().apply.__qualname__)
+"""
+
+
+def test_figures_and_a_run_import_nothing_that_they_do_not_use(tmp_path: Path) -> None:
+    unused = ("wandb.sdk.launch", "matplotlib.pyplot", "torch", "torchmetrics", "lightning")
+    command = [sys.executable, "-c", MIRRORED, str(tmp_path), *unused]
+    done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    # Code that wants wandb's launch gets it afterwards.
+    assert done.stdout.splitlines()[1:] == ["", "StagedLaunchInputs.apply"]
+    assert len(list((tmp_path / "wandb").glob("offline-run-*"))) == 1

@@ -80,7 +80,7 @@ def test_the_distance_is_that_of_the_literature() -> None:
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-def test_lines_are_told_apart(sight: str) -> None:
+def test_lines_are_distinct(sight: str) -> None:
     colours = [style.colour for style in LINE_STYLES]
     assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
     # The colours are compared with white and with the greys of the baseline and the threshold.
@@ -90,7 +90,7 @@ def test_lines_are_told_apart(sight: str) -> None:
 
 
 @pytest.mark.parametrize("sight", SIGHT)
-def test_lines_are_told_apart_on_a_dark_page(sight: str) -> None:
+def test_lines_are_distinct_on_a_dark_page(sight: str) -> None:
     assert len(ON_DARK) == len(LINE_STYLES)
     assert min(distance(*pair, sight) for pair in combinations((*ON_DARK, DARK_PAPER), 2)) > 27
 
@@ -101,7 +101,7 @@ def test_lines_stand_out_from_a_dark_page() -> None:
     assert min(lines) / paper > 3
 
 
-def test_lines_are_told_apart_without_colours() -> None:
+def test_lines_are_distinct_without_colours() -> None:
     assert len({style.dashes for style in LINE_STYLES}) == len({style.marker for style in LINE_STYLES}) == 6
 
 

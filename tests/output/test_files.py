@@ -153,7 +153,7 @@ with replacing(Path(sys.argv[1])) as partial:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="nothing is locked there")
-def test_what_a_kill_leaves_is_removed_and_what_is_being_written_stays(tmp_path: Path) -> None:
+def test_files_of_a_killed_process_are_removed_and_unfinished_ones_stay(tmp_path: Path) -> None:
     path = tmp_path / "score[1].json"
     (tmp_path / "score[1].json.mine").touch()
     command = [sys.executable, "-c", KILLED, str(path)]

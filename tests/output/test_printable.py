@@ -76,7 +76,7 @@ def test_names_are_printed_as_what_they_are(
     assert "\x1b[31m" not in text
 
 
-def test_what_is_seen_stays() -> None:
+def test_printable_characters_stay() -> None:
     text = "caf\u00e9 \u9ce5 \U0001f600 [1] 50 % \u2212 e\u0301"
     assert printable(text) == text
     assert printable("a\nb\udc80") == r"a\nb\udc80"
@@ -86,7 +86,7 @@ def test_pictures_show_what_is_not_seen() -> None:
     assert shorten(["a\u202eb", "c\u200b", "d$x$"]) == [r"a\u202eb", r"c\u200b", "d$x$"]
 
 
-def test_what_an_output_cannot_encode_is_replaced() -> None:
+def test_characters_that_an_output_cannot_encode_are_replaced() -> None:
     written = io.BytesIO()
     with io.TextIOWrapper(written, encoding="ascii") as stream:
         say("caf\u00e9 \u2212 5\u20139\u2026", stream)

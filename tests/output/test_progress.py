@@ -48,7 +48,7 @@ def test_a_part_of_a_larger_whole_tells_the_time_that_is_left_of_the_whole(
     ]
 
 
-def test_what_is_quick_prints_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
+def test_quick_work_prints_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     assert [item * 2 for item in track([1, 2, 3], "quick", "things")] == [2, 4, 6]
     for _ in track([], "nothing", "things"):
         pass

@@ -1,4 +1,4 @@
-"""What is wrong with an option is said in the user's words, with the option's whole name."""
+"""Mistakes in an option are reported in the user's words, with the option's whole name."""
 
 from collections.abc import Callable
 from functools import partial

@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from headstart.tests.sweeps.test_sweep import ROOT, cluster, run, traces, write
+from headstart.tests.material.sweeps import run, traces, write
+from headstart.tests.material.training import CONFIGS
 
-__all__ = ["cluster"]  # a fixture
 OPTIONS = [
-    f"--config={ROOT / 'configs' / 'demo.yaml'}",
+    f"--config={CONFIGS / 'demo.yaml'}",
     "--data=headstart.datamodules.PhotoStream",
     "--data.photos.train_size=60",
     "--data.max_samples=12",
     "--data.validation_size=30",
     "--data.dropout=true",
-    f"--model={ROOT / 'configs' / 'model' / 'fine_tuning.yaml'}",
+    f"--model={CONFIGS / 'model' / 'fine_tuning.yaml'}",
     "--criterion.evaluation=lazy",
     "--criterion.consecutive=4",
     "--criterion.threshold=0.6",

@@ -1,17 +1,11 @@
-"""A sweep measures what the ledger lacks, wherever it runs and however it is cut off."""
+"""A sweep measures what the ledger lacks."""
 
 import json
 import os
-import random
 import shlex
 import shutil
-import signal
-import sqlite3
 import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,66 +13,12 @@ import pytest
 import yaml
 
 from headstart import sweep
-from headstart.contract.documents import read_registry
-from headstart.engines.display import Display
-from headstart.engines.task import Task, TaskMessage
-from headstart.sweeps.measure import _pack
-from headstart.sweeps.server import RunsTable, SweepServer
+from headstart.sweeps.server import RunsTable
 from headstart.sweeps.sweep import _conclude
 from headstart.sweeps.sweep_file import Run, read_sweep
-from headstart.tests.material.training import CONFIGS, small_training
+from headstart.tests.material.sweeps import results, run, traces, write
 
 ROOT = Path(__file__).parents[2]
-Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
-
-
-@pytest.fixture
-def file(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
-    """Write a sweep of two runs of a second each."""
-    return write(tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"])
-
-
-def write(folder: Path, options: list[str], **parameters: Any) -> Path:
-    parameters = parameters or {"criterion.evaluate_every": {"values": [1, 2]}}
-    content = {
-        "program": "train.py",
-        "method": "grid",
-        "command": ["${program}", *options, "${args}"],
-        "parameters": {name.replace("__", "."): parameter for name, parameter in parameters.items()},
-    }
-    file = folder / f"{'-'.join(parameters)}.yaml"
-    file.write_text(yaml.safe_dump(content, sort_keys=False))
-    return file
-
-
-def run(file: Path, output: Path, *options: str, code: int = 0) -> dict[str, dict[str, Any]]:
-    """Run a sweep in this process; give its table."""
-    try:
-        sweep.main([str(file), f"--output={output}", f"--ledger={output}-ledger", *options])
-        exit_code: Any = 0
-    except SystemExit as ended:
-        exit_code = ended.code
-    assert exit_code == code
-    return table(output)
-
-
-def table(output: Path) -> dict[str, dict[str, Any]]:
-    document = json.loads((output / "sweep.json").read_text())
-    return {row["name"]: row for row in document["runs"]}
-
-
-def traces(output: Path) -> Traces:
-    with sqlite3.connect(f"{output}-ledger/traces.sqlite") as base:
-        rows = base.execute("SELECT stream, method, ordering, correct, diverged FROM traces WHERE NOT open")
-        return {(stream, method, ordering): (counts, end) for stream, method, ordering, counts, end in rows}
-
-
-def results(output: Path) -> dict[str, dict[str, Any]]:
-    """Read the results of all runs, without what differs between two that are equal."""
-    documents = {path.parent.name: json.loads(path.read_text()) for path in output.glob("*/results.json")}
-    for document in documents.values():
-        del document["times"], document["environment"]
-    return documents
 
 
 def test_runs_are_those_of_train_py_and_are_not_run_again(
@@ -196,7 +136,7 @@ def test_a_run_that_is_cut_off_is_incomplete(tmp_path: Path, small_comparison: C
 
 
 @pytest.mark.slow
-def test_what_is_edited_is_refused_unless_it_is_to_be_overwritten(
+def test_an_edited_sweep_is_refused_unless_it_overwrites(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
@@ -232,44 +172,6 @@ def sweep_alone(folder: Path) -> Any:
     return _alone_in(folder)
 
 
-def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
-    photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headstart.sweeps.measure._shares_disk", lambda request: False)
-    options = [f"--config={CONFIGS / 'source_training.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
-    pool = {"results.registry": {"value": str(tmp_path / "pool.json")}}
-    seeds = {"seed_everything": {"values": [0]}}
-    (row,) = run(write(tmp_path, options, **seeds, **pool), tmp_path / "a", code=1).values()
-    assert "results.registry: " in row["error"]
-    assert not (tmp_path / "pool.json").exists()
-    (row,) = run(write(tmp_path, options, **seeds), tmp_path / "b").values()
-    assert row["state"] == "complete"
-    (folder,) = [path.parent for path in (tmp_path / "b").rglob("registry.json")]
-    assert read_registry(folder / "registry.json").weights_file(folder.name) == folder / "weights.safetensors"
-
-
-@pytest.mark.slow
-def test_a_machine_without_the_command_s_disk_sends_its_folder(
-    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run(file, tmp_path / "a")
-    monkeypatch.setattr("headstart.sweeps.measure._shares_disk", lambda request: False)
-    taken: list[Path] = []
-    unpack = SweepServer._unpack
-
-    def note(self: SweepServer, folder: Path, archive: bytes) -> None:
-        taken.append(folder)
-        unpack(self, folder, archive)
-
-    monkeypatch.setattr(SweepServer, "_unpack", note)
-    # Leftovers of a killed command are removed and are no runs.
-    (tmp_path / "b" / ".incoming" / "killed").mkdir(parents=True)
-    run(file, tmp_path / "b")
-    assert len(taken) == 2
-    assert results(tmp_path / "b") == results(tmp_path / "a")
-    assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
-
-
 def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "my runs"
     (folder / "a" / "wandb" / "offline-run-1").mkdir(parents=True)
@@ -284,16 +186,6 @@ def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys:
     assert shlex.split(lines[-2])[-1] == str(folder)
 
 
-def test_links_are_not_sent(tmp_path: Path) -> None:
-    (tmp_path / "there" / "wandb").mkdir(parents=True)
-    (tmp_path / "there" / "wandb" / "core.log").symlink_to("/tmp/core.log")
-    (tmp_path / "there" / "results.json").touch()
-    with Display("sweep", 1) as display:
-        server = SweepServer(tmp_path, tmp_path / "ledger", RunsTable(tmp_path, []), display)
-        server.receive(Task("here", "", None), TaskMessage("folder", _pack(tmp_path / "there")))
-    assert {path.name for path in (tmp_path / "here").rglob("*")} == {"wandb", "results.json"}
-
-
 @pytest.mark.slow
 def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: Path) -> None:
     first = run(file, tmp_path / "a")
@@ -303,22 +195,6 @@ def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: 
     assert set(first) < set(both)
     assert {row["state"] for row in both.values()} == {"complete"}
     assert len(both) == 3
-
-
-def test_logs_that_cannot_be_written_are_reported_once_and_odd_text_is_logged(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    table = RunsTable(tmp_path, [])
-    with Display("sweep", 1) as display, closing(SweepServer(tmp_path, tmp_path / "ledger", table, display)) as server:
-        odd, full = (Task(name, "", None) for name in ("odd", "full"))
-        server.receive(odd, TaskMessage("printed", "\udc80"))
-        assert (tmp_path / "logs" / "odd.log").read_text() == "\\udc80\n"
-        # Simulate a full disk.
-        (tmp_path / "logs" / "full.log").symlink_to("/dev/full")
-        for _ in range(3):
-            server.receive(full, TaskMessage("printed", "line"))
-    output = capfd.readouterr().err
-    assert output.count("cannot be written (No space left on device); the runs go on without") == 1
 
 
 @pytest.mark.slow
@@ -357,6 +233,7 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
         (["FILE", "--workers=2", "--ray=auto"], 1, "leave out --workers or --ray"),
         (["FILE", "--runtime_env=nowhere.yaml"], 1, "runtime_env: 'nowhere.yaml' cannot be read"),
         (["FILE", "--output=FILE"], 1, "output: "),
+        (["FILE", "--ledger=FILE/ledger"], 1, "ledger: "),
         (["FILE", "--ray=auto", "--gpus=1.5"], 1, "gpus: 1.5 is neither"),
     ],
 )
@@ -369,112 +246,3 @@ def test_mistakes_are_one_line(
     output = capfd.readouterr().err
     assert words in output
     assert output.count("\n") == 1
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        yield cluster
-    finally:
-        cluster.shutdown()
-
-
-@pytest.mark.slow
-def test_a_cluster_of_which_a_machine_dies_measures_the_same(file: Path, tmp_path: Path, cluster: Any) -> None:
-    run(file, tmp_path / "a")
-    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-    command = [sys.executable, "sweep.py", str(file), f"--output={tmp_path / 'b'}", f"--ledger={tmp_path / 'b-ledger'}"]
-    with subprocess.Popen(
-        [*command, f"--ray={cluster.address}"], cwd=ROOT, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        lines = [process.stderr.readline()]
-        while lines[-1] and "begun on" not in lines[-1]:
-            lines.append(process.stderr.readline())
-        cluster.remove_node(nodes[0], allow_graceful=False)
-        lines += process.stderr.readlines()
-    assert process.returncode == 0, lines
-    assert any("it is begun again" in line for line in lines)
-    assert traces(tmp_path / "b") == traces(tmp_path / "a")
-    assert results(tmp_path / "b") == results(tmp_path / "a")
-
-
-@pytest.mark.slow
-def test_results_come_into_a_relative_folder_where_ray_brings_the_files(
-    file: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    node = cluster.add_node(num_cpus=1)
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    Path("environment.yaml").write_text("working_dir: .")
-    rows = run(file, Path("a"), f"--ray={cluster.address}", "--runtime_env=environment.yaml")
-    assert set(results(Path("a"))) == set(rows) != set()
-    cluster.remove_node(node)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("engine", "times"), [("serial", 6), ("workers", 7), ("ray", 7)])
-def test_killed_again_and_again_it_ends_with_the_same_tables(
-    engine: str,
-    times: int,
-    tmp_path: Path,
-    request: pytest.FixtureRequest,
-    small_comparison: Callable[[Path], list[str]],
-) -> None:
-    file = write(
-        tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"], seed_everything={"values": [*range(6)]}
-    )
-    run(file, tmp_path / "a")
-    output, chance, kills = tmp_path / "b", random.Random(0), 0
-    command = [sys.executable, "sweep.py", str(file), f"--output={output}", f"--ledger={output}-ledger"]
-    killers: list[Callable[[int], bool]] = [lambda driver: end([driver], chance)]
-    if engine == "workers":
-        command += ["--workers=2"]
-        killers += [lambda driver: end(processes("-P", str(driver), "-f", "spawn_main"), chance)]
-    if engine == "ray":
-        cluster = request.getfixturevalue("cluster")
-        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
-        command += [f"--ray={cluster.address}"]
-
-        def lose_a_node(_: int) -> bool:
-            cluster.remove_node(nodes.pop(chance.randrange(2)), allow_graceful=False)
-            nodes.append(cluster.add_node(num_cpus=1))
-            return True
-
-        def lose_a_task(_: int) -> bool:
-            raylets = [str(each.process.pid) for node in nodes for each in node.all_processes["raylet"]]
-            return end(processes("-P", ",".join(raylets), "-f", "^ray::_perform"), chance)
-
-        killers += [lose_a_task, lose_a_node]
-    while kills < times:
-        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        time.sleep(chance.uniform(0.2, 12))
-        if process.poll() is None:
-            kills += chance.choice(killers)(process.pid)
-        process.wait(90)
-        if process.returncode == 0:
-            # Finished runs are restarted, so that there is something to kill.
-            for path in output.glob("*/results.json"):
-                path.unlink()
-            Path(f"{output}-ledger/traces.sqlite").unlink()
-            (output / "sweep.json").unlink()
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
-    assert traces(output).keys() == traces(tmp_path / "a").keys()
-    assert results(output) == results(tmp_path / "a")
-
-
-def end(running: list[int], chance: random.Random) -> bool:
-    """End one of several processes; say whether there was one."""
-    with suppress(ProcessLookupError, IndexError):
-        os.kill(chance.choice(running), chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
-        return True
-    return False
-
-
-def processes(*which: str) -> list[int]:
-    output = subprocess.run(["pgrep", *which], capture_output=True, text=True, check=False)
-    return [int(line) for line in output.stdout.split()]

@@ -168,6 +168,40 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
     assert read(tmp_path, content, seed=5).runs != first
 
 
+def test_a_grid_of_a_million_runs_may_be_cut_off(tmp_path: Path) -> None:
+    content = {**GRID, "parameters": {name: {"values": list(range(1000))} for name in "ab"}, "run_cap": 2}
+    assert [run.options[-3:-1] for run in read(tmp_path, content).runs] == [("--a=0", "--b=0"), ("--a=0", "--b=1")]
+
+
+def test_anchors_and_options_of_a_chosen_class_are_allowed(tmp_path: Path) -> None:
+    text = yaml.safe_dump({**GRID, "parameters": {"data.photos": {"values": ["a.B", "a.C"]}}}, sort_keys=False)
+    text += "  seed_everything: &seeds {values: [1, 2]}\n  data.first_ordering: *seeds\n"
+    text = text.replace("--data.orderings=2", "--data.photos.noise=2")
+    assert len(read(tmp_path, text).runs) == 8
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ("headstart.modules.Replay", "Replay"),
+        ("mine.scale", "scale"),
+        ("others.Classifier", "Classifier"),
+        ({"class_path": "headstart.modules.Replay", "init_args": {"size": 3}}, "Replay"),
+        ("resnet18.a1_in1k", "resnet18"),
+        ("photos/pets.tar.gz", "pets.tar"),
+        ("pets.yaml", "pets"),
+        (0.5, "0.5"),
+    ],
+)
+def test_names_have_the_last_part_of_a_path(
+    value: Any, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.py").touch()
+    monkeypatch.chdir(tmp_path)
+    (run,) = read(tmp_path, {**GRID, "parameters": {"model.methods.mine": {"values": [value]}}}).runs
+    assert run.name.rpartition("-")[0] == name
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -195,10 +229,56 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
         (drawn({"values": [1, 2], "probabilities": [1]}), "parameter a cannot be sampled"),
         (drawn({"distribution": "q_uniform", "min": 0, "max": 1, "q": 0}), "parameter a cannot be sampled"),
         (drawn({"distribution": "q_uniform", "min": 0, "max": 1, "q": "x"}), "parameter a cannot be sampled"),
-        (drawn({"distribution": 3, "min": 0, "max": 1}), "distribution '3'"),
-        (drawn({"distribution": None, "min": 0, "max": 1}), "distribution 'None'"),
+        (drawn({"distribution": 3, "min": 0, "max": 1}), "distribution 3;"),
+        (drawn({"distribution": None, "min": 0, "max": 1}), "distribution None;"),
         (drawn({"distribution": "inv_log_uniform_values", "min": 0, "max": 1}), "parameter a cannot be sampled"),
         ({"parameters": {"a": {"parameters": {}}}}, "parameter a has neither value"),
+        ({"parameters": {"a": {"parameters": [1]}}}, "parameters of a are [1]; give a mapping"),
+        (drawn({"distribution": "gauss"}), "parameter a has distribution 'gauss'; give one of int_uniform, uniform, "),
+        ({"parameters": {"a": {"value": 1, "values": [2]}}}, "parameter a has values beside its value"),
+        ({"parameters": {"a": {"values": [2], "min": 1}}}, "parameter a has min beside its values"),
+        (drawn({"value": 2, "distribution": "normal"}), "parameter a has value, and distribution 'normal'"),
+        (drawn({"min": 0, "max": 1, "steps": 3}), "parameter a has steps beside its distribution"),
+        (
+            {"parameters": {"data.x": {"value": 1}, "data": {"parameters": {"x": {"value": 2}}}}},
+            "parameter data.x replaces data.x; leave one of them out$",
+        ),
+        (
+            {"parameters": {"data.x": {"value": 1}, "data": {"value": {"y": 2}}}},
+            "parameter data replaces data.x; leave one of them out$",
+        ),
+        (
+            {"parameters": {"data.photos.noise": {"value": 1}, "data.photos": {"values": ["a", "b"]}}},
+            "parameter data.photos replaces data.photos.noise; leave one of them out, or put data.photos first",
+        ),
+        (
+            {"parameters": {"a.init_args.b": {"value": 1}, "a.b": {"value": 1}}},
+            "parameter a.b replaces a.init_args.b",
+        ),
+        ({"command": ["${program}", "${args}", "--seed_everything=9"]}, "seed_everything after ${args} replaces"),
+        ({"command": ["${program}", "${args}", "--seed_everything", "9"]}, "seed_everything after ${args} replaces"),
+        ({"command": ["${program}", "${args}", "--config=configs/demo.yaml"]}, "config after ${args} replaces"),
+        (
+            {"command": ["${program}", "${args}", "--data=a.yaml"]},
+            "data after ${args} replaces parameter",
+        ),
+        ({"command": ["${program}", "${args}", "--data.class_path=B"]}, "data.class_path after ${args} replaces"),
+        (
+            {"parameters": {"data.photos": {"values": ["a"]}, "data.photos.class_path": {"values": ["b"]}}},
+            "parameter data.photos.class_path replaces data.photos; leave one of them out",
+        ),
+        (drawn({"min": 0, "max": 1, "mu": 3}), "parameter a has mu beside distribution 'int_uniform'; leave it out"),
+        (drawn({"distribution": "uniform", "min": 0, "max": 1, "q": 0.5}), "has q beside distribution 'uniform'"),
+        (
+            drawn({"distribution": "q_normal", "q": 2, "min": 0, "max": 1}),
+            "has max, min beside distribution 'q_normal'",
+        ),
+        ({"parameters": {"a": {"values": [1, 2], "probabilities": [0, 1]}}}, "parameter a has probabilities; a grid"),
+        ({"parameters": {"a": {"values": list(range(10**4 + 1))}}}, "there are 10,001 runs, and a sweep has at most"),
+        ({"method": "random", "run_cap": 10**6}, "there are 1,000,000 runs, and a sweep has at most 10,000"),
+        ("a: 1\na: 2", "is no YAML (it has the key 'a' twice (line 2))"),
+        ("a: &x\n  b: *x", "has an anchor that contains itself"),
+        ("a: 2020-13-45", "is no YAML (month must be in 1..12)"),
         (
             "a: [",
             "is no YAML (while parsing a flow node expected the node content, but found '<stream end>' at line 1, ",
@@ -206,10 +286,11 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
         ("- a", "holds no mapping"),
     ],
 )
-def test_what_is_refused(change: Any, words: str, tmp_path: Path) -> None:
+def test_mistakes_in_a_sweep_file_are_refused(change: Any, words: str, tmp_path: Path) -> None:
     with pytest.raises(UserError) as refused:
         read(tmp_path, change if isinstance(change, str) else {**GRID, **change})
-    assert words in str(refused.value)
+    # A dollar sign marks the end of a message.
+    assert words in f"{refused.value}$"
     assert str(refused.value).startswith("file: ")
     assert "\n" not in str(refused.value)
 

@@ -8,11 +8,9 @@ import pytest
 from headstart import sweep
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
+from headstart.tests.material.sweeps import results, run, traces, write
 from headstart.tests.material.training import CONFIGS, small_training
 from headstart.tests.material.training import run as train_alone
-from headstart.tests.sweeps.test_sweep import cluster, results, run, traces, write
-
-__all__ = ["cluster"]  # a fixture
 
 
 @pytest.fixture

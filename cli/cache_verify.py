@@ -1,0 +1,52 @@
+"""`headstart cache verify`: whether stored features are those that the photos give."""
+
+from pathlib import Path
+
+from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt
+
+from headstart.callbacks.run_folder import CONFIG
+from headstart.cli.task import command_line, find_task
+from headstart.datamodules.row_check import RowCheck
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.output.errors import UserError
+from headstart.output.printable import say
+
+
+def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt = 0) -> RowCheck:
+    """Compute stored features of a comparison's photos again, and remove those that are wrong.
+
+    The cache holds no paths of photos, so a run names them: its configuration says which photos, backbone and
+    arithmetic its rows are of, and where the cache is. Remarks on photos that cannot be decoded are checked as well.
+    Rows of a network may differ by what other processors and numbers of threads round. The exit code is 1 where a row
+    is wrong.
+
+    Args:
+        run: Folder of a run of headstart train, or a configuration of a comparison.
+        share: Share of the stored rows that is computed again.
+        seed: Seed of their choice.
+
+    Returns:
+        How many rows were checked, were wrong, and were removed.
+
+    Raises:
+        UserError: There is no such run, it is no comparison, or a row is wrong.
+    """
+    path = Path(run) / CONFIG if Path(run).is_dir() else Path(run)
+    if not path.is_file():
+        raise UserError(f"run: there is no {str(path)!r}; name the folder of a run, or a configuration")
+    options = [f"--config={path}", "--trainer.logger=false"]
+    task = command_line(find_task(options))(options)
+    if not isinstance(task.datamodule, SampleStream):
+        raise UserError(f"run: {run!r} is no comparison, whose features could be checked; name the folder of one")
+
+    stream, check = task.datamodule, RowCheck(share, seed)
+    stream.trainer = task.trainer
+    stream.prepare_data()
+    stream.check_rows(check)
+    if check.wrong:
+        raise UserError(
+            f"{check.wrong} of {check.checked} rows were wrong; {check.removed} are removed, to be computed again. "
+            "Traces that were measured from them are still in ledgers: measure them again by --results.recompute=true"
+        )
+    say(f"{check.checked} rows checked, none is wrong")
+    return check

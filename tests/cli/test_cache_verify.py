@@ -1,0 +1,89 @@
+"""`headstart cache verify` finds and removes rows and remarks that the photos do not give."""
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from headstart.cli.cache_verify import cache_verify
+from headstart.datamodules.photos.photo_source import PhotoFiles
+from headstart.output.errors import UserError
+from headstart.store.cache import cache_folder
+
+VICTIM = "train/dark/1.jpg"
+KINDS = {
+    "features": (),
+    "activations": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=features.18"),
+    "photos": ("--data=headstart.datamodules.PhotoStream", "--data.trainable_from=all", "--data.views=2"),
+}
+Fit = Callable[..., Path]
+
+
+@pytest.fixture(params=["features", *(pytest.param(kind, marks=pytest.mark.slow) for kind in [*KINDS][1:])])
+def run(request: pytest.FixtureRequest, fit: Fit) -> Callable[..., Path]:
+    return lambda *options, **named: fit(*KINDS[request.param], "--data.max_samples=10", *options, **named)
+
+
+def poison(patch: pytest.MonkeyPatch, broken: bool) -> None:
+    """Have one photo decoded to another one, or not at all, as if its file had been another for a moment."""
+    read = PhotoFiles.read
+
+    def wrong(photos: PhotoFiles, index: int) -> Image.Image:
+        if photos.names[index] != VICTIM:
+            return read(photos, index)
+        if broken:
+            raise OSError("broken data stream")
+        return read(photos, index).rotate(90).point(lambda value: 255 - value)
+
+    wrong.__module__, wrong.__qualname__ = read.__module__, read.__qualname__
+    patch.setattr(PhotoFiles, "read", wrong)
+
+
+def test_right_rows_are_kept(run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run()
+    before = sorted(path.name for path in cache_folder().rglob("*.rows"))
+    check = cache_verify(str(folder), share=1.0)
+    assert (check.wrong, check.removed) == (0, 0)
+    assert check.checked >= 24
+    half = cache_verify(str(folder), share=0.5)
+    assert half.checked == check.checked // 2
+    assert sorted(path.name for path in cache_folder().rglob("*.rows")) == before
+    assert f"{half.checked} rows checked, none is wrong" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_wrong_rows_and_remarks_are_removed(
+    run: Callable[..., Path], broken: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with monkeypatch.context() as patch:
+        poison(patch, broken)
+        folder = run("--data.on_bad_image=skip", "--data.num_workers=0")
+    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ are removed") as error:
+        cache_verify(str(folder), share=1.0)
+    assert "\n" not in str(error.value)
+    pattern = r"training photos: (\d+) of \1 rows are stored; \1 computed again, [12] wrong, 0 damaged, \1 removed"
+    assert re.search(pattern, capsys.readouterr().out)
+    assert cache_verify(str(folder), share=1.0).wrong == 0
+
+
+def test_a_damaged_row_is_removed(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = fit("--data.max_samples=10")
+    rows = max(cache_folder().rglob("*.rows"), key=lambda path: path.stat().st_size)
+    content = bytearray(rows.read_bytes())
+    content[100] ^= 1
+    rows.write_bytes(content)
+    with pytest.raises(UserError, match=r"rows were wrong"):
+        cache_verify(str(folder), share=0.1)
+    assert not rows.exists()
+
+
+def test_mistakes(tmp_path: Path, fit: Fit) -> None:
+    with pytest.raises(UserError, match=r"^run: there is no '.*'; name the folder of a run"):
+        cache_verify(str(tmp_path / "nowhere"))
+    folder: Any = fit("--data.max_samples=10")
+    shutil.rmtree(cache_folder())
+    assert cache_verify(str(folder)).checked == 0
