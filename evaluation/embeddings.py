@@ -1,7 +1,7 @@
 """Embeddings of pictures by registry models: read from the store, and computed where they are missing."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,7 +14,8 @@ from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.rows import rows
 from headstart.engines.display import Display
-from headstart.engines.options import EngineOptions, run_tasks
+from headstart.engines.options import EngineOptions
+from headstart.engines.scheduler import run_tasks
 from headstart.engines.task import Send, Task, TaskResources
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
@@ -58,7 +59,7 @@ class Extraction:
 
 
 def networks_of(names: Sequence[str], registry: Registry, options: Extraction) -> dict[str, NetworkSpec]:
-    """Return the networks of entries of a registry; arguments and errors as of `Registry.networks`."""
+    """Return the networks of entries of a registry; arguments and errors as for `Registry.networks`."""
     return registry.networks(names, options.seed, options.allow_modules, options.random_weights)
 
 
@@ -95,7 +96,7 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
         The rows by name. Rows computed on a cluster are stored in the caches of its machines, others in the local one.
 
     Raises:
-        UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
+        UserError: As for `embed`, when the other jobs are done; or there is no such cluster.
     """
     stored = find_stored(jobs) if engines.workers else {}
     wanted = {name: job for name, job in jobs.items() if name not in stored}
@@ -158,8 +159,15 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
     cache, title = cache_folder(options.cache_dir), f"embeddings of {job.network.name}"
     resources = Resources(cache, title, options.num_workers, only_stored, before, after)
     policy = Policy(options.precision, device=options.device)
+    with prefix_extraction():
+        return rows(job.network, job.taps, job.pictures, policy, resources)
+
+
+@contextmanager
+def prefix_extraction() -> Iterator[None]:
+    """Prefix errors about the device, the workers and the cache with their options of the extraction."""
     try:
         with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
-            return rows(job.network, job.taps, job.pictures, policy, resources)
+            yield
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

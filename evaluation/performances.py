@@ -6,9 +6,8 @@ from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
-from numpy.typing import NDArray
 
-from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run
+from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS
 from headstart.evaluation.transfer_results import (
     TASK,
@@ -20,6 +19,7 @@ from headstart.evaluation.transfer_results import (
     read_accuracies,
     task_of,
 )
+from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 from headstart.output.files import output_file, write_text
@@ -79,7 +79,7 @@ def performances(
         raise UserError(f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}")
     path = output_file("output", output)
 
-    folders, remarks = find_folders(runs), []
+    folders, remarks = find_folders(runs), list[str]()
     if _are_accuracies(folders):
         if performance != "accuracy" or samples is not None or method != BASELINE:
             raise UserError("runs: they are of fine-tuning, which has no --performance, --samples or --method")
@@ -89,7 +89,8 @@ def performances(
             raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
         comparisons = [read_run(folder) for folder in folders]
         results, title = _read_comparisons(comparisons, performance, method, samples)
-        remarks = _remarks(comparisons, performance, method)
+        remarks = [f"WARNING: {warning}" for warning in warnings_of(comparisons, [method])]
+        remarks += _remarks(comparisons, performance, method)
 
     pairs = pair_results(results, names or {})
     table = {pair: float(values.mean()) for pair, values in pairs.items()}
@@ -156,7 +157,7 @@ def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
     return {key: run.protocol[key] if key in run.protocol else run.backbone.get(key) for key in keys}
 
 
-def _values(run: Run, performance: Performance, method: str, at: int) -> NDArray[np.float64]:
+def _values(run: Run, performance: Performance, method: str, at: int) -> Floats:
     """Return the performance of every ordering of a run, `[orderings]`."""
     curves, row = run.curves, run.curves.methods.index(method)
     if performance == "samples_to_criterion":

@@ -81,7 +81,7 @@ def distinguishing_keys(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     return keys
 
 
-def name_apart(name: str, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def distinguish_methods(name: str, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """Return names of methods that share one name, with the values in which they differ in brackets.
 
     Args:
@@ -121,7 +121,7 @@ def find_method(methods: Iterable[str], provenances: Mapping[str, Mapping[str, A
         return query
     kind = query.rpartition(".")[2]
     matches = [name for name in names if str(provenances[name].get("class", "")).rpartition(".")[2] == kind]
-    # Variants have their values behind the shared name.
+    # The names of variants have their values after the shared name.
     matches = matches or [name for name in names if name.startswith(f"{query} (")]
     if len(matches) == 1:
         return matches[0]

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -12,7 +12,10 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
+from headstart.datamodules.orderings import SHUFFLED
+from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
 from headstart.output.errors import UserError, broken_yaml
 
 FILES = ("results.json", "curves.npz", "config.yaml")
@@ -35,7 +38,7 @@ class Run:
         folder: Its folder.
         document: The content of `results.json`.
         curves: Its traces.
-        protocol: The protocol in the document.
+        protocol: The protocol in the document, with the order of its stream.
         model: The methods in the configuration.
         backbone: The backbone in the configuration.
     """
@@ -61,6 +64,15 @@ class Run:
     def is_ledger(self) -> bool:
         """Whether the traces come from a ledger."""
         return "unfinished" in self.document
+
+    @property
+    def incomplete(self) -> str:
+        """Where the run was cut off and why; empty if it is complete."""
+        if self.document["complete"]:
+            return ""
+        seen, limit = self.curves.samples_seen[-1], self.protocol.get("max_samples", self.curves.limit)
+        reason = self.document["stopped_because"]
+        return f"{str(self.folder)!r} is incomplete, cut off at {seen} of {limit} samples ({reason})"
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -107,7 +119,9 @@ def read_run(folder: Path) -> Run:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.load((folder / "config.yaml").read_text(), LOADER)
         curves, backbone = Curves.load(folder / "curves.npz"), dict(config["data"]["init_args"]["backbone"])
-        run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
+        # Earlier versions had no other order.
+        protocol = {"order": SHUFFLED, **document["protocol"]}
+        run = Run(folder, document, curves, protocol, config["model"], backbone)
 
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]
@@ -147,6 +161,24 @@ def provenances_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
                 pair = f"{str(run.folder)!r} differs from {str(before.folder)!r}"
                 raise UserError(f"runs: {pair} in the method {name}; give one of them another name")
     return {name: run.describe(name) for run in runs for name in run.curves.methods}
+
+
+def warnings_of(runs: Sequence[Run], methods: Collection[str]) -> list[str]:
+    """Return the warnings of the photos of runs, and of some methods.
+
+    Args:
+        runs: The runs.
+        methods: Names of the methods.
+    """
+    warnings: list[str] = []
+    for run in runs:
+        warnings += [
+            f"The trace of {trace} in the ledger is damaged, and left out." for trace in run.document.get("damaged", [])
+        ]
+        warnings += photo_warnings(run.protocol)
+        for name in (name for name in run.curves.methods if name in methods):
+            warnings += method_warnings(name, run.document.get("methods", {}).get(name, {}))
+    return [*dict.fromkeys(warnings)]
 
 
 def join(runs: Sequence[Run], limit: int | None) -> Curves:
@@ -212,10 +244,10 @@ def limit_to_known(curves: Curves) -> Curves:
             "--criterion.evaluation=every"
         )
     samples, _ = curves.samples_to_criterion()
-    return replace(curves, limit=known_until(curves, samples))
+    return replace(curves, limit=known_until(curves, samples, curves.ends))
 
 
-def known_until(curves: Curves, samples: NDArray[np.float64]) -> int:
+def known_until(curves: Curves, samples: Floats, ends: NDArray[np.int64]) -> int:
     """Return the samples up to which it is known whether each trace meets a criterion.
 
     A trace ends once all traces of its run have met the run's criterion. A trace that has not met a stricter criterion
@@ -224,10 +256,11 @@ def known_until(curves: Curves, samples: NDArray[np.float64]) -> int:
     Args:
         curves: The traces.
         samples: Samples to criterion, infinite where it is not met, `[methods, orderings]`.
+        ends: Samples seen where each trace ends, `[methods, orderings]`.
     """
     censored = np.isinf(samples)
     if not censored.any():
         return curves.limit
-    last = int(curves.ends[censored].min())
+    last = int(ends[censored].min())
     # If fewer samples are left than one evaluation takes, the criterion cannot be met before the limit.
     return curves.limit if last + int(curves.samples_seen[0]) > curves.limit else min(last, curves.limit)

@@ -9,10 +9,20 @@ from typing import Any
 from jsonargparse.typing import PositiveInt
 
 from headstart.evaluation.protocol_differences import find_method
-from headstart.evaluation.runs import Run, in_common, join, limit_to_known, provenances_of, read_runs, require_same
+from headstart.evaluation.runs import (
+    Run,
+    in_common,
+    join,
+    limit_to_known,
+    provenances_of,
+    read_runs,
+    require_same,
+    warnings_of,
+)
 from headstart.evaluation.stored_traces import choose_stream, is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.metrics.sample_efficiency.result_warnings import interval_warnings
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT, score
 from headstart.output.errors import UserError
 from headstart.output.files import output_file, write_text
@@ -62,6 +72,11 @@ def sample_efficiency(
     document = {
         "runs": [str(run.folder) for run in joined],
         "complete": all(run.document["complete"] for run in joined),
+        "warnings": [
+            *(f"{run.incomplete}." for run in joined if run.incomplete),
+            *warnings_of(joined, curves.methods),
+            *interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor),
+        ],
         "criterion": curves.criterion,
         "protocol": {**joined[0].protocol, "orderings": len(curves.orderings)},
         "orderings": curves.orderings.tolist(),

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from headstart.datamodules.orderings import SHUFFLED
 from headstart.evaluation.protocol_differences import (
     LISTED,
     SHOWN,
     describe_differences,
+    distinguish_methods,
     flatten,
-    name_apart,
     select_where,
     show,
 )
 from headstart.evaluation.runs import Run
-from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
+from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, SKIPPED, THRESHOLD, Curves, Measure
+from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, PHOTOS, last_evaluation_faults
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import DESCRIPTION, FILE, LedgerError
+from headstart.store.ledger_file import DESCRIPTION, FILE, LedgerError
 from headstart.store.ledger_reader import LedgerReader
 
 MEASURE: Measure = "accuracy"
@@ -64,13 +66,18 @@ def read_stream(
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    documents, stored, unfinished = ledger.methods(digest), ledger.traces(digest), ledger.unfinished(digest)
+    documents, unfinished = ledger.methods(digest), ledger.unfinished(digest)
+    traces, most = ledger.traces(digest), fed.get("all_correct", fed["validation_size"])
+    stored = {key: counts for key, counts in traces.counts.items() if SKIPPED <= counts.min() <= counts.max() <= most}
+    damaged = [*traces.damaged, *(key for key in traces.counts if key not in stored)]
+    if not stored:
+        raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
     known = {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods}
     names, orderings = _name(documents, known), sorted({ordering for _, ordering in stored})
     row, column = ({key: index for index, key in enumerate(keys)} for keys in (documents, orderings))
 
     # Methods that lack an ordering have no trace there.
-    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED)
+    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED, dtype=np.int32)
     for (method, ordering), counts in stored.items():
         correct[row[method], column[ordering], : len(counts)] = counts
 
@@ -82,16 +89,23 @@ def read_stream(
         samples_seen=samples_seen,
         correct=correct,
         validation_size=fed["validation_size"],
-        all_correct=fed.get("all_correct", fed["validation_size"]),
+        all_correct=most,
         measure=fed.get("measure", MEASURE),
         limit=int(samples_seen[-1]),
         **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
     )
 
-    methods = {names[key]: {"provenance": _without_told(document)} for key, document in documents.items()}
+    methods: dict[str, dict[str, Any]] = {
+        names[key]: {"provenance": _without_description(document)} for key, document in documents.items()
+    }
+    for key, counts in zip(documents, correct, strict=True):
+        diverged = traces.diverged[key]
+        faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
+        methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
-    protocol |= {**_without_told(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    document = {"complete": True, "methods": methods, "unfinished": unfinished}
+    protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
+    lost = [f"{names[method]} in ordering {ordering}" for method, ordering in damaged]
+    document = {"complete": True, "methods": methods, "unfinished": unfinished, "damaged": lost}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 
@@ -129,8 +143,9 @@ def choose_stream(
 
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol of a stream, nested keys with dots."""
-    # The measure is stored only where it is not the default.
-    return flatten({"measure": MEASURE, **fed.get(DESCRIPTION, {}), **_without_told(fed)})
+    # Measure and order are stored only where they are not the defaults.
+    description = {key: value for key, value in fed.get(DESCRIPTION, {}).items() if key not in PHOTOS}
+    return flatten({"measure": MEASURE, "order": SHUFFLED, **description, **_without_description(fed)})
 
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
@@ -143,12 +158,12 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
     for name in dict.fromkeys(own.values()):
         # The values must also differ from those of variants that already have them in their names.
         variants = [digest for digest in own if own[digest] == name or own[digest].startswith(f"{name} (")]
-        apart = name_apart(name, {digest: _without_told(documents[digest]) for digest in variants})
+        distinct = distinguish_methods(name, {digest: _without_description(documents[digest]) for digest in variants})
         for digest in (each for each in variants if own[each] == name):
             is_unique = digest in known or (len(variants) == 1 and name not in known.values())
-            names[digest] = name if is_unique else apart[digest]
+            names[digest] = name if is_unique else distinct[digest]
     return names
 
 
-def _without_told(document: Mapping[str, Any]) -> dict[str, Any]:
+def _without_description(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != DESCRIPTION}

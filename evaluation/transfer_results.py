@@ -1,19 +1,22 @@
 """Results of sources on targets: read from runs of fine-tuning and ledgers, and grouped by source and target."""
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.runs import require_same
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
+from headstart.metrics.arrays import Floats
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, reason_of
-from headstart.store.ledger import DESCRIPTION, parts_of
+from headstart.output.printable import say
+from headstart.store.ledger_file import DESCRIPTION, parts_of
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
@@ -23,7 +26,7 @@ OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
 OF_A_SOURCE = ("network", "preprocessing")
 TITLES = {"all": "the whole network fine-tuned", "head": "the head alone trained"}
 # Values of the orderings by source and target.
-PairedResults = dict[tuple[str, str], NDArray[np.float64]]
+PairedResults = dict[tuple[str, str], Floats]
 
 
 @dataclass(frozen=True)
@@ -109,14 +112,15 @@ def _require_comparable(results: Sequence[TransferResult]) -> None:
     require_same(folders, [each.common for each in results], "only sources, targets and orderings may differ")
 
     # Results of one source, of one target, and of both must agree in further settings.
-    groups: dict[str, list[tuple[Path, Mapping[str, Any]]]] = {}
-    for each in results:
+    groups = grouped(
+        (group, (each.folder, settings))
+        for each in results
         for group, settings in (
             (f"the source {each.source}", each.of_source),
             (f"the target {each.target}", each.of_target),
             (f"{each.source} on {each.target}", each.of_pair),
-        ):
-            groups.setdefault(group, []).append((each.folder, settings))
+        )
+    )
     for group, members in groups.items():
         require_same([folder for folder, _ in members], [settings for _, settings in members], f"both are of {group}")
 
@@ -200,10 +204,13 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
     with open_ledger(folder) as ledger:
         for stream, fed in ledger.streams(TASK).items():
             names, traces = fed.pop(DESCRIPTION), ledger.traces(stream)
+            if traces.damaged:
+                lost = f"{len(traces.damaged)} accuracies in the ledger {str(folder)!r}"
+                say(f"WARNING: {lost} are damaged, and left out; headstart train measures them again.", sys.stderr)
             for method, training in ledger.methods(stream).items():
                 values = {
                     ordering: int(counts[0]) / parts_of(names)
-                    for (key, ordering), counts in traces.items()
+                    for (key, ordering), counts in traces.counts.items()
                     if key == method
                 }
                 yield _result(folder, names, fed, training, values)

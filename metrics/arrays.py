@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 # A NumPy array or a PyTorch tensor; the type of the latter would import PyTorch.
 Array: TypeAlias = Any
 Floats: TypeAlias = NDArray[np.float64]
+Flags: TypeAlias = NDArray[np.bool_]
 Indices: TypeAlias = NDArray[np.intp]
 
 

@@ -23,7 +23,7 @@ def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> 
     Args:
         trial: Samples by a generator, and returns outcomes by name, each a number or an array of numbers.
         trials: Number of repetitions.
-        seed: Seed of the generator, or a generator that goes on.
+        seed: Seed of the generator, or a generator that continues.
     """
     generator = np.random.default_rng(seed)
     outcomes = [trial(generator) for _ in range(trials)]

@@ -8,9 +8,10 @@ import numpy as np
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, samples_to_criterion, simulate
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
 from headstart.evaluation.leaderboard.robustness import Experiment, describe_stability
-from headstart.metrics.ranking.aggregates import bootstrap_counts, percentile_interval, probabilities_of_improvement
+from headstart.metrics.ranking.aggregates import bootstrap_counts, probabilities_of_improvement
 
 METHODS = 6
+PAIRS = np.triu_indices(METHODS, 1)
 # Orderings of each setting.
 ORDERINGS = ((10,) * 4, (30,) * 4, (100,) * 4, (20, 20, 20, 200))
 DATA_SETS = (3, 5, 10)
@@ -38,27 +39,17 @@ def over_orderings(orderings: tuple[int, ...], leaderboards: int) -> Shares:
     long = [samples_to_criterion(generator, each, MANY) for each in means]
     once = [np.ones((1, MANY))] * len(long)
     true_means, _ = relative_interquartile_means(long, once)
-    true_improvements = _improvements(long, once)[0]
+    true_improvements = probabilities_of_improvement(long)[0][PAIRS]
     resamples = [bootstrap_counts(count, stratum) for stratum, count in enumerate(orderings)]
 
     def trial(generator: np.random.Generator) -> dict[str, Any]:
         values = [samples_to_criterion(generator, each, n) for each, n in zip(means, orderings, strict=True)]
         return {
             "interquartile mean": holds(relative_interquartile_means(values, resamples)[1], true_means),
-            "probability of improvement": holds(
-                percentile_interval(_improvements(values, resamples)), true_improvements
-            ),
+            "probability of improvement": holds(probabilities_of_improvement(values)[1:, *PAIRS], true_improvements),
         }
 
     return simulate(trial, leaderboards, seed=4)
-
-
-def _improvements(values: list[Values], resamples: list[Values]) -> Values:
-    """Return the mean over settings of each pair's probability of improvement, `[resamples, pairs]`."""
-    first, second = np.triu_indices(METHODS, 1)
-    settings = zip(values, resamples, strict=True)
-    means: Values = np.mean([probabilities_of_improvement(*each)[:, first, second] for each in settings], axis=0)
-    return means
 
 
 def over_data_sets(data_sets: int, leaderboards: int) -> Shares:

@@ -15,7 +15,7 @@ from headstart.benchmarks.coverage.frame import (
     simulate,
 )
 from headstart.metrics.ranking.aggregates import ranks
-from headstart.metrics.sample_efficiency.resolution import LEVEL, compare_all_pairs, orderings_needed, rank_intervals
+from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, orderings_needed, rank_intervals
 from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
 
 # Mean samples of nine methods.
@@ -45,7 +45,7 @@ def rank_coverage(means: Sequence[float], orderings: int, leaderboards: int) -> 
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         values = samples_to_criterion(generator, means, orderings)
-        different = compare_all_pairs(values).p_values < LEVEL
+        different = compare_all_pairs(values).significant
         low, high = rank_intervals(values.mean(1), different).T
         return {"any difference": different.any(), "all ranks": ((low <= lowest) & (high >= highest)).all()}
 
@@ -63,7 +63,7 @@ def skewed_false_finds(orderings: int, leaderboards: int) -> Shares:
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         logarithms = SPREADS[:, None] * generator.standard_normal((len(SPREADS), orderings))
         values = 20 * np.exp(logarithms - SPREADS[:, None] ** 2 / 2)
-        return {"any difference": (compare_all_pairs(values).p_values < LEVEL).any()}
+        return {"any difference": compare_all_pairs(values).significant.any()}
 
     return simulate(trial, leaderboards, seed=5)
 
@@ -84,8 +84,7 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
     orderings = int(np.median([np.inf if each is None else each for each in needed]))
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
-        p_values = compare_all_pairs(samples_to_criterion(generator, means, orderings)).p_values
-        return {"power": p_values[0, 1] < LEVEL}
+        return {"power": compare_all_pairs(samples_to_criterion(generator, means, orderings)).significant[0, 1]}
 
     return orderings, simulate(trial, experiments, generator)
 

@@ -1,6 +1,7 @@
 """The frame of benchmarks: calls and commands, timed side by side in one run, and the lines that are printed."""
 
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -86,6 +87,12 @@ def peak_mib(function: Callable[[], T]) -> tuple[float, T]:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak / 2**20, result
+
+
+def processor_time_of_commands() -> float:
+    """Return the processor seconds of all processes that this one has started and waited for: a clock of `run`."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
 
     Args:
         method: The class that is compared with the baseline.
-        groups: Groups that are measured; the next needs what the last has given back.
+        groups: Groups that are measured; the next reuses the memory of the last.
     """
     generator = torch.Generator().manual_seed(0)
     labels = torch.randint(CLASSES, (VALIDATION,), generator=generator)
@@ -35,8 +35,8 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
         comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
         comparison.setup("fit")
         comparison.configure_optimizers()
-        places = torch.randint(len(samples), (at_once, 1), generator=generator)
-        comparison.training_step((samples[places], labels[places], places), 0)
+        indices = torch.randint(len(samples), (at_once, 1), generator=generator)
+        comparison.training_step((samples[indices], labels[indices], indices), 0)
         comparison.on_validation_epoch_start()
         size = LOGITS // (4 * at_once * CLASSES)
         with torch.inference_mode():

@@ -133,7 +133,7 @@ async def _load(address: str, tokens: list[str], readers: int, seconds: float, p
     """Request pages and submit documents for some time, and return the seconds of each answer, by its kind."""
     taken: dict[str, list[float]] = defaultdict(list)
     end = time.monotonic() + seconds
-    # Shorter than the server's, lest a connection is used in the moment in which the server closes it.
+    # Shorter than the server's, so that no connection is used at the moment at which the server closes it.
     limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
 

@@ -1,6 +1,8 @@
 """Processor time of `headstart` listing its contents, and its ratio to that of the bare interpreter."""
 
-from headstart.benchmarks.speed.frame import run
+from functools import partial
+
+from headstart.benchmarks.speed.frame import compare, processor_time_of_commands, run
 
 KINDS = ("methods", "datasets", "configs", "models", "measures", "metrics")
 COMMANDS = {
@@ -18,7 +20,5 @@ def main(rounds: int = 9) -> None:
     Args:
         rounds: How often each is run.
     """
-    times = [{name: run(*command).processor_seconds for name, command in COMMANDS.items()} for _ in range(rounds)]
-    seconds = {name: min(each[name] for each in times) for name in COMMANDS}
-    for name, each in seconds.items():
-        print(f"{name}: {each:.2f} s, {each / seconds['python']:.1f} times python")
+    commands = {name: partial(run, *command) for name, command in COMMANDS.items()}
+    compare(commands, "python", rounds, summary=min, clock=processor_time_of_commands)

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
-from numpy.typing import NDArray
 
 from headstart.evaluation.alignment.scoring import (
     CatalogOptions,
@@ -18,6 +17,7 @@ from headstart.evaluation.alignment.scoring import (
 )
 from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_fields
 from headstart.evaluation.alignment.submission_search import SubmissionSearch
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
 from headstart.metrics.similarity.model_subset_search import Search, check_size
 from headstart.output.errors import UserError
@@ -54,8 +54,8 @@ def cka_search(
         held_out: What the search does not see, so that a second score tells what it is worth elsewhere: a share, such
             as 0.5, of the stimuli (Blue Team) or of the models (Red Team), or names of data sets, or of models.
         time_budget: Seconds after which the search ends with the best so far; the result then depends on the machine.
-            By default it ends by itself. A Red Team search that was cut off goes on by the same command, unless
-            --overwrite=true has it begin anew.
+            By default it ends by itself. A Red Team search that was cut off continues by the same command, unless
+            --overwrite=true has it start again.
         output: Folder for submission.json and search.json.
         seed: Seed of the search's starting points, of the random submissions and of what is held out.
         **options: Options of `SearchResults`.
@@ -120,7 +120,7 @@ def _describe(score: float, best: Search) -> dict[str, Any]:
     return {"finished": True, "score": score, "exact": best.exact, **bound}
 
 
-def _describe_random(scores: NDArray[np.float64]) -> dict[str, Any]:
+def _describe_random(scores: Floats) -> dict[str, Any]:
     spread = float(scores.std(ddof=1))
     return {
         "draws": len(scores),
@@ -143,8 +143,8 @@ class HeldOut:
 
     option: float | list[str]
     items: str
-    seen: NDArray[np.intp]
-    unseen: NDArray[np.intp]
+    seen: Indices
+    unseen: Indices
 
     def divide(self, embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
         """Return the seen and the unseen part of embeddings."""

@@ -100,7 +100,7 @@ def make_entry(name: str) -> ModelEntry:
 
 
 def find_model(name: str) -> LibraryModel:
-    """Find a model by its name; arguments and errors as of `make_entry`."""
+    """Find a model by its name; arguments and errors as for `make_entry`."""
     prefix, _, rest = name.partition(":")
     libraries = [prefix] if prefix in LIBRARIES else [each for each in LIBRARIES if find_spec(each) is not None]
     text = rest if prefix in LIBRARIES else name

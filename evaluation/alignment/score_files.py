@@ -65,7 +65,7 @@ def write_score(
 
     Args:
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
-        results: Where they are written, by names as of `result_names`.
+        results: Where they are written, by names as for `result_names`.
         log: Folder of the log.
         embeddings: `[stimuli, width]` by model or layer; `%`, `/` and `\` in a name become `%25`, `%2F` and `%5C`.
 

@@ -137,7 +137,7 @@ def read_rules(challenge: str | None) -> Challenge | None:
 
 
 def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
-    """Check the models or layers of a comparison, as of `compare`.
+    """Check the models or layers of a comparison, as for `compare`.
 
     Raises:
         UserError: A model is unknown, or there are not two different things to compare.
@@ -161,7 +161,7 @@ def compare(
         setup: The documents, and how embeddings are computed.
 
     Returns:
-        The content of `cka.json`, and the embeddings; errors as of `represent`, or that the similarity is undefined.
+        The content of `cka.json`, and the embeddings; errors as for `represent`, or that the similarity is undefined.
     """
     representations = represent(models, setup.catalog.stimuli, setup, layers)
     described = _describe(representations, measure, setup)
@@ -281,7 +281,7 @@ def cka_and_certainty(embeddings: Iterable[NDArray[Any]]) -> tuple[Floats, Float
     """Compute linear CKA of all pairs of m embeddings, at least 2, its nulls and its intervals over stimuli.
 
     Returns:
-        Biased and debiased CKA as of `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
+        Biased and debiased CKA as for `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
         ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
         settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends.
 

@@ -82,7 +82,7 @@ class SearchFiles:
             return None
         except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise UserError(
-                f"output: {str(path)!r} tells no longer where the search left off; begin anew with --overwrite=true"
+                f"output: {str(path)!r} does not hold the state of a search; start again with --overwrite=true"
             ) from error
         return state
 

@@ -6,22 +6,21 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.contract.schema import Stimulus
 from headstart.contract.submissions import Submission
 from headstart.evaluation.alignment.scoring import Embeddings, ScoringSetup, explain_embedding_errors, represent
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import kendall
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.cka_null import calibrated_cka
 from headstart.output.errors import UserError
-from headstart.output.markup import escape_markdown, escape_names
+from headstart.output.markup import escape_names
 from headstart.output.printable import print_lines
-from headstart.output.tables import format_number, markdown_table, print_table
+from headstart.output.tables import format_number, markdown_report, print_table
 
-Matrix: TypeAlias = NDArray[np.float64]
 # Similarities of all pairs by the names of readings; None where an estimate is undefined.
-Matrices: TypeAlias = Mapping[str, Matrix | None]
+Matrices: TypeAlias = Mapping[str, Floats | None]
 # A score, or the reason why there is none.
 Score: TypeAlias = float | str
 
@@ -149,7 +148,7 @@ def _matrices(measure: str, embeddings: Embeddings) -> Matrices | str:
     return {f"{measure}{kind}": matrix for kind, matrix in estimates.items() if f"{measure}{kind}" in readings()}
 
 
-def _mean_scores(measure: str, matrices: Matrices | str, members: NDArray[np.intp]) -> dict[str, Score]:
+def _mean_scores(measure: str, matrices: Matrices | str, members: Indices) -> dict[str, Score]:
     """Average each matrix over the pairs of some models, or return the reason why there is no score."""
     if isinstance(matrices, str):
         return {name: matrices for name, (own, _) in readings().items() if own == measure}
@@ -190,13 +189,13 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
     return {"measures": measures, "scores": tables}
 
 
-def _values(scores: Mapping[str, Mapping[str, Score]], reading: str) -> NDArray[np.float64]:
+def _values(scores: Mapping[str, Mapping[str, Score]], reading: str) -> Floats:
     """Return the scores by a reading, rounded, `[submissions]`; NaN where there is none."""
     by_reading = (each[reading] for each in scores.values())
     return np.array([math.nan if isinstance(score, str) else round(score, DIGITS) for score in by_reading])
 
 
-def _compare(names: list[str], contract: NDArray[np.float64], values: NDArray[np.float64]) -> dict[str, Any]:
+def _compare(names: list[str], contract: Floats, values: Floats) -> dict[str, Any]:
     """Compare the ranking by some values with that by the contract's score, over submissions with both."""
     both = np.flatnonzero(~np.isnan(contract) & ~np.isnan(values))
     tau = kendall(values[both], contract[both]) if len(both) > 1 else math.nan
@@ -224,11 +223,9 @@ def print_ranking(document: Document) -> None:
 
 def markdown_ranking(document: Document) -> str:
     """Return the ranking in Markdown."""
-    lines = ["# Submissions", "", f"{headline(document)}. {LEGEND}", ""]
-    lines += [f"- {escape_markdown(line)}" for line in _remarks(document)]
-    lines += ["", "## Scores", "", *markdown_table(escape_names(_score_table(document)))]
-    lines += ["", "## Agreement", "", *markdown_table(escape_names(_agreement_table(document)))]
-    return "\n".join(lines) + "\n"
+    tables = {"Scores": _score_table(document), "Agreement": _agreement_table(document)}
+    escaped = [(title, "", escape_names(rows)) for title, rows in tables.items()]
+    return markdown_report("Submissions", f"{headline(document)}. {LEGEND}", _remarks(document), escaped)
 
 
 def headline(document: Document) -> str:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.alignment.scoring import Embeddings, explain_embedding_errors
 from headstart.evaluation.alignment.search_files import SearchFiles
+from headstart.metrics.arrays import Floats
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.model_subset_search import Search, best_model_subset, random_model_subsets
 from headstart.metrics.similarity.stimulus_subset_search import (
@@ -83,7 +84,7 @@ class SubmissionSearch:
             mean = mean_over_pairs(self._similarity(compared))
         return mean if self.team == "blue" else 1 - mean
 
-    def random_scores(self, embeddings: Embeddings) -> NDArray[np.float64]:
+    def random_scores(self, embeddings: Embeddings) -> Floats:
         """Score random submissions."""
         with explain_embedding_errors(list(embeddings)):
             if self.team == "blue":
@@ -96,7 +97,7 @@ class SubmissionSearch:
                 return 1 - random_stimulus_subsets(values, self.size, count, self.seed)
             return 1 - random_mean_similarities(SIMILARITY_MEASURES[self.measure], values, self.size, count, self.seed)
 
-    def _similarity(self, embeddings: Embeddings) -> NDArray[np.float64]:
+    def _similarity(self, embeddings: Embeddings) -> Floats:
         return SIMILARITY_MEASURES[self.measure].pairwise(embeddings.values())[0]
 
 

@@ -42,7 +42,7 @@ def _plot_rankers(document: Document) -> Figure:
         measure.title: [(titles[ranker], summaries[name]) for ranker, summaries in document["rankers"].items()]
         for name, measure in EVALUATION_MEASURES.items()
     }
-    about = "How well rankers foretell performance; red ones know nothing of the target"
+    about = "How well rankers predict performance; red ones know nothing of the target"
     return _plot_panels(panels, about, _colours(document["rankers"]))
 
 

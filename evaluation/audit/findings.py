@@ -6,15 +6,16 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, rank_sources, without
-from headstart.evaluation.over_targets import by_measure, mean_over_targets, number, over_targets
+from headstart.evaluation.estimates import by_measure, mean_over_targets, over_targets
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
+from headstart.metrics.sample_efficiency.scores import finite
 from headstart.output.markup import escape_cell
 from headstart.output.progress import track
 
@@ -22,8 +23,6 @@ from headstart.output.progress import track
 MOST_OUTCOMES = 100_000_000
 # Sources left out, targets and rankers up to which each source is left out once: some minutes, too.
 MOST_LEFT_OUT = 200_000
-
-Values = NDArray[np.float64]
 
 
 def audit_table(
@@ -81,7 +80,7 @@ def audit_table(
         "ranks": _dispersion(table),
         "pools": pools if wins or stability else None,
         "setup_stability": setup_stability,
-        "win_rate_percent": {name: dict(zip(RATED, map(number, values), strict=True)) for name, values in rates},
+        "win_rate_percent": {name: dict(zip(RATED, map(finite, values), strict=True)) for name, values in rates},
     }
 
     sources, outcomes = len(table.sources), pools * len(targets) * len(names)
@@ -98,7 +97,7 @@ def audit_table(
     return document, [f"No {reason}." for reason, applies in missing.items() if applies]
 
 
-def _means_without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> Values:
+def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Floats:
     """Compute the mean over targets of how well every ranker does without some sources, `[r, e]`."""
     measured = rank_sources(*without(table, facts, left_out)).measured
     return mean_over_targets(measured.swapaxes(1, 2))
@@ -112,13 +111,13 @@ def _study(table: TransferTable, pool_size: int, tie_tolerance: float) -> Study 
     return run_study(table, pool_size, tie_tolerance)
 
 
-def _left_out(names: Sequence[str], without: Mapping[str, Values]) -> dict[str, Any]:
+def _left_out(names: Sequence[str], without: Mapping[str, Floats]) -> dict[str, Any]:
     """Describe the means over targets with each of some models or families left out, `[r, e]` each."""
     if not without:
         return {}
     return {
         name: {
-            measure: {left_out: number(values[r, e]) for left_out, values in without.items()}
+            measure: {left_out: finite(values[r, e]) for left_out, values in without.items()}
             for e, measure in enumerate(MEASURES)
         }
         for r, name in enumerate(names)
@@ -130,15 +129,15 @@ def _dispersion(table: TransferTable) -> dict[str, Any]:
     rho, targets = mean_spearman(table.performances, table.known), table.targets
     ranks_of = zip(table.sources, performance_ranks(table.performances, table.known), strict=True)
     return {
-        "mean_spearman": number(rho),
-        "kendalls_w": number((1 + (len(targets) - 1) * rho) / len(targets)),
+        "mean_spearman": finite(rho),
+        "kendalls_w": finite((1 + (len(targets) - 1) * rho) / len(targets)),
         "sources": {
             name: {
-                "mean": number(float(np.nanmean(ranks))),
-                "standard_deviation": number(float(np.nanstd(ranks, ddof=1))) if np.isfinite(ranks).sum() > 1 else None,
-                "best": number(float(np.nanmin(ranks))),
-                "worst": number(float(np.nanmax(ranks))),
-                "per_target": {target: number(rank) for target, rank in zip(targets, ranks, strict=True)},
+                "mean": finite(np.nanmean(ranks)),
+                "standard_deviation": finite(np.nanstd(ranks, ddof=1)) if np.isfinite(ranks).sum() > 1 else None,
+                "best": finite(np.nanmin(ranks)),
+                "worst": finite(np.nanmax(ranks)),
+                "per_target": {target: finite(rank) for target, rank in zip(targets, ranks, strict=True)},
             }
             for name, ranks in ranks_of
         },

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import (
     mean_ranks_elsewhere,
     measure_targets,
@@ -23,8 +23,6 @@ NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}
 
 MEAN_RANK = "mean_rank"
 SAME_FOR_ALL = "the same for all sources"
-
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -103,8 +101,8 @@ class Rankers:
     """
 
     names: list[str]
-    scores: Values
-    measured: Values
+    scores: Floats
+    measured: Floats
 
 
 def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
@@ -122,7 +120,7 @@ def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
     return Rankers([MEAN_RANK, *facts.numbers, *table.metrics], scores, measured)
 
 
-def given_mean_rank(table: TransferTable, rankers: Rankers) -> Values:
+def given_mean_rank(table: TransferTable, rankers: Rankers) -> Floats:
     """Compute `partial_kendall` of every other ranker with the performances, given the mean rank, `[r - 1, t]`."""
     correlations = np.full((len(rankers.names) - 1, len(table.targets)), np.nan)
     for target, known in enumerate(table.known.T):
@@ -150,7 +148,7 @@ def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
     return replace(facts, numbers=numbers), left_out
 
 
-def without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> tuple[TransferTable, Facts]:
+def without(table: TransferTable, facts: Facts, left_out: Flags) -> tuple[TransferTable, Facts]:
     """Return a table and its facts without some of the sources `[n]`."""
     others = np.flatnonzero(~left_out)
     new_index = np.full(len(left_out) + 1, -1)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -52,7 +52,7 @@ def markdown_text(document: Document) -> str:
 def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
     """Return the title, caption and rows of every table, with escaped names."""
     titles = {name: escape(title) for name, title in ranker_titles(document).items()}
-    tables = [("How well each ranker foretells performance", OVER_TARGETS, ranker_table(document, titles))]
+    tables = [("How well each ranker predicts performance", OVER_TARGETS, ranker_table(document, titles))]
     if len(titles) > 1:
         caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
         rows = _beyond_table(document, titles)
@@ -149,11 +149,12 @@ def _against_mean_rank(document: Document) -> list[str]:
             "The mean rank on the other targets, which knows nothing of the target, reaches "
             f"{with_interval(static)} by weighted Kendall."
         )
-    groups: dict[str, list[str]] = {"above": [], "below": [], "not told apart from": []}
+    groups: dict[str, list[str]] = {"above": [], "below": [], "not significantly different from": []}
     for name in [name for name in document["metrics"] if name not in STATIC]:
         low, high = document["minus_mean_rank"][name]["weighted_kendall"]["ci95"]
         if low is not None:
-            groups["above" if low > 0 else "below" if high < 0 else "not told apart from"].append(titles[name])
+            relation = "above" if low > 0 else "below" if high < 0 else "not significantly different from"
+            groups[relation].append(titles[name])
     return lines + [
         f"Metrics {relation} it by the interval of the difference: {', '.join(names)}."
         for relation, names in groups.items()

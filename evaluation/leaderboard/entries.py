@@ -1,26 +1,25 @@
 """Entries of one setting: scores, comparisons with the baseline, groups, ranks and neighbouring pairs."""
 
 from collections.abc import Sequence
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.metrics.sample_efficiency.curves import required_correct
 from headstart.metrics.sample_efficiency.resolution import (
-    LEVEL,
     AllPairs,
     compare_all_pairs,
+    group_letters,
     maximal_groups,
     orderings_needed,
     rank_intervals,
 )
+from headstart.metrics.sample_efficiency.result_warnings import interval_warnings
 from headstart.metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
     finite,
+    finite_ends,
     holm,
     median_interval,
     sign_flip_p_values,
@@ -37,12 +36,11 @@ def describe(setting: Setting, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """
     curves, protocol, names = setting.curves, setting.protocol, setting.names
     compared = compare_all_pairs(setting.restricted)
-    apart = compared.p_values < LEVEL
-    indices = maximal_groups(apart)
+    indices = maximal_groups(compared.significant)
     groups = [[names[index] for index in group] for group in indices]
-    entries = zip(
-        _scores(setting, accuracy_at), _against_baseline(setting), _standings(setting, apart, indices), strict=True
-    )
+    warnings = [*setting.warnings, *interval_warnings(names, setting.streaks[0], curves.floor)]
+    ranks = rank_intervals(setting.restricted.mean(1), compared.significant).tolist()
+    entries = zip(_scores(setting, accuracy_at), _against_baseline(setting), standings(ranks, indices), strict=True)
 
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
@@ -62,10 +60,13 @@ def describe(setting: Setting, accuracy_at: Sequence[int]) -> dict[str, Any]:
         "orderings": curves.orderings.tolist(),
         "restricted_at": curves.limit,
         # The results.
-        "remarks": [*setting.remarks, *_remarks(setting, groups)],
+        "warnings": warnings,
+        "is_pooled": setting.is_pooled,
+        "remarks": [*setting.remarks, *_remarks(setting, groups), *_undecided(setting.names, compared)],
         "methods": [{**scores, **comparison, **standing} for scores, comparison, standing in entries],
         "pairs": _pairs(setting, compared),
         "not_told_apart": groups,
+        "tied_for_first": [name for name, (lowest, _) in zip(names, ranks, strict=True) if lowest == 1],
         "protocol": protocol,
     }
 
@@ -74,14 +75,21 @@ def _remarks(setting: Setting, groups: Sequence[Sequence[str]]) -> list[str]:
     remarks, curves = [], setting.curves
     if len(curves.orderings) < FEW_ORDERINGS:
         remarks.append(f"{len(curves.orderings)} orderings; at least {FEW_ORDERINGS} are recommended.")
-    largest = setting.protocol.get("largest_class")
-    if largest is not None and largest >= required_correct(curves.threshold, curves.all_correct):
-        remarks.append("To predict the largest class alone meets the threshold, so that the numbers say nothing.")
     if not groups:
-        remarks.append("There are too many sets of methods that are not told apart to name them.")
+        remarks.append("There are too many sets of methods without a significant difference to name them.")
     if setting.baseline is None:
         remarks.append("No method is called as the baseline, so that no improvement is given.")
     return remarks
+
+
+def _undecided(names: Sequence[str], compared: AllPairs) -> list[str]:
+    """Return the remark on pairs whose p value is too close to the level for the drawn sign patterns."""
+    pairs = [
+        f"{names[one]} and {names[other]} (p {compared.p_values[one, other]:.4f})"
+        for one, other in np.argwhere(np.triu(compared.undecided)).tolist()
+    ]
+    undecided = "UNDECIDED, and counted as not significant, because p is too close to 5 % for the drawn sign patterns"
+    return [f"{undecided}: {', '.join(pairs)}."] * bool(pairs)
 
 
 def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]]:
@@ -102,9 +110,9 @@ def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]
                 "reached": int(np.isfinite(samples).sum()),
                 # Censored samples are infinite, so that the median may be unknown.
                 "median": finite(np.median(samples)),
-                "median_interval": interval(*median_interval(samples)),
+                "median_interval": finite_ends(median_interval(samples)),
                 "restricted_mean": float(cut.mean()),
-                "restricted_mean_interval": interval(*t_interval(cut)),
+                "restricted_mean_interval": finite_ends(t_interval(cut)),
                 "onset": finite(np.median(onset)),
                 "accuracy_at": {at: finite(accuracy[index]) for at, accuracy in accuracies.items()},
             }
@@ -134,23 +142,17 @@ def _against_baseline(setting: Setting) -> list[dict[str, Any]]:
     return comparisons
 
 
-def _standings(setting: Setting, apart: NDArray[np.bool_], groups: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+def standings(ranks: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
     """Return the letters of each method's groups, and its interval of ranks."""
-    ranks = rank_intervals(setting.restricted.mean(1), apart).tolist()
-    standings: list[dict[str, Any]] = [{"group": "", "rank_interval": ends} for ends in ranks]
-    for number, group in enumerate(groups):
-        # After z come capitals, then numbers.
-        letter = ascii_letters[number] if number < len(ascii_letters) else f" {number + 1}"
-        for index in group:
-            standings[index]["group"] += letter
-    return standings
+    letters = group_letters(groups, len(ranks))
+    return [{"group": own, "rank_interval": ends} for own, ends in zip(letters, ranks, strict=True)]
 
 
 def _pairs(setting: Setting, compared: AllPairs) -> list[dict[str, Any]]:
     """Return the comparisons of neighbours."""
     differences = np.diff(setting.restricted, axis=0).T
     p_values = sign_flip_p_values(differences).tolist()
-    adjusted = np.diagonal(compared.p_values, 1).tolist()
+    adjusted, significant = (np.diagonal(each, 1).tolist() for each in (compared.p_values, compared.significant))
     needed = orderings_needed(differences, compared.levels)
 
     return [
@@ -158,22 +160,17 @@ def _pairs(setting: Setting, compared: AllPairs) -> list[dict[str, Any]]:
             "better": setting.names[index],
             "worse": setting.names[index + 1],
             "difference": float(difference.mean()),
-            "interval": interval(*t_interval(difference)),
+            "interval": finite_ends(t_interval(difference)),
             "p_value": p_values[index],
             "p_value_adjusted": adjusted[index],
-            "told_apart": adjusted[index] < LEVEL,
+            "told_apart": significant[index],
             "orderings_needed": needed[index],
         }
         for index, difference in enumerate(differences.T)
     ]
 
 
-def interval(low: float, high: float) -> list[float | None]:
-    """Return an interval as JSON can hold it, with None for an end that is infinite or unknown."""
-    return [finite(low), finite(high)]
-
-
 def interval_if_known(low: float, high: float) -> list[float | None] | None:
     """Return an interval as JSON can hold it, or None where neither end is known."""
-    ends = interval(low, high)
+    ends = finite_ends((low, high))
     return None if ends == [None, None] else ends

@@ -3,8 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headstart.evaluation.estimates import format_estimate
+from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds, plot_axis
+from headstart.evaluation.leaderboard.budget_tables import (
+    TableRows,
+    budget_rows,
+    budgets_latex,
+    budgets_over_settings_rows,
+    budgets_title,
+    csv_cells,
+    csv_header,
+)
 from headstart.output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
-from headstart.output.printable import print_lines
+from headstart.output.printable import print_lines, printable
 from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import format_number, markdown_table, print_table
 
@@ -18,8 +29,6 @@ NUMBERS = ("orderings", "reached", "median", "restricted_mean", "relative_improv
 INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvement_interval", "rank_interval")
 # The tables of more settings are only written into files.
 MOST_PRINTED = 4
-# A header, and rows of texts.
-TableRows = list[list[str]]
 
 
 def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
@@ -31,18 +40,28 @@ def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: M
         texts: Contents of further files, by their names.
     """
     texts = {f"{NAME}.md": _markdown(document), f"{NAME}.tex": _latex(document), **(texts or {})}
-    results.write(document, {NAME: _table(document)}, texts)
+    axis = document["axis"]
+    titles = kinds(axis) if axis is not None else []
+    names = ("axis", "axis_accuracy")
+    figures = {name: plot_axis(axis, *kind) for name, kind in zip(names, titles, strict=False)}
+    results.write(document, {NAME: _table(document)}, texts, figures)
 
 
 def print_leaderboard(document: dict[str, Any]) -> None:
     """Print the tables; those of settings only if they are few."""
-    settings, over_settings = document["settings"], document["over_settings"]
+    settings = document["settings"]
+    print_lines(_warnings(document))
     for setting in settings if len(settings) <= MOST_PRINTED else []:
         print_table(f"{setting['name']}\n{_describe_criterion(setting)}", _setting_rows(setting, accuracies=1))
-        print_lines(setting["remarks"])
-    if over_settings is not None:
-        print_table(f"Over {len(over_settings['settings'])} settings", _over_settings_rows(document))
-        print_lines(over_settings["remarks"])
+        if rows := budget_rows(setting):
+            print_table("Accuracy at label budgets, %", rows)
+        print_lines([*_warnings(setting), *setting["remarks"]])
+    for number, (title, rows, remarks) in enumerate(_tables_over_settings(document)):
+        print_table(title, rows)
+        # Those of the second table stand above.
+        print_lines(remarks if number == 0 else [])
+    for title, rows in _axis_tables(document):
+        print_table(title, rows)
     if document["setup_stability"] is not None:
         print_table("Setup stability: agreement of the rankings where one part varies", _stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
@@ -52,34 +71,42 @@ def print_leaderboard(document: dict[str, Any]) -> None:
 def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """Return the columns of the CSV file, and its rows: one for every method of every setting."""
     accuracies = document["settings"][0]["methods"][0]["accuracy_at"]
-    columns = ["setting", *SETTING, "method", "class", "tuned", *NUMBERS]
+    columns = ["setting", "warnings", *SETTING, "method", "class", "tuned", *NUMBERS]
     columns += [f"{name}_{end}" for name in INTERVALS for end in ("low", "high")]
-    columns += ["onset", "group", *(f"accuracy_at_{at}" for at in accuracies)]
+    columns += ["onset", "group", *(f"accuracy_at_{at}" for at in accuracies), *csv_header(document["asked"])]
 
     rows = []
     for setting in document["settings"]:
         for each in setting["methods"]:
-            row = [setting["name"], *(setting[key] for key in SETTING), each["name"], each["class"], each["tuned"]]
+            row = [setting["name"], " ".join(setting["warnings"]), *(setting[key] for key in SETTING)]
+            row += [each[key] for key in ("name", "class", "tuned")]
             row += [each[key] for key in NUMBERS]
             row += [end for key in INTERVALS for end in each[key] or (None, None)]
             row += [each["onset"], each["group"], *(each["accuracy_at"][at] for at in accuracies)]
+            row += csv_cells(setting, each["name"], document["asked"])
             rows.append([escape_cell(value) for value in row])
     return columns, rows
 
 
 def _markdown(document: dict[str, Any]) -> str:
-    lines = ["# Leaderboard", ""]
+    lines = ["# Leaderboard", "", *_list(_warnings(document))]
     for setting in document["settings"]:
         lines += [f"## {escape_markdown(setting['name'])}", "", escape_markdown(_describe_criterion(setting)), ""]
         lines += _markdown_table(_setting_rows(setting))
         if setting["pairs"]:
             lines += _markdown_table(_pair_rows(setting))
-        remarks = [f"Not told apart: {', '.join(names)}." for names in setting["not_told_apart"] if len(names) > 1]
-        lines += _list([*remarks, *setting["remarks"]])
+        if budgets := budget_rows(setting):
+            lines += ["Accuracy at label budgets, %:", "", *_markdown_table(budgets)]
+        groups = [names for names in setting["not_told_apart"] if len(names) > 1]
+        remarks = [f"No significant difference: {', '.join(names)}." for names in groups]
+        lines += _list([*_warnings(setting), *remarks, *setting["remarks"]])
 
-    if document["over_settings"] is not None:
-        lines += ["## Over settings", "", *_markdown_table(_over_settings_rows(document))]
-        lines += _list(document["over_settings"]["remarks"])
+    for title, rows, notes in _tables_over_settings(document):
+        lines += [f"## {title}", "", *_markdown_table(rows), *_list(notes)]
+    for title, rows in _axis_tables(document):
+        lines += [f"## {escape_markdown(title)}", "", *_markdown_table(rows)]
+    for panel in (document["axis"] or {"panels": []})["panels"]:
+        lines += _list([*_warnings(panel), *panel["remarks"]])
 
     lines += ["## Sensitivity", ""]
     for setting in document["sensitivity"]["settings"]:
@@ -92,6 +119,28 @@ def _markdown(document: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _tables_over_settings(document: Mapping[str, Any]) -> list[tuple[str, TableRows, Sequence[str]]]:
+    """Return titles, rows and remarks of the tables over settings: of samples to criterion, and of label budgets."""
+    over, budgets, tables = document["over_settings"], document["label_budgets"], []
+    if over is not None:
+        tables.append((f"Over {over['of']}", _over_settings_rows(document), over["remarks"]))
+    if budgets is not None:
+        tables.append((budgets_title(budgets), budgets_over_settings_rows(budgets), budgets["remarks"]))
+    return tables
+
+
+def _axis_tables(document: Mapping[str, Any]) -> list[tuple[str, TableRows]]:
+    """Return titles and rows of the tables of an axis; none without one."""
+    axis = document["axis"]
+    if axis is None:
+        return []
+    return [
+        (f"{panel['name']}: {title}", axis_rows(axis, panel, labels))
+        for title, labels in kinds(axis)
+        for panel in axis["panels"]
+    ]
+
+
 def _markdown_table(rows: TableRows) -> list[str]:
     return [*markdown_table([[escape_markdown(cell) for cell in row] for row in rows]), ""]
 
@@ -100,11 +149,22 @@ def _list(remarks: Sequence[str]) -> list[str]:
     return [f"- {escape_markdown(remark)}" for remark in remarks] + [""] * bool(remarks)
 
 
+def _warnings(document: Mapping[str, Any]) -> list[str]:
+    """Return the warnings of a leaderboard, or of one of its settings."""
+    return [f"WARNING: {warning}" for warning in document["warnings"]]
+
+
 def _latex(document: dict[str, Any]) -> str:
     tables = [(setting["name"], _setting_rows(setting)) for setting in document["settings"]]
     if document["over_settings"] is not None:
-        tables.append(("Over settings", _over_settings_rows(document)))
-    return latex_tables([(title, [[escape_latex(cell) for cell in row] for row in rows]) for title, rows in tables])
+        tables.append((f"Over {document['over_settings']['of']}", _over_settings_rows(document)))
+    # Those of a setting have its intervals, too.
+    listed = [f"{setting['name']}: {line}" for setting in document["settings"] for line in _warnings(setting)]
+    warnings = [f"% {printable(each)}\n" for each in listed]
+    tables += _axis_tables(document)
+    escaped = [(title, [[escape_latex(cell) for cell in row] for row in rows]) for title, rows in tables]
+    budgets = document["label_budgets"]
+    return "".join(warnings) + latex_tables(escaped) + ("" if budgets is None else budgets_latex(budgets))
 
 
 def _describe_criterion(setting: dict[str, Any]) -> str:
@@ -140,8 +200,8 @@ def _setting_rows(setting: dict[str, Any], accuracies: int | None = None) -> Tab
                 _range(each["rank_interval"]),
                 f"{each['reached']}/{each['orderings']}",
                 # Samples to criterion, and their comparison with the baseline.
-                _with_interval(each["median"], each["median_interval"], "g"),
-                _with_interval(each["restricted_mean"], each["restricted_mean_interval"], ".1f"),
+                format_estimate(each["median"], each["median_interval"], "g"),
+                format_estimate(each["restricted_mean"], each["restricted_mean_interval"], ".1f"),
                 _improvement(each["relative_improvement"], each["relative_improvement_interval"]),
                 "" if each["p_value_holm"] is None else format(each["p_value_holm"], ".2g"),
                 format_number(each["onset"], "g"),
@@ -153,13 +213,13 @@ def _setting_rows(setting: dict[str, Any], accuracies: int | None = None) -> Tab
 
 def _pair_rows(setting: dict[str, Any]) -> TableRows:
     """Return the table of neighbouring pairs."""
-    rows = [["better", "worse", "fewer samples", "p", "told apart", "orderings needed"]]
+    rows = [["better", "worse", "fewer samples", "p", "significant", "orderings needed"]]
     for pair in setting["pairs"]:
         rows.append(
             [
                 pair["better"],
                 pair["worse"],
-                _with_interval(pair["difference"], pair["interval"], ".1f"),
+                format_estimate(pair["difference"], pair["interval"], ".1f"),
                 format(pair["p_value"], ".2g"),
                 "yes" if pair["told_apart"] else "no",
                 format_number(pair["orderings_needed"], "g"),
@@ -168,12 +228,12 @@ def _pair_rows(setting: dict[str, Any]) -> TableRows:
     return rows
 
 
-def _over_settings_rows(document: dict[str, Any]) -> TableRows:
+def _over_settings_rows(document: Mapping[str, Any]) -> TableRows:
     """Return the table over all settings."""
     rows = [["method", "interquartile mean", "mean rank"]]
     for each in document["over_settings"]["methods"]:
-        mean = _with_interval(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f")
-        rank = _with_interval(each["mean_rank"], each["mean_rank_interval"], ".1f")
+        mean = format_estimate(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f")
+        rank = format_estimate(each["mean_rank"], each["mean_rank_interval"], ".1f")
         rows.append([each["name"] + " (tuned)" * each["tuned"], mean, rank])
     return rows
 
@@ -193,7 +253,7 @@ def _stability_rows(document: dict[str, Any]) -> TableRows:
     """Return the table of setup stability."""
     rows = [["part that varies", "setup stability", "pairs compared"]]
     for part in document["setup_stability"]["parts"]:
-        stability = _with_interval(part["stability"], part["interval"], ".2f")
+        stability = format_estimate(part["stability"], part["interval"], ".2f")
         rows.append([part["part"], stability, f"{part['compared']:,}"])
     return rows
 
@@ -201,11 +261,6 @@ def _stability_rows(document: dict[str, Any]) -> TableRows:
 def _range(ends: Sequence[int]) -> str:
     low, high = ends
     return f"{low}" if low == high else f"{low} to {high}"
-
-
-def _with_interval(value: float | None, ends: Sequence[float | None] | None, form: str) -> str:
-    between = "" if ends is None or ends[0] is None else f" [{', '.join(format_number(end, form) for end in ends)}]"
-    return f"{format_number(value, form)}{between}"
 
 
 def _improvement(value: float | None, ends: Sequence[float] | None) -> str:

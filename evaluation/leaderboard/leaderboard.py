@@ -4,9 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
+from threadpoolctl import threadpool_limits
 
+from headstart.evaluation.grouping import grouped
+from headstart.evaluation.leaderboard.axis import describe_axis
 from headstart.evaluation.leaderboard.entries import describe
 from headstart.evaluation.leaderboard.files import FILES, print_leaderboard, write_leaderboard
+from headstart.evaluation.leaderboard.label_budgets import (
+    describe_budgets,
+    describe_budgets_over_settings,
+    find_budgets,
+)
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
@@ -29,8 +37,8 @@ def leaderboard(
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, with the certainty of the ranking.
 
-    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex. docs/leaderboard.md explains the
-    numbers.
+    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex, and axis.png for an axis.
+    docs/leaderboard.md explains the numbers.
 
     Args:
         runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream that
@@ -53,7 +61,7 @@ def leaderboard(
 
     settings, left_out = read_settings(folders, selection)
     results.check_configuration(made_from)
-    document = rank_settings(settings, left_out, made_from)
+    document = rank_settings(settings, left_out, made_from, selection)
     write_leaderboard(results, document)
     print_leaderboard(document)
     results.print_written()
@@ -61,7 +69,10 @@ def leaderboard(
 
 
 def rank_settings(
-    settings: Sequence[Setting], left_out: Sequence[Mapping[str, str]], made_from: Mapping[str, Any]
+    settings: Sequence[Setting],
+    left_out: Sequence[Mapping[str, str]],
+    made_from: Mapping[str, Any],
+    options: LeaderboardOptions,
 ) -> dict[str, Any]:
     """Return the content of `leaderboard.json`.
 
@@ -69,12 +80,29 @@ def rank_settings(
         settings: The settings.
         left_out: Settings that cannot be scored, each with the `reason`.
         made_from: The `folders`, the options as `asked`, and the numbers of samples of `accuracy_at`.
+        options: These options.
+
+    Raises:
+        UserError: Labels per class are requested and no stream is balanced, or no settings differ in the axis alone.
     """
-    grids = [read_grid(each) for each in settings]
-    over_settings, remarks = describe_over_settings(settings)
+    budgets = find_budgets(settings, options)
+    # Several threads take more processor time for matrices as small as these, and no less time.
+    with threadpool_limits(1):
+        grids = [read_grid(each) for each in settings]
+        described = [describe(each, made_from["accuracy_at"]) for each in settings]
+        for entry, setting, own in zip(described, settings, budgets, strict=True):
+            entry |= describe_budgets(setting, own)
+            entry["remarks"] += own.remarks
+        pooled = [each for each in settings if each.is_pooled]
+        pooled_entries = [entry for entry in described if entry["is_pooled"]]
+        pooled_grids = [grid for grid, each in zip(grids, settings, strict=True) if each.is_pooled]
+        pooled_budgets = [own for own, each in zip(budgets, settings, strict=True) if each.is_pooled]
+        over_settings, remarks = describe_over_settings(pooled)
+        stability = describe_setup_stability(pooled, pooled_grids)
     criteria = [each.curves.criterion for each in settings]
     return {
         "schema": SCHEMA,
+        "warnings": _collect_warnings(settings),
         **made_from,
         # A value is None where settings differ in it.
         "criterion": {
@@ -83,8 +111,16 @@ def rank_settings(
         "differences": describe_differences([setting.protocol for setting in settings]),
         "left_out": list(left_out),
         "remarks": [*remarks, *remark_on_variants(settings)],
-        "settings": [describe(each, made_from["accuracy_at"]) for each in settings],
+        "settings": described,
         "over_settings": over_settings,
+        "label_budgets": describe_budgets_over_settings(pooled, pooled_budgets, options),
+        "axis": describe_axis(pooled, pooled_entries, options.axis),
         "sensitivity": describe_sensitivity(settings, grids),
-        "setup_stability": describe_setup_stability(settings, grids),
+        "setup_stability": stability,
     }
+
+
+def _collect_warnings(settings: Sequence[Setting]) -> list[str]:
+    """Return the warnings of all settings, each once, with the names of its settings."""
+    names = grouped((warning, setting.name) for setting in settings for warning in setting.warnings)
+    return [f"{'; '.join(of)}: {warning}" if len(settings) > 1 else warning for warning, of in names.items()]

@@ -7,33 +7,39 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.leaderboard.entries import interval
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.settings import (
     CHOICES,
     DATA_SET,
     TUNED,
     Setting,
-    Values,
     differing_within,
     values_of,
 )
 from headstart.evaluation.protocol_differences import describe_differences
+from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import (
+    Counts,
     bootstrap_counts,
     interquartile_means,
     percentile_interval,
     probabilities_of_improvement,
     ranks,
 )
-from headstart.metrics.sample_efficiency.scores import t_interval
+from headstart.metrics.sample_efficiency.scores import finite_ends, t_interval
 
 # The keys of a setting that is compared with others. A file of weights is the same in every folder.
-OVER = (*DATA_SET, "backbone", "weights_sha256")
+NETWORK = ("backbone", "weights_sha256")
+OVER = (*DATA_SET, *NETWORK)
+# Interquartile means that print as the same number, and the share of runs at the floor or the limit that is warned of.
+SAME, MANY_AT_AN_END = 0.005, 0.5
 
 
 def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] | None, list[str]]:
     """Return `over_settings` as it stands in `leaderboard.json`, or None with remarks on the reason."""
     chosen, remarks = choose_comparable(settings)
+    if not chosen:
+        return None, remarks or ["Nothing is compared over settings: all runs were cut off."]
     methods, more = common_methods(chosen)
     remarks += more
     if len(chosen) < 2 or len(methods) < 2:
@@ -41,8 +47,12 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
         return None, [*remarks, few]
 
     values = restricted_of(chosen, methods)
+    remarks += _warn_of_ends(chosen, values)
     resamples = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
     means, ends = relative_interquartile_means(values, resamples)
+    if max(np.ptp(means), np.nanmax(np.abs(ends - means), initial=0)) < SAME:
+        return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
+
     method_ranks = np.stack([ranks(each.mean(1)) for each in values], axis=1)
     data_sets = [values_of(each.protocol, DATA_SET) for each in chosen]
 
@@ -52,29 +62,56 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
             "name": methods[index],
             "tuned": any(each.tuned.get(methods[index]) == TUNED for each in chosen),
             "interquartile_mean": float(means[index]),
-            "interquartile_mean_interval": interval(*ends[:, index]),
+            "interquartile_mean_interval": finite_ends(ends[:, index]),
             **_mean_rank(method_ranks[index], data_sets, len(methods)),
             "ranks": method_ranks[index].tolist(),
         }
         for index in order
     ]
 
-    improvements = _improvements([methods[index] for index in order], [each[order] for each in values], resamples)
-
+    improvements = _improvements([methods[index] for index in order], [each[order] for each in values])
     return {
         "settings": [each.name for each in chosen],
+        "of": describe_variety(chosen),
         "remarks": remarks,
         "methods": entries,
         "probability_of_improvement": improvements,
     }, []
 
 
+def _warn_of_ends(settings: Sequence[Setting], values: Sequence[Floats]) -> list[str]:
+    """Return the warning of settings in which most runs cannot differ, because they end at the floor or the limit."""
+    names = []
+    for each, own in zip(settings, values, strict=True):
+        curves = each.curves
+        if ((own <= curves.floor) | (own >= curves.limit)).mean() >= MANY_AT_AN_END:
+            names.append(each.name)
+    warning = "WARNING: half of the runs or more are at the criterion's floor or censored, which hides differences, in"
+    return [f"{warning} {'; '.join(names)}."] * bool(names)
+
+
+def describe_variety(settings: Sequence[Setting]) -> str:
+    """Return the numbers of settings, data sets and networks."""
+    data_sets = {values_of(each.protocol, DATA_SET) for each in settings}
+    networks = {values_of(each.protocol, NETWORK) for each in settings}
+    counts = {"data set": len(data_sets), "network": len(networks)}
+    listed = ", ".join(f"{count} {noun}{'s' * (count > 1)}" for noun, count in counts.items())
+    return f"{len(settings)} settings ({listed})"
+
+
 def choose_comparable(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
-    """Choose one setting of each data set and backbone, with remarks on the others and on further differences."""
+    """Choose one setting of each data set and backbone, with remarks on the others and on further differences.
+
+    Where most settings would be left out, as in a sweep over batch sizes, none is chosen.
+    """
     chosen, kind = one_of_each(settings, OVER)
-    names = {each.name for each in chosen}
+    if settings and 2 * len(chosen) <= len(settings):
+        few = f"{len(settings)} settings are of only {len(chosen)} pairs of a data set and a network"
+        keys = ", ".join(differing_within([each.protocol for each in settings], OVER))
+        return [], [f"Nothing is compared over settings: {few}, and differ in {keys}. --where chooses among them."]
+
+    names, remarks = {each.name for each in chosen}, []
     left_out = [each.name for each in settings if each.name not in names]
-    remarks = []
     if left_out:
         others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
         remarks.append(f"Over settings of {kind}; {others}. --where chooses them.")
@@ -97,9 +134,7 @@ def one_of_each(settings: Sequence[Setting], keys: Sequence[str]) -> tuple[list[
     Returns:
         The chosen settings, and a description of the kind.
     """
-    groups: dict[tuple[str, ...], list[Setting]] = {}
-    for each in settings:
-        groups.setdefault(values_of(each.protocol, keys), []).append(each)
+    groups = grouped((values_of(each.protocol, keys), each) for each in settings)
     differing = differing_within([each.protocol for each in settings], keys)
     kinds = {each.name: values_of(each.protocol, differing) for each in settings}
     in_groups = Counter(kinds[each.name] for group in groups.values() if len(group) > 1 for each in group)
@@ -132,12 +167,12 @@ def common_methods(settings: Sequence[Setting]) -> tuple[list[str], list[str]]:
     return common, remarks
 
 
-def restricted_of(settings: Sequence[Setting], methods: Sequence[str]) -> list[Values]:
+def restricted_of(settings: Sequence[Setting], methods: Sequence[str]) -> list[Floats]:
     """Return the restricted samples of some methods in each setting, `[methods, orderings]`."""
     return [each.restricted[[each.names.index(name) for name in methods]] for each in settings]
 
 
-def relative_interquartile_means(values: Sequence[Values], resamples: list[Values]) -> tuple[Values, Values]:
+def relative_interquartile_means(values: Sequence[Floats], resamples: Sequence[Counts]) -> tuple[Floats, Floats]:
     """Return the interquartile means of samples over the geometric mean of all methods in the ordering, with intervals.
 
     A factor of two then counts the same for 20 samples and for 200, and a run is trimmed if it is unusual among those
@@ -152,43 +187,39 @@ def relative_interquartile_means(values: Sequence[Values], resamples: list[Value
         The means, `[methods]`, and the ends of their intervals, `[2, methods]`.
     """
     logarithms = [np.log(each) - np.log(each).mean(0) for each in values]
-    [means] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
-    return means, _ends(np.exp(interquartile_means(logarithms, resamples)), values)
+    [means] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1]), np.uint8) for each in values]))
+    return means, _ends(percentile_interval(np.exp(interquartile_means(logarithms, resamples))), values)
 
 
-def _ends(resampled: Values, values: Sequence[Values]) -> Values:
-    """Return percentile intervals; NaN if a setting has a single ordering, which cannot be resampled."""
+def _ends(ends: Floats, values: Sequence[Floats]) -> Floats:
+    """Return the ends of intervals over orderings; NaN if a setting has a single ordering."""
     has_single = any(each.shape[1] < 2 for each in values)
-    return percentile_interval(resampled) * (np.nan if has_single else 1)
+    return ends * (np.nan if has_single else 1)
 
 
-def _mean_rank(values: Values, data_sets: Sequence[tuple[str, ...]], methods: int) -> dict[str, Any]:
+def _mean_rank(values: Floats, data_sets: Sequence[tuple[str, ...]], methods: int) -> dict[str, Any]:
     """Return the mean over data sets of a method's ranks, with the t interval over these.
 
-    Settings of one data set are alike and count as one; if there is only one data set, each setting counts.
+    Settings of one data set are alike and count as one; if there is only one data set, each setting counts. Equal ranks
+    have no interval, because nothing is known of their spread.
     """
     names = dict.fromkeys(data_sets)
     if len(names) > 1:
         values = np.array([values[[each == name for each in data_sets]].mean() for name in names])
-    low, high = t_interval(values)
-    return {"mean_rank": float(values.mean()), "mean_rank_interval": interval(max(low, 1.0), min(high, float(methods)))}
+    low, high = t_interval(values) if np.ptp(values) else (np.nan, np.nan)
+    return {"mean_rank": float(values.mean()), "mean_rank_interval": finite_ends(np.clip([low, high], 1, methods))}
 
 
-def _improvements(
-    methods: Sequence[str], values: Sequence[Values], resamples: Sequence[Values]
-) -> list[dict[str, Any]]:
+def _improvements(methods: Sequence[str], values: Sequence[Floats]) -> list[dict[str, Any]]:
     """Return the mean probability over settings that one method needs fewer samples than another, of all pairs."""
-    means = np.mean([probabilities_of_improvement(v, np.ones((1, v.shape[1])))[0] for v in values], axis=0)
-    resampled = np.zeros((len(resamples[0]), len(methods), len(methods)))
-    for v, counts in zip(values, resamples, strict=True):
-        resampled += probabilities_of_improvement(v, counts) / len(values)
-    low, high = _ends(resampled, values)
+    probabilities, *ends = probabilities_of_improvement(values)
+    low, high = _ends(np.array(ends), values)
     return [
         {
             "better": methods[first],
             "worse": methods[second],
-            "probability": float(means[first, second]),
-            "interval": interval(low[first, second], high[first, second]),
+            "probability": float(probabilities[first, second]),
+            "interval": finite_ends((low[first, second], high[first, second])),
         }
         for first, second in combinations(range(len(methods)), 2)
     ]

@@ -10,18 +10,32 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.grouping import grouped
+from headstart.evaluation.leaderboard.seeds import pool_seeds
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
 from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
-from headstart.evaluation.runs import BASELINE, FILES, Run, in_common, join, limit_to_known, provenances_of, read_run
+from headstart.evaluation.runs import (
+    BASELINE,
+    FILES,
+    Run,
+    in_common,
+    join,
+    limit_to_known,
+    provenances_of,
+    read_run,
+    warnings_of,
+)
+from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import LeaderboardOptions
-from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.metrics.sample_efficiency.curves import Curves, required_correct
+from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 
 # Keys that describe a setting without deciding what its traces are.
-DESCRIPTIVE = ("registry_sha256", "unreadable_photos", "duplicate_photos", "near_duplicate_photos")
+DESCRIPTIVE = ("registry_sha256", *PHOTOS)
 LeftOut = list[dict[str, str]]
 
 
@@ -49,7 +63,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
         except UserError as error:
             left_out.append({"setting": str(folder), "reason": str(error)})
         else:
-            run = replace(run, curves=replace(run.curves, **options.criterion))
+            run = replace(run, curves=spool(replace(run.curves, **options.criterion)))
             groups.setdefault(digest_of(_identity(run)), []).append(run)
 
     # Ledgers come after all runs, whose methods keep their names.
@@ -66,7 +80,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
         raise UserError("where: no setting has these values" if options.where else "runs: there is no finished trace")
 
     settings, unscored = [], []
-    for (key, protocol), name in zip(chosen.items(), _name(list(chosen.values())), strict=True):
+    for (key, protocol), name in zip(chosen.items(), name_settings(list(chosen.values())), strict=True):
         try:
             settings.append(_build(name, protocol, groups[key], options))
         except UserError as error:
@@ -75,6 +89,9 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     if not settings:
         raise UserError(unscored[0]["reason"])
     _require_named(settings, options)
+    settings = pool_seeds(settings)
+    names = name_settings([each.protocol for each in settings])
+    settings = [replace(each, name=name) for each, name in zip(settings, names, strict=True)]
     return choose_families(settings, options), [*left_out, *unscored]
 
 
@@ -124,6 +141,7 @@ def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: Leaderboard
             same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
             measured = [run for runs in same for run in runs]
             stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
+            stored = replace(stored, curves=spool(stored.curves))
             for runs in same:
                 runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))
             if not same:
@@ -136,13 +154,10 @@ def _protocol(run: Run) -> dict[str, Any]:
     return flatten({key: value for key, value in protocol.items() if key not in DESCRIPTIVE})
 
 
-def _name(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
+def name_settings(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return names by data set and backbone; settings of one name also have the values in which they differ."""
     names = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
-    groups: dict[str, list[int]] = {}
-    for index, name in enumerate(names):
-        groups.setdefault(name, []).append(index)
-    for name, indices in groups.items():
+    for name, indices in grouped((name, index) for index, name in enumerate(names)).items():
         keys = distinguishing_keys([protocols[index] for index in indices]) if len(indices) > 1 else []
         for index in indices:
             protocol = protocols[index]
@@ -152,7 +167,16 @@ def _name(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
-    """Join the runs of a setting."""
+    """Join the runs of a setting; of cut-off ones only if there is no other, or all are to be included."""
+    cut_off = [run for run in runs if run.incomplete]
+    has_complete = any(not (run.is_ledger or run.incomplete) for run in runs)
+    is_pooled = options.incomplete or has_complete or not cut_off
+    consequence = "and included"
+    if not options.incomplete:
+        consequence = "so that this setting is not compared or pooled with others; --incomplete does so"
+    if has_complete and not options.incomplete:
+        consequence = "and left out; --incomplete includes it"
+        runs = [run for run in runs if not run.incomplete]
     provenances = provenances_of(runs)
     measured = [run for run in runs if not run.is_ledger]
     # A ledger has no limit. Incomplete runs end before theirs, which `limit_to_known` detects.
@@ -178,14 +202,21 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
 
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)
     remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
-    remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
     known = limit_to_known(curves)
     if known.limit < curves.limit:
         remarks.append(_describe_limit(known, curves.limit))
 
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
     marked = {method: TUNED for each in tuned if (method := _find(methods, provenances, each)) is not None}
-    return Setting(name, protocol, known, provenances, baseline, runs, remarks, marked)
+    warnings = [f"{run.incomplete}, {consequence}." for run in cut_off]
+    warnings += [*warnings_of(runs, methods), *_warn_of_largest_class(protocol, known)]
+    return Setting(name, protocol, known, provenances, baseline, runs, remarks, warnings, is_pooled, marked)
+
+
+def _warn_of_largest_class(protocol: Mapping[str, Any], curves: Curves) -> list[str]:
+    largest = protocol.get("largest_class", 0)
+    is_met = largest >= required_correct(curves.threshold, curves.all_correct)
+    return ["To predict the largest class alone meets the threshold, so that the numbers say nothing."] * is_met
 
 
 def _describe_limit(curves: Curves, whole: int) -> str:

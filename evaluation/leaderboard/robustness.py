@@ -6,12 +6,12 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.leaderboard.entries import interval_if_known
 from headstart.evaluation.leaderboard.over_settings import common_methods, one_of_each, restricted_of
-from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, Setting, Values, differing_within, values_of
+from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, Setting, differing_within, values_of
 from headstart.evaluation.runs import known_until
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.aggregates import jackknife_interval
 from headstart.metrics.ranking.outcomes import MeanAgreement, agreement_vectors
 from headstart.metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
@@ -24,7 +24,7 @@ TIES = 1e-12
 PARTS = {"data set": DATA_SET, "backbone": ("backbone", "weights_sha256"), "batch size": ("batch_size",)}
 # Keys that data sets may choose for themselves, but in which settings of one data set must not differ.
 OWN = ("threshold", "max_samples")
-# How often the orderings of a setting are halved.
+# Number of times that the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
 
 
@@ -38,7 +38,7 @@ class CriterionScores:
         limit: Samples up to which it is known which traces meet the criterion.
         undecided: Number of traces that end before the setting's limit without meeting it, or of which skipped
             evaluations would decide.
-        values: Samples to criterion cut at the limit, `[methods, orderings]`, in the order of the leaderboard; None
+        means: Means of the samples to criterion cut at the limit, `[methods]`, in the order of the leaderboard; None
             where no trace meets the criterion by then, or skipped evaluations would decide.
     """
 
@@ -46,23 +46,24 @@ class CriterionScores:
     consecutive: int
     limit: int
     undecided: int
-    values: Values | None
+    means: Floats | None
 
 
 def read_grid(setting: Setting) -> list[CriterionScores]:
     """Return the scores of a setting under all criteria, its own threshold among them."""
     curves, grid = setting.curves, []
+    ends = curves.ends
     for threshold in sorted({*THRESHOLDS, curves.threshold}):
         required = required_correct(threshold, curves.all_correct)
         traces = curves.correct, curves.samples_seen, required, CONSECUTIVE
         streaks = first_streaks(*traces)[:, 0]
         for consecutive, samples, open_ in zip(CONSECUTIVE, streaks, is_open(*traces), strict=True):
-            limit = known_until(curves, samples)
+            limit = known_until(curves, samples, ends)
             is_known = (samples <= limit).any() and not open_.any()
-            values = restricted(samples, limit)[setting.order] if is_known else None
-            ended = curves.ends + curves.samples_seen[0] <= curves.limit
+            means = restricted(samples, limit)[setting.order].mean(1) if is_known else None
+            ended = ends + curves.samples_seen[0] <= curves.limit
             undecided = int((open_ | (np.isinf(samples) & ended)).sum())
-            grid.append(CriterionScores(threshold, consecutive, limit, undecided, values))
+            grid.append(CriterionScores(threshold, consecutive, limit, undecided, means))
     return grid
 
 
@@ -79,7 +80,7 @@ def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[list[Crite
 
 def _describe_grid(setting: Setting, grid: Sequence[CriterionScores]) -> list[dict[str, Any]]:
     own = setting.restricted.mean(1)
-    means = [own if scores.values is None else scores.values.mean(1) for scores in grid]
+    means = [own if scores.means is None else scores.means for scores in grid]
     vectors, defined = agreement_vectors(np.stack([own, *means]), TIES)
     taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan).tolist()
 
@@ -87,7 +88,7 @@ def _describe_grid(setting: Setting, grid: Sequence[CriterionScores]) -> list[di
     # Criteria without scores have no ranking.
     for scores, mean, tau in zip(grid, means, taus, strict=True):
         ranking: dict[str, Any] = {"order": [], "restricted_means": dict.fromkeys(names), "tau": None}
-        if scores.values is not None:
+        if scores.means is not None:
             ranking = {
                 "order": [names[index] for index in np.argsort(mean, kind="stable")],
                 "restricted_means": dict(zip(names, mean.tolist(), strict=True)),
@@ -115,7 +116,7 @@ class Experiment(NamedTuple):
         unit: The unit of the jackknife, which leaves out all experiments of a unit.
     """
 
-    outcome: Values
+    outcome: Floats
     group: Hashable
     unit: Hashable
 
@@ -139,11 +140,11 @@ def describe_setup_stability(
         # Experiments of a group share the other value of the criterion. Undecided traces are cut, at another number of
         # samples for each criterion, which moves the ranking as well.
         experiments[part] = [
-            Experiment(scores.values[rows].mean(1), (index, (scores.threshold, scores.consecutive)[position]), index)
+            Experiment(scores.means[rows], (index, (scores.threshold, scores.consecutive)[position]), index)
             for index, (setting, grid) in enumerate(zip(settings, grids, strict=True))
             for rows in [[setting.names.index(name) for name in methods]]
             for scores in grid
-            if scores.values is not None and not scores.undecided
+            if scores.means is not None and not scores.undecided
         ]
     experiments["ordering"] = [
         Experiment(outcome, index, index) for index, each in enumerate(values) for outcome in each.T
@@ -152,7 +153,7 @@ def describe_setup_stability(
     return {"methods": methods, "parts": [describe_stability(part, each) for part, each in experiments.items()]}
 
 
-def _over_settings(settings: Sequence[Setting], values: Sequence[Values], part: str) -> Iterator[Experiment]:
+def _over_settings(settings: Sequence[Setting], values: Sequence[Floats], part: str) -> Iterator[Experiment]:
     """Yield settings that differ in one part alone."""
     varied, compared = PARTS[part], settings
     keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
@@ -167,7 +168,7 @@ def _over_settings(settings: Sequence[Setting], values: Sequence[Values], part: 
             yield Experiment(samples.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))
 
 
-def _over_halves(values: Sequence[Values]) -> Iterator[Experiment]:
+def _over_halves(values: Sequence[Floats]) -> Iterator[Experiment]:
     """Yield random halves of the orderings of each setting."""
     generator = np.random.default_rng(SEED)
     for index, samples in enumerate(values):
@@ -189,27 +190,37 @@ def describe_stability(part: str, experiments: Sequence[Experiment]) -> dict[str
         return {"part": part, "stability": None, "interval": None, "compared": 0}
     vectors, defined = agreement_vectors(np.stack([each.outcome for each in experiments]), TIES)
     groups, units = _numbers([each.group for each in experiments]), _numbers([each.unit for each in experiments])
-    agreement, ends = _agreement(vectors, defined, groups), None
+    means, pairs = _agreements(vectors, defined, groups, groups.max() + 1)
+    mean, ends = _mean(means), None
 
-    if agreement.mean is not None:
-        without = [
-            _agreement(vectors[units != unit], defined[units != unit], groups[units != unit]).mean
-            for unit in range(units.max() + 1)
-        ]
-        low, high = jackknife_interval(agreement.mean, np.array(without, dtype=np.float64))
+    if mean is not None:
+        without = []
+        for unit in range(units.max() + 1):
+            # The groups of other units alone stay as they are.
+            touched = np.bincount(groups[units == unit], minlength=len(means)) > 0
+            others = touched[groups] & (units != unit)
+            rest, _ = _agreements(vectors[others], defined[others], groups[others], len(means))
+            without.append(_mean(np.where(touched, rest, means)))
+        low, high = jackknife_interval(mean, np.array(without, dtype=np.float64))
         ends = interval_if_known(float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0)))
-    return {"part": part, "stability": agreement.mean, "interval": ends, "compared": agreement.pairs}
+    return {"part": part, "stability": mean, "interval": ends, "compared": pairs}
 
 
-def _numbers(labels: Sequence[Hashable]) -> NDArray[np.intp]:
+def _numbers(labels: Sequence[Hashable]) -> Indices:
     numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return np.array([numbers[label] for label in labels])
 
 
-def _agreement(vectors: Values, defined: NDArray[np.bool_], groups: NDArray[np.intp]) -> MeanAgreement:
+def _agreements(vectors: Floats, defined: Flags, groups: Indices, count: int) -> tuple[Floats, int]:
+    """Return the mean agreement within each of so many groups, NaN without a pair, and the number of pairs."""
+    sums = np.zeros((count, vectors.shape[1]))
+    np.add.at(sums, groups, vectors)
     agreement = MeanAgreement()
-    if len(groups):
-        sums = np.zeros((groups.max() + 1, vectors.shape[1]))
-        np.add.at(sums, groups, vectors)
-        agreement.add(sums, np.bincount(groups, weights=defined).astype(np.int64))
-    return agreement
+    means = agreement.add(sums, np.bincount(groups, weights=defined, minlength=count).astype(np.int64))
+    return means, agreement.pairs
+
+
+def _mean(means: Floats) -> float | None:
+    """Return the unweighted mean over groups; None where no group has a pair."""
+    known = means[np.isfinite(means)]
+    return float(known.sum()) / len(known) if len(known) else None

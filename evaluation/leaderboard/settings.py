@@ -6,20 +6,20 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.protocol_differences import distinguishing_keys
 from headstart.evaluation.runs import Run
+from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import restricted
 
-Values = NDArray[np.float64]
 STREAM = "stream_sha256"
 # Data sets are identified by their photos, because folders of one name may hold others.
 DATA_SET = ("dataset", "train_photos_sha256")
 # Keys of the protocol that a user chooses besides data set and backbone.
 CHOICES = (
-    *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "seed", "inputs"),
+    *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "order", "inputs"),
     *("trainable_from", "batch_norm", "dropout", "views", "precision"),
     *("feature_precision", "trainer_precision", "tensor_float_32", "device", "torch", "torchvision", "pillow"),
 )
@@ -39,6 +39,8 @@ class Setting:
         baseline: The method that the others are compared with; None where there is none.
         runs: The runs and ledgers of the traces.
         remarks: Remarks for the reader.
+        warnings: Warnings that concern all of its numbers, or some methods.
+        is_pooled: Whether it may be compared and pooled with others; not where its runs were cut off.
         tuned: Mark of methods on how their hyperparameters were chosen, by name.
     """
 
@@ -49,6 +51,8 @@ class Setting:
     baseline: str | None
     runs: list[Run]
     remarks: list[str]
+    warnings: list[str] = field(default_factory=list)
+    is_pooled: bool = True
     tuned: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -59,8 +63,7 @@ class Setting:
     @cached_property
     def order(self) -> list[int]:
         """Indices of the methods in the curves by their restricted means, best first; equal ones keep their order."""
-        samples, _ = self.curves.samples_to_criterion()
-        order: list[int] = np.argsort(restricted(samples, self.curves.limit).mean(1), kind="stable").tolist()
+        order: list[int] = np.argsort(restricted(self._streaks[0], self.curves.limit).mean(1), kind="stable").tolist()
         return order
 
     @property
@@ -69,13 +72,18 @@ class Setting:
         return [self.curves.methods[index] for index in self.order]
 
     @cached_property
-    def streaks(self) -> Values:
-        """Samples to criterion and onset, infinite behind the limit, `[2, methods, orderings]`, best method first."""
+    def _streaks(self) -> Floats:
+        """Samples to criterion and onset, infinite beyond the limit, `[2, methods, orderings]`."""
         samples, onset = self.curves.samples_to_criterion()
-        return np.where(samples > self.curves.limit, np.inf, np.stack([samples, onset]))[:, self.order]
+        return np.where(samples > self.curves.limit, np.inf, np.stack([samples, onset]))
 
     @property
-    def restricted(self) -> Values:
+    def streaks(self) -> Floats:
+        """Samples to criterion and onset, infinite beyond the limit, `[2, methods, orderings]`, best method first."""
+        return self._streaks[:, self.order]
+
+    @property
+    def restricted(self) -> Floats:
         """Samples to criterion cut at the limit, `[methods, orderings]`, best first."""
         return restricted(self.streaks[0], self.curves.limit)
 
@@ -87,9 +95,7 @@ def values_of(protocol: Mapping[str, Any], keys: Iterable[str]) -> tuple[str, ..
 
 def differing_within(protocols: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
     """Return the fewest other keys by which protocols differ that agree in some keys, digests of streams excepted."""
-    groups: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
-    for protocol in protocols:
-        groups.setdefault(values_of(protocol, keys), []).append(protocol)
+    groups = grouped((values_of(protocol, keys), protocol) for protocol in protocols)
     differing = dict.fromkeys(
         key for group in groups.values() if len(group) > 1 for key in distinguishing_keys(group) if key != STREAM
     )

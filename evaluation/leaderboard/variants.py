@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.settings import DATA_SET, Setting, differing_within, values_of
-from headstart.evaluation.protocol_differences import name_apart
+from headstart.evaluation.protocol_differences import distinguish_methods
 from headstart.evaluation.runs import Run
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
@@ -31,20 +32,16 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
     kinds: dict[str, dict[str, Any]] = {}
     varied: dict[str, None] = {}
     for runs in settings.values():
-        documents: dict[str, list[dict[str, Any]]] = {}
-        for run in runs:
-            for name in run.curves.methods:
-                # Schema 1 has no hyperparameters.
-                if HYPERPARAMETERS in (document := run.describe(name)):
-                    documents.setdefault(name, []).append(document)
-
+        named = [(name, run.describe(name)) for run in runs for name in run.curves.methods]
+        # Schema 1 has no hyperparameters.
+        documents = grouped((name, document) for name, document in named if HYPERPARAMETERS in document)
         for name, same in documents.items():
             variants = {digest_of(each[HYPERPARAMETERS]): each[HYPERPARAMETERS] for each in same}
             kinds.setdefault(name, {}).update(variants)
             if len(variants) > 1 and _are_alike_otherwise(same):
                 varied[name] = None
 
-    names = {name: name_apart(name, kinds[name]) for name in varied}
+    names = {name: distinguish_methods(name, kinds[name]) for name in varied}
     return {key: [_rename(run, names) if names else run for run in runs] for key, runs in settings.items()}
 
 
@@ -95,10 +92,8 @@ def choose_families(settings: Sequence[Setting], options: LeaderboardOptions) ->
             raise UserError(f"choose: {pattern!r} matches fewer than two of the methods {', '.join(others)}")
 
         keys = differing_within([setting.protocol for setting in settings], DATA_SET)
-        groups: dict[tuple[str, ...], list[int]] = {}
-        for index, setting in enumerate(settings):
-            groups.setdefault(values_of(setting.protocol, keys), []).append(index)
-        for indices in groups.values():
+        pooled = [index for index, setting in enumerate(settings) if setting.is_pooled]
+        for indices in grouped((values_of(settings[index].protocol, keys), index) for index in pooled).values():
             chosen = _choose([settings[index] for index in indices], name, pattern)
             for index, setting in zip(indices, chosen, strict=True):
                 settings[index] = setting
@@ -160,11 +155,8 @@ def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
     """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
     variants: dict[tuple[str, ...], None] = {}
     for setting in settings:
-        same: dict[str, list[str]] = {}
-        for name in setting.curves.methods:
-            provenance = setting.provenances[name]
-            if "variants" not in provenance and provenance.get("class"):
-                same.setdefault(provenance["class"], []).append(name)
+        known = [(name, setting.provenances[name]) for name in setting.curves.methods]
+        same = grouped((its["class"], name) for name, its in known if "variants" not in its and its.get("class"))
         variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
     return [
         f"{', '.join(names)} are one class with different hyperparameters: to take the best of them is to choose on "

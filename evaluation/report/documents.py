@@ -124,7 +124,7 @@ SECTIONS = (
     (
         "audit",
         "Can the metrics be trusted?",
-        "How well transferability metrics foretell performance, beside static orders of the sources, which know "
+        "How well transferability metrics predict performance, beside static orders of the sources, which know "
         "nothing of the target. Mean over targets, in brackets its 95 % t interval over targets.",
         _audit,
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 from headstart.evaluation.report.material import Material
 from headstart.evaluation.report.replication import replication
-from headstart.evaluation.report.robustness import over_settings, sensitivity, setup_stability
+from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
 from headstart.evaluation.report.settings import overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -39,6 +39,7 @@ def comparison_page(
     sections = [
         overview(document, marks),
         over_settings(document, marks),
+        label_budgets(document, marks),
         settings_section(settings, curves, marks),
         sensitivity(document, marks),
         setup_stability(document),
@@ -47,7 +48,7 @@ def comparison_page(
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
     shown = list(range(min(len(methods), FIRST)))
-    return Page(title, _introduction(document), methods, shown, [section for section in sections if section])
+    return Page(title, _introduction(document), methods, shown, [*filter(None, sections)], document["warnings"])
 
 
 def documents_page(material: Material) -> Page:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.runs import Run
 from headstart.output.files import digest_file
 from headstart.output.page.cells import text
@@ -52,6 +53,7 @@ def _page_command(document: Mapping[str, Any]) -> str:
     values = {**options["criterion"], "baseline": options["baseline"]}
     values |= {name: _flow(options[name]) for name in ("where", "methods", "tuned", "choose") if options[name]}
     arguments = [f"--{name}={value}" for name, value in values.items()]
+    arguments += ["--incomplete"] * options.get("incomplete", False)
     return shlex.join(["headstart", "report", *document["folders"], *arguments])
 
 
@@ -93,10 +95,7 @@ def _flow(options: Mapping[str, Any] | list[str]) -> str:
 
 def _environments(runs: Sequence[Run]) -> Table:
     """Return the environments of the runs: a column for each environment that differs."""
-    groups: dict[str, list[str]] = {}
-    for run in runs:
-        environment = json.dumps(run.document.get("environment", {}), sort_keys=True)
-        groups.setdefault(environment, []).append(str(run.folder))
+    groups = grouped((json.dumps(run.document.get("environment", {}), sort_keys=True), str(run.folder)) for run in runs)
     environments = [json.loads(environment) for environment in groups]
     keys = dict.fromkeys(key for environment in environments for key in environment)
     titles = [f"{first} and {len(others)} more" if others else first for first, *others in groups.values()]

@@ -93,7 +93,7 @@ def _rank(
         results.check_configuration(made_from)
     except UserError as error:
         raise UserError(f"{error}: a page's tables are always called so, and one folder holds one page's") from error
-    return rank_settings(settings, left_out, made_from), settings
+    return rank_settings(settings, left_out, made_from, selection), settings
 
 
 def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.report import series
 from headstart.output.page.cells import number
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
@@ -38,22 +39,40 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         for each in methods
     ]
 
-    about, data = f"over {len(over['settings'])} settings", series.intervals(methods, "interquartile_mean", marks)
+    about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
-    tables = [Table("Over all settings", columns, rows), _ranks(document, marks), _probabilities(over, marks)]
+    tables = [Table(f"Over {over['of']}", columns, rows), _ranks(document, marks), _probabilities(over, marks)]
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
-    return Section("over-settings", "Over all settings", [paragraph], [part])
+    return Section("over-settings", f"Over {over['of']}", [paragraph], [part])
+
+
+def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
+    """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
+    over = document["label_budgets"]
+    if not over:
+        return None
+    header, *rows = budgets_over_settings_rows(over)
+    cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
+    paragraph = (
+        "Accuracy after so many labelled samples: the mean over settings, each counting the same, with its 95 % "
+        "interval over orderings, which says nothing of other data sets. The area under the curve is the mean accuracy "
+        "where each doubling of the samples counts the same. Higher is better. Each setting below has its own table, "
+        "with tests of all pairs."
+    )
+    table = Table(budgets_title(over), [Column(title) for title in header], cells)
+    part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[table])
+    return Section("label-budgets", "Accuracy at label budgets", [paragraph], [part])
 
 
 def _ranks(document: Mapping[str, Any], marks: Marks) -> Table:
     over = document["over_settings"]
     numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
-    columns = [Column("method"), *(Column(numbers[name], name) for name in over["settings"])]
+    titles = [Column(numbers[name], name) for name in over["settings"]]
     rows = [
         [Cell(each["name"], mark=marks[each["name"]]), *(number(rank, "g") for rank in each["ranks"])]
         for each in over["methods"]
     ]
-    return Table("Rank in each setting, by the setting's number", columns, rows)
+    return Table("Rank in each setting, by the setting's number", [Column("method"), *titles], rows)
 
 
 def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
@@ -72,7 +91,10 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
             tint = None if value is None else round(140 * max(value - 0.5, 0))
             row.append(Cell("" if value is None else f"{value:.2f}", tint=tint))
         rows.append(row)
-    title = "Probability of improvement: that the method of the row takes fewer samples than that of the column"
+    title = (
+        "Probability of improvement: that the method of the row takes fewer samples on the same ordering than that of "
+        "the column"
+    )
     return Table(title, columns, rows, "Their intervals stand in leaderboard.json.")
 
 

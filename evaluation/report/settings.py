@@ -3,9 +3,11 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headstart.evaluation.grouping import grouped
+from headstart.evaluation.leaderboard.budget_tables import budget_rows
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.cells import number, p_value, share, text
+from headstart.output.page.cells import number, text
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 from headstart.output.tables import format_number
 
@@ -19,7 +21,7 @@ MOST_NAMED = 2
 OVERVIEW = (
     Column("setting"),
     Column("best", "of the lowest restricted mean", words=True),
-    Column("tied with", "not told apart by sign-flip tests adjusted for all pairs of the setting", words=True),
+    Column("tied for first", "with the best: no method is significantly better by the tests of all pairs", words=True),
     Column("samples", "restricted mean, and its 95 % interval"),
     Column("improvement, %", "over the baseline, and its 95 % interval"),
     Column("orderings"),
@@ -35,7 +37,7 @@ COLUMNS = (
     Column("improvement, %", "of the restricted mean over the baseline's, and its 95 % interval"),
     Column("p", "sign-flip test against the baseline, adjusted by Holm"),
     Column("onset", "median of the samples seen when the streak that met the criterion began"),
-    Column("group", "methods that share a letter are not told apart", words=True),
+    Column("group", "methods that share a letter do not differ significantly", words=True),
     Column("rank", "95 % interval of the rank"),
 )
 # Formats of the scores that have intervals.
@@ -45,36 +47,37 @@ PAIRS = (
     Column("next", words=True),
     Column("difference", "of the restricted means in samples, and its 95 % interval"),
     Column("p", "sign-flip test of this pair, not adjusted"),
-    Column("told apart", "by the test adjusted for all pairs of the setting"),
-    Column("orderings needed", "to tell them apart in 80 % of repetitions, by simulation from these pairs"),
+    Column("significant", "by the test adjusted for all pairs of the setting"),
+    Column("orderings needed", "to find the difference in 80 % of repetitions, by simulation from these pairs"),
 )
 
 
 def overview(document: Mapping[str, Any], marks: Marks) -> Section:
-    """Return one row for each setting: the best method, its lead, and how sure it is."""
-    rows = [_overview_row(index, setting, marks) for index, setting in enumerate(document["settings"])]
+    """Return one row for each setting that is pooled: the best method, its lead, and how sure it is."""
+    settings = [*enumerate(document["settings"])]
+    rows = [_overview_row(index, setting, marks) for index, setting in settings if setting["is_pooled"]]
     table = Table("Best method of each setting", OVERVIEW, rows)
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
-    part = Part(remarks=[*left_out, *document["remarks"]], tables=[table])
+    part = Part(remarks=[*left_out, *document["remarks"]], tables=[table] * bool(rows))
     return Section("overview", "Who wins, by how much, how sure", parts=[part])
 
 
 def _overview_row(index: int, setting: Setting, marks: Marks) -> list[Cell]:
-    best, *others = setting["methods"]
-    name, groups = best["name"], setting["not_told_apart"]
-    tied = [each["name"] for each in others if any({name, each["name"]} <= {*group} for group in groups)]
+    best = setting["methods"][0]
+    name = best["name"]
+    tied = [each for each in setting["tied_for_first"] if each != name]
     shown = ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"
 
     return [
         Cell(_numbered(index, setting["name"]), link=_setting_id(index)),
         Cell(name, mark=marks[name]) if best["reached"] else Cell("none met the criterion"),
-        text(shown if groups else "too many sets to name"),
+        text(shown),
         number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
         number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
         number(best["orderings"], ".0f"),
-        share(setting["threshold"], ".0%"),
-        share(setting["chance"]),
-        share(setting["majority"]),
+        number(setting["threshold"], ".0%"),
+        number(setting["chance"], ".1%"),
+        number(setting["majority"], ".1%"),
     ]
 
 
@@ -92,16 +95,19 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     paragraphs = [
         f"Learning curves: mean over orderings; the bands, from the {low}th to the {high}th percentile, are drawn for "
         "up to six chosen methods. The dashed line is the threshold. Intervals hold 95 %; methods that share a letter "
-        "are not told apart by these orderings.",
+        "do not differ significantly in these orderings.",
         f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
     ]
 
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         title, tables = _numbered(index, setting["name"]), [_scores(setting, marks)]
+        if rows := budget_rows(setting):
+            tables.append(_budgets(rows, marks))
         if setting["pairs"]:
             tables.append(_pairs(setting, marks))
-        remarks = [_describe(setting, traces), *setting["remarks"]]
+        warnings = [f"WARNING: {warning}" for warning in setting["warnings"]]
+        remarks = [_describe(setting, traces), *warnings, *setting["remarks"]]
         id_ = _setting_id(index)
         parts.append(Part(title, id_, remarks, tables, _figures(id_, setting, traces, marks)))
     return Section("settings", "Leaderboard of each setting", paragraphs, parts)
@@ -134,11 +140,7 @@ def _scores(setting: Setting, marks: Marks) -> Table:
     samples = list(setting["methods"][0]["accuracy_at"])
     columns = [*COLUMNS, *(Column(f"accuracy at {at}", f"mean accuracy at {at} samples") for at in samples)]
     rows: list[list[Cell]] = []
-    tuned: dict[str, list[str]] = {}
     for method in setting["methods"]:
-        if method["tuned"]:
-            tuned.setdefault(method["tuned"], []).append(method["name"])
-
         low, high = method["rank_interval"]
         rows.append(
             [
@@ -146,16 +148,24 @@ def _scores(setting: Setting, marks: Marks) -> Table:
                 Cell(f"{method['reached']}/{method['orderings']}"),
                 # Samples to criterion, and their comparison with the baseline.
                 *(number(method[key], form, method[f"{key}_interval"]) for key, form in ESTIMATES.items()),
-                p_value(method["p_value_holm"]),
+                number(method["p_value_holm"], ".2g"),
                 number(method["onset"], "g"),
                 Cell(method["group"]),
                 Cell(f"{format_number(low, 'g')}–{format_number(high, 'g')}"),
-                *(share(method["accuracy_at"][at]) for at in samples),
+                *(number(method["accuracy_at"][at], ".1%") for at in samples),
             ]
         )
 
+    tuned = grouped((method["tuned"], method["name"]) for method in setting["methods"] if method["tuned"])
     notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
     return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(notes))
+
+
+def _budgets(rows: Sequence[Sequence[str]], marks: Marks) -> Table:
+    header, *methods = rows
+    cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in methods]
+    note = "In brackets: the 95 % interval over orderings. Those that share a letter do not differ significantly there."
+    return Table("Accuracy at label budgets, %", [Column(title) for title in header], cells, note)
 
 
 def _pairs(setting: Setting, marks: Marks) -> Table:
@@ -164,7 +174,7 @@ def _pairs(setting: Setting, marks: Marks) -> Table:
             Cell(pair["better"], mark=marks[pair["better"]]),
             Cell(pair["worse"], mark=marks[pair["worse"]]),
             number(pair["difference"], ".1f", pair["interval"]),
-            p_value(pair["p_value"]),
+            number(pair["p_value"], ".2g"),
             Cell("yes" if pair["told_apart"] else "no"),
             number(pair["orderings_needed"], ",.0f"),
         ]

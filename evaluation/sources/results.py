@@ -4,15 +4,15 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from string import ascii_letters
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.sources.scores import Metrics, Score
 from headstart.evaluation.sources.targets import Target
-from headstart.metrics.sample_efficiency.resolution import maximal_groups
+from headstart.metrics.arrays import Flags
+from headstart.metrics.sample_efficiency.resolution import group_letters, maximal_groups
 from headstart.metrics.transferability.left_out import significant_differences
 
 SAME = 1e-10
@@ -70,7 +70,7 @@ class Certainty:
     """
 
     sources: Sequence[str]
-    differ: NDArray[np.bool_]
+    differ: Flags
 
     @property
     def groups(self) -> list[list[str]]:
@@ -80,11 +80,8 @@ class Certainty:
     @property
     def letters(self) -> dict[str, str]:
         """A letter for each set that a source is in, by source; after z come capitals, then numbers."""
-        letters = dict.fromkeys(self.sources, "")
-        for number, group in enumerate(self.groups):
-            for source in group:
-                letters[source] += ascii_letters[number] if number < len(ascii_letters) else f" {number + 1}"
-        return letters
+        letters = group_letters(maximal_groups(self.differ), len(self.sources))
+        return dict(zip(self.sources, letters, strict=True))
 
     def compare(self, one: str, other: str) -> int:
         """Return 1 where the first is significantly better, -1 where it is worse, and 0 where they do not differ."""
@@ -137,7 +134,7 @@ def describe_first(
             same.append(other)
             continue
         but = [f"worse under {', '.join(worse)}"] if worse else []
-        but += [f"not told apart under {', '.join(equal)}"] if equal else []
+        but += [f"no significant difference under {', '.join(equal)}"] if equal else []
         share = "every metric" if len(better) == len(signs) else f"{len(better)} of {len(signs)} metrics"
         more = f" ({'; '.join(but)})" if but else ""
         lines.append(f"The photos tell that {subject} is better than {other} under {share}{more}.")
@@ -182,11 +179,8 @@ class Scored:
 
     def missing(self, metric: str) -> dict[str, list[str]]:
         """Return the candidates without a score by a metric, by the reason."""
-        missing: dict[str, list[str]] = {}
-        for name, scores in self.scores.items():
-            if scores[metric].value is None:
-                missing.setdefault(scores[metric].reason, []).append(name)
-        return missing
+        by_name = {name: scores[metric] for name, scores in self.scores.items()}
+        return grouped((score.reason, name) for name, score in by_name.items() if score.value is None)
 
     def rows(self, source: str | None = None, target: str | None = None) -> list[list[Any]]:
         """Return the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
@@ -139,7 +140,7 @@ def score_one(compute: Callable[[Inputs], float | Sequence[float]], inputs: Inpu
     return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
 
 
-def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> list[Score]:
+def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:
     """Compute scores of several targets at once, and divide the time among them.
 
     Args:

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.contract.schema import ModelEntry
-from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed
+from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed, prefix_extraction
 from headstart.evaluation.sources.scores import Metrics
 from headstart.evaluation.sources.targets import Target
+from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import UserError
 from headstart.store.row_store import StoredRows
-from headstart.store.segments import StoreError
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class SourceFeatures:
             return divide(self.labels, parts, seed)
         return divide_groups(self.photos, self.labels, parts, seed)
 
-    def probabilities(self) -> NDArray[np.float64] | None:
+    def probabilities(self) -> Floats | None:
         """Compute the source head's probabilities, `[samples, source classes]`: the softmax of its logits."""
         if self.logits is None:
             return None
@@ -104,10 +104,8 @@ def source_features(
 def prefix_target(target: str) -> Iterator[None]:
     """Prefix errors with their option of the extraction, or with the target."""
     try:
-        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
+        with prefix_extraction():
             yield
-    except StoreError as error:
-        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
     except UserError as error:
         if str(error).startswith("extraction."):
             raise

@@ -53,7 +53,7 @@ def baseline_remarks(results: Scored, kind: str, data: str) -> list[str]:
     Args:
         results: The scores of the candidates.
         kind: What the candidates are, in the plural.
-        data: The data that these baselines take, as of `TransferabilityMetric`.
+        data: The data that these baselines take, as for `TransferabilityMetric`.
     """
     return [
         f"{metric.title} {metric.baseline}: it is the same for all {kind}, and ranks none."
@@ -113,7 +113,7 @@ def _legend(results: Sequence[RankedSources]) -> str:
         return legend
     return (
         f"{legend} After ±: half the 95 % interval over other photos of these classes, as many. Sources that share a "
-        "letter are not told apart by these photos (all pairs at 5 %, adjusted by Holm)."
+        "letter do not differ significantly on these photos (all pairs at 5 %, adjusted by Holm)."
     )
 
 

@@ -60,7 +60,7 @@ class StoredScores:
         """Return the scores that are stored, by the metric's name.
 
         Args:
-            identity: What they depend on, as of `identity`.
+            identity: What they depend on, as for `identity`.
             names: The metrics, with their options.
         """
         stored = {}
@@ -74,7 +74,7 @@ class StoredScores:
         """Write scores; errors of the disk are ignored.
 
         Args:
-            identity: What they depend on, as of `identity`.
+            identity: What they depend on, as for `identity`.
             computed: The scores by the metric's name.
         """
         for name in filter(_is_known, computed):

@@ -83,7 +83,7 @@ def transferability(
     start = time.perf_counter()
     results = SourceResults(default="runs/transferability", document="transferability.json", **options)
     if resamples == 1:
-        raise UserError("resamples: one part of the photos tells of no spread; give 2 or more, or 0 for no intervals")
+        raise UserError("resamples: one part of the photos has no spread; give 2 or more, or 0 for no intervals")
 
     known = read_registries([registry_path(path) for path in (registry if isinstance(registry, list) else [registry])])
     if metrics is not None:

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.evaluation.over_targets import Values, by_measure
+from headstart.evaluation.estimates import by_measure
 from headstart.evaluation.sources_report.tables import latex_text, markdown_text, print_report
 from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.table_results import TableResults
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.best_metrics import find_best
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import measure_targets
@@ -68,7 +68,7 @@ def describe(table: TransferTable) -> dict[str, Any]:
     }
 
 
-def _describe_best(table: TransferTable, values: Values) -> dict[str, Any]:
+def _describe_best(table: TransferTable, values: Floats) -> dict[str, Any]:
     """Describe which metrics are the best by values `[m, t]`, and which have too few values to be compared."""
     result = find_best(values)
     known = np.isfinite(values)
@@ -82,7 +82,7 @@ def _describe_best(table: TransferTable, values: Values) -> dict[str, Any]:
     }
 
 
-def _names(names: Sequence[str], chosen: NDArray[np.bool_]) -> list[str]:
+def _names(names: Sequence[str], chosen: Flags) -> list[str]:
     return [name for name, is_chosen in zip(names, chosen, strict=True) if is_chosen]
 
 

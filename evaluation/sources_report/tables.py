@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.output.markup import escape_latex, escape_markdown, latex_tables
@@ -36,8 +36,8 @@ class Style(NamedTuple):
 # Values on more targets than these are left to the CSV table.
 MOST_TARGETS = 40
 LEGEND = (
-    "Mean over targets, in brackets its 95 % t interval over targets. {}: the best, and what equals it; {}: not told "
-    "apart from the best (paired t tests over targets of all pairs of metrics, Holm-adjusted, 5 %)."
+    "Mean over targets, in brackets its 95 % t interval over targets. {}: the best, and what equals it; {}: not "
+    "significantly different from the best (paired t tests over targets of all pairs of metrics, Holm-adjusted, 5 %)."
 )
 PRINTED = Style(str, str, "{} *".format, "{} ~".format, LEGEND.format("*", "~"))
 MARKDOWN = Style(escape_markdown, str, "**{}**".format, "{} †".format, LEGEND.format("Bold", "†"))
@@ -118,7 +118,7 @@ def remarks(document: Document) -> list[str]:
             lines.append(f"{title}: no metric has a value on any target.")
 
     if len(targets) == 1:
-        lines.append("There is one target, so that there are no intervals and nothing can be told apart.")
+        lines.append("There is one target, so that there are no intervals and no tests.")
     if len(targets) > MOST_TARGETS:
         lines.append(f"The values on each of {len(targets):,} targets are in by_target.csv.")
     return [*lines, *document["remarks"]]
@@ -130,4 +130,4 @@ def _titles(document: Document) -> dict[str, str]:
 
 def _headline(document: Document) -> str:
     sources, targets = len(document["sources"]), len(document["targets"])
-    return f"How well metrics foretell the performance of {sources} sources on {targets} target{'s' * (targets > 1)}"
+    return f"How well metrics predict the performance of {sources} sources on {targets} target{'s' * (targets > 1)}"

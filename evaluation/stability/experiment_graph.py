@@ -9,11 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.figure_choice import FigureChoice, varying_target
 from headstart.evaluation.stability.study import Study, pool_outcomes
 from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.output.figures import shorten
@@ -71,7 +71,7 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
     return figure
 
 
-def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> NDArray[np.intp]:
+def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> Indices:
     """Return the chosen pools, or one that both targets have and the one with the fewest sources in common."""
     if choice.pools:
         return np.sort([[study.table.sources.index(name) for name in pool] for pool in choice.pools])
@@ -87,7 +87,7 @@ def _position(experiment: Experiment) -> tuple[float, float]:
     return float(x), float(y)
 
 
-def _plot_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float) -> dict[str, float]:
+def _plot_edges(axes: Axes, outcomes: Floats, tie_tolerance: float) -> dict[str, float]:
     """Connect experiments that differ in one component; return the mean agreement for each component."""
     vectors, defined = agreement_vectors(outcomes, tie_tolerance)
     agreements: dict[str, list[float]] = {component: [] for component in COLOURS}
@@ -110,7 +110,7 @@ def _plot_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float)
     return {component: float(np.mean(values)) if values else np.nan for component, values in agreements.items()}
 
 
-def rank_in_words(titles: Sequence[str], outcome: NDArray[np.float64], tie_tolerance: float) -> str:
+def rank_in_words(titles: Sequence[str], outcome: Floats, tie_tolerance: float) -> str:
     """List metrics from the best to the worst, with an equals sign between two that are tied; none without a value."""
     order = np.argsort(-outcome, kind="stable")[: np.isfinite(outcome).sum()]
     signs = [" =" if gap <= tie_tolerance else " >" for gap in -np.diff(outcome[order])]
@@ -122,7 +122,7 @@ def rank_in_words(titles: Sequence[str], outcome: NDArray[np.float64], tie_toler
     return _wrap(" ".join(words), IN_BOX)
 
 
-def _describe_pools(table: TransferTable, pools: NDArray[np.intp]) -> str:
+def _describe_pools(table: TransferTable, pools: Indices) -> str:
     sources = shorten(table.sources)
     lines = []
     for name, pool in zip(POOLS, pools, strict=True):

@@ -8,14 +8,13 @@ from itertools import chain, combinations, product
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.study import Study
 from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
 from headstart.output.errors import UserError, prefix_errors
 
-Values = NDArray[np.float64]
 Example = Literal["figure1", "figure3a", "figure3b_coco", "figure3b_pascal_voc", "figure5a", "figure5b"]
 # Parts of the figures: two targets, two measures, pools alone, and the graph of experiments.
 Part = Literal["target", "measure", "pool", "graph"]
@@ -175,12 +174,12 @@ class Panel:
     across: int
     up: int
 
-    def points(self, study: Study) -> Values:
+    def points(self, study: Study) -> Floats:
         """Return the defined outcomes of the pools that are shown, `[pools, 2]`."""
         points = study.shown[:, self.target, self.measure][:, [self.across, self.up]]
         return points[np.isfinite(points).all(axis=1)]
 
-    def differences(self, study: Study) -> Values:
+    def differences(self, study: Study) -> Floats:
         """Return by how much the metric on the vertical axis is better in each pool, `[pools]`."""
         points = self.points(study)
         return points[:, 1] - points[:, 0]

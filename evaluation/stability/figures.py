@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.experiment_graph import plot_graph
 from headstart.evaluation.stability.figure_choice import (
@@ -20,6 +19,7 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.study import Study
+from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
 from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten
 
@@ -130,7 +130,7 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.locator_params(nbins=5)
 
 
-def _write_shares(axes: Axes, points: NDArray[np.float64]) -> None:
+def _write_shares(axes: Axes, points: Floats) -> None:
     """Write how many of the points lie above and below the line."""
     if not len(points):
         return
@@ -140,7 +140,7 @@ def _write_shares(axes: Axes, points: NDArray[np.float64]) -> None:
     axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)
 
 
-def _limits(values: NDArray[np.float64]) -> tuple[float, float]:
+def _limits(values: Floats) -> tuple[float, float]:
     known = values[np.isfinite(values)]
     if not len(known):
         return -1.0, 1.0

@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.evaluation.stability.study import Outcomes
 from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.files import replacing
 from headstart.output.markup import escape_cell
 
 # True writes `outcomes.npy`, `csv` writes `outcomes.csv.gz`, False writes nothing.
 OutcomeFile = bool | Literal["csv"]
-WriteBlock = Callable[[NDArray[np.intp], Outcomes], object]
+WriteBlock = Callable[[Indices, Floats], object]
 
 
 def outcome_file(folder: Path, kind: OutcomeFile) -> Path:
@@ -72,9 +71,7 @@ def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterato
         yield lambda pools, outcomes: writer.writerows(_rows(table, pools, outcomes, tie_tolerance))
 
 
-def _rows(
-    table: TransferTable, pools: NDArray[np.intp], outcomes: Outcomes, tie_tolerance: float
-) -> Iterator[list[Any]]:
+def _rows(table: TransferTable, pools: Indices, outcomes: Floats, tie_tolerance: float) -> Iterator[list[Any]]:
     """Yield a CSV row for each experiment."""
     defined = np.where(np.isnan(outcomes), -np.inf, outcomes)
     best = defined.max(axis=-1, keepdims=True)

@@ -6,9 +6,9 @@ from itertools import combinations, islice
 from math import comb
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.outcomes import (
     AgreementsByTarget,
     MeanAgreement,
@@ -29,8 +29,6 @@ SHOWN = 1000
 
 # The components of an experiment.
 COMPONENTS = ("target", "measure", "pool")
-
-Outcomes = NDArray[np.float64]
 
 
 @dataclass
@@ -55,8 +53,8 @@ class Study:
     pool_size: int
     tie_tolerance: float
     wins: Wins
-    shown_pools: NDArray[np.intp]
-    shown: Outcomes
+    shown_pools: Indices
+    shown: Floats
     by_target: dict[str, AgreementsByTarget]
     experiments: int = 0
     undefined: int = 0
@@ -64,7 +62,7 @@ class Study:
         default_factory=lambda: {name: MeanAgreement() for name in COMPONENTS}
     )
 
-    def setup_stability_without(self) -> dict[str, NDArray[np.float64]]:
+    def setup_stability_without(self) -> dict[str, Floats]:
         """Return the setup stability with the experiments of each target left out, `[t]`, NaN where it is undefined."""
         return {
             name: agreements.means() if name == "target" else agreements.means_without()
@@ -76,7 +74,7 @@ def run_study(
     table: TransferTable,
     pool_size: int,
     tie_tolerance: float,
-    each_block: Callable[[NDArray[np.intp], Outcomes], object] = lambda pools, outcomes: None,
+    each_block: Callable[[Indices, Floats], object] = lambda pools, outcomes: None,
 ) -> Study:
     """Compute the outcome of every metric for every pool, target and measure, and summarize them.
 
@@ -146,14 +144,14 @@ def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
     return size
 
 
-def _blocks(sources: int, pool_size: int) -> Iterator[NDArray[np.intp]]:
+def _blocks(sources: int, pool_size: int) -> Iterator[Indices]:
     """Yield all pools in blocks, `[pools, k]`."""
     pools = combinations(range(sources), pool_size)
     while len(block := np.array(list(islice(pools, BLOCK)), dtype=np.intp)):
         yield block
 
 
-def pool_outcomes(table: TransferTable, pools: NDArray[np.intp]) -> tuple[Outcomes, NDArray[np.bool_]]:
+def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
     """Return the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which targets use them, `[pools, t]`."""
     used = (pools[:, :, None] != table.own).all(axis=1)
     outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)

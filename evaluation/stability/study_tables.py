@@ -5,15 +5,16 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.evaluation.over_targets import number
+from headstart.evaluation.estimates import format_estimate
 from headstart.evaluation.stability.study import Study
+from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import jackknife_interval
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
+from headstart.metrics.sample_efficiency.scores import finite, finite_ends
 from headstart.output.printable import print_lines
-from headstart.output.tables import format_number, print_table
+from headstart.output.tables import print_table
 
 # The columns of win rates, with their titles: the measures, and the mean over them.
 RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}
@@ -22,7 +23,6 @@ TIES: tuple[Ties, ...] = ("split", "last")
 SAME = 1e-9
 
 Table = tuple[list[str], list[list[Any]]]
-Percent = NDArray[np.float64]
 
 
 def setup_stability_interval(study: Study, component: str) -> tuple[float, float]:
@@ -57,7 +57,7 @@ def moves_most(study: Study) -> dict[str, Any] | None:
         "component": first,
         "next": second,
         "difference": difference,
-        "ci95": [number(end) for end in jackknife_interval(difference, without[second] - without[first])],
+        "ci95": finite_ends(jackknife_interval(difference, without[second] - without[first])),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
@@ -69,20 +69,14 @@ def moves_most_in_words(study: Study) -> list[str]:
         return []
     first, (low, high) = result["component"], result["ci95"]
     mean = study.setup_stability[first].mean
-    agreement = format_interval(mean, *map(number, setup_stability_interval(study, first)))
+    agreement = format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f")
+    less = format_estimate(result["difference"], result["ci95"], ".2f")
     unsure = ", a difference that the targets do not tell from 0" if low is not None and low <= 0 <= high else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
         f"What moves the outcome most is the {first}{unless}: two experiments that differ in it alone agree by "
-        f"{agreement}, which is {format_interval(result['difference'], low, high)} less than two that differ in the "
-        f"{result['next']} alone{unsure}."
+        f"{agreement}, which is {less} less than two that differ in the {result['next']} alone{unsure}."
     ]
-
-
-def format_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """Format a value with its interval, if that is known."""
-    interval = "" if low is None else f" [{format_number(low, '.2f')}, {format_number(high, '.2f')}]"
-    return f"{format_number(value, '.2f')}{interval}"
 
 
 def describe(study: Study, ties: Ties) -> dict[str, Any]:
@@ -105,37 +99,39 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "sources": table.sources,
         "targets": table.targets,
     }
-    return {
-        **sizes,
+    agreements = {
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
-        "setup_stability_ci95": {
-            name: [number(end) for end in setup_stability_interval(study, name)] for name in stability
-        },
+        "setup_stability_ci95": {name: finite_ends(setup_stability_interval(study, name)) for name in stability},
         "moves_most": moves_most(study),
         "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
+    }
+
+    return {
+        **sizes,
+        **agreements,
         "win_rate_percent": rates[f"win_rate_percent_ties_{ties}"],
         **rates,
-        "tied_winners_percent": dict(zip(MEASURES, map(number, wins.tied_percent()), strict=True)),
+        "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
         "leave_one_target_out": {
-            "setup_stability": {name: [number(each.min()), number(each.max())] for name, each in without.items()},
+            "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
             **ranges,
         },
     }
 
 
-def _by_metric(study: Study, values: Percent) -> dict[str, dict[str, Any]]:
+def _by_metric(study: Study, values: Floats) -> dict[str, dict[str, Any]]:
     """Name the values `[m, e + 1]`, or their ranges `[m, e + 1, 2]`."""
     return {
         metric: {
-            column: [number(end) for end in value] if np.ndim(value) else number(value)
+            column: finite_ends(value) if np.ndim(value) else finite(value)
             for column, value in zip(RATED, row, strict=True)
         }
         for metric, row in zip(study.table.metrics, values, strict=True)
     }
 
 
-def _range_without(study: Study, ties: Ties) -> Percent:
+def _range_without(study: Study, ties: Ties) -> Floats:
     """Return the lowest and the highest win rate with one target left out, `[m, e + 1, 2]`."""
     rates = study.wins.percent_without_each(ties)
     return np.stack([rates.min(axis=0), rates.max(axis=0)], axis=-1)
@@ -147,7 +143,7 @@ def setup_stability_table(study: Study) -> Table:
     rows = []
     for name, agreement in study.setup_stability.items():
         ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
-        rows.append([name, agreement.mean, *map(number, ends), agreement.groups, agreement.pairs])
+        rows.append([name, agreement.mean, *map(finite, ends), agreement.groups, agreement.pairs])
     ends_columns = ["ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"]
     return ["varying", "setup_stability", *ends_columns, "groups", "pairs"], rows
 
@@ -165,7 +161,7 @@ def win_rate_table(study: Study) -> Table:
             rates = percent[:, column]
             rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
             for m, metric in enumerate(study.table.metrics):
-                exact, low, high = map(number, (rates[m], *left_out[m, column]))
+                exact, low, high = map(finite, (rates[m], *left_out[m, column]))
                 rows.append([kind, name, metric, exact, rounded[m], low, high])
     columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
     return columns, rows
@@ -183,8 +179,8 @@ def print_study(study: Study, ties: Ties) -> None:
 
     rows = [["varying", "setup stability", "groups", "pairs"]]
     for name, agreement in study.setup_stability.items():
-        interval = map(number, setup_stability_interval(study, name))
-        mean = "undefined" if agreement.mean is None else format_interval(agreement.mean, *interval)
+        ends = finite_ends(setup_stability_interval(study, name))
+        mean = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
         rows.append([name, mean, f"{agreement.groups:,}", f"{agreement.pairs:,}"])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
     print_table(title, rows, "in brackets: 95 % interval by the jackknife over targets")
@@ -202,11 +198,8 @@ def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:
     for title, rates, ranges in zip(
         study.table.titles, study.wins.percent(ties), _range_without(study, ties), strict=True
     ):
-        cells = []
-        for exact, (low, high) in zip(rates, ranges, strict=True):
-            interval = f" [{low:.1f}, {high:.1f}]" if math.isfinite(low) else ""
-            cells.append(f"{exact:.1f}{interval}" if math.isfinite(exact) else "–")
-        rows.append([title, *cells])
+        cells = zip(map(finite, rates), map(finite_ends, ranges), strict=True)
+        rows.append([title, *(format_estimate(rate, ends, ".1f") for rate, ends in cells)])
     return rows
 
 
@@ -244,7 +237,7 @@ def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
     return lines
 
 
-def _leaders(percent: Percent) -> list[int]:
+def _leaders(percent: Floats) -> list[int]:
     """Return the metrics with the highest rate; none if it is undefined."""
     return np.flatnonzero(percent >= percent.max() - SAME).tolist()
 

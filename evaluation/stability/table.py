@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.stability.table_records import read_records, require_complete
 from headstart.evaluation.tables import read_performances
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.static_orders import scores_differ
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.output.errors import UserError
@@ -55,9 +55,9 @@ class TransferTable:
     metrics: list[str]
     sources: list[str]
     targets: list[str]
-    own: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    performances: NDArray[np.float64]
+    own: Indices
+    scores: Floats
+    performances: Floats
     sha256: str
     ignored_columns: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
@@ -68,10 +68,9 @@ class TransferTable:
         return metric_titles(self.metrics)
 
     @property
-    def known(self) -> NDArray[np.bool_]:
+    def known(self) -> Flags:
         """Which sources are not the target itself, `[n, t]`."""
-        known: NDArray[np.bool_] = np.arange(len(self.sources))[:, None] != self.own
-        return known
+        return np.asarray(np.arange(len(self.sources))[:, None] != self.own)
 
     def remarks(self) -> list[str]:
         """Return sentences: which metrics and columns of the file are left out, and which targets have no Rel@1."""

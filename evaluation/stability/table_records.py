@@ -7,13 +7,14 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.metrics.arrays import Indices
 from headstart.output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
@@ -53,7 +54,12 @@ class TableRecords:
     performances: array[float] = field(default_factory=lambda: array("d"))
     ignored_columns: list[str] = field(default_factory=list)
 
-    def indices(self, names: Sequence[Sequence[str]]) -> tuple[NDArray[np.intp], ...]:
+    def key(self, record: int) -> Key:
+        """Return the metric, source and target of a record."""
+        metric, source, target = (axis[record] for axis in self.axes)
+        return metric, source, target
+
+    def indices(self, names: Sequence[Sequence[str]]) -> tuple[Indices, ...]:
         """Return the index of each record's metric, source and target among all names."""
         positions = [{name: index for index, name in enumerate(axis)} for axis in names]
         return tuple(
@@ -194,51 +200,18 @@ def require_complete(records: TableRecords, names: Sequence[Sequence[str]], excl
     Raises:
         UserError: Some cells are missing, given more than once or contradicting.
     """
-    if not _is_plain(records, names, exclude_target):
-        _require_cells(records, names, exclude_target)
-
-
-def _is_plain(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> bool:
-    """Whether a table has every cell once, and exactly equal performances: a quick test of a million records."""
     indices, shape = records.indices(names), [len(axis) for axis in names]
-    needed = np.ones(shape, dtype=bool)
+    counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=math.prod(shape)).reshape(shape)
+    scored, needed = np.isfinite(records.scores), np.ones(shape, dtype=bool)
+    needed[tuple(axis[scored] for axis in indices)] = False
     if exclude_target:
-        own = [(names[1].index(name), at) for at, name in enumerate(names[2]) if name in names[1]]
-        needed[:, [source for source, _ in own], [target for _, target in own]] = False
+        needed &= np.array(names[1])[:, None] != np.array(names[2])
+    missing = [(names[0][m], names[1][s], names[2][t]) for t, s, m in np.argwhere(needed.T).tolist()]
 
-    performances = np.zeros(shape)
-    performances[indices] = records.performances
-    counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=needed.size)
-    return bool(
-        np.array_equal(counts, needed.ravel())
-        and np.isfinite(records.scores).all()
-        and np.isfinite(records.performances).all()
-        and (performances == performances[0]).all()
-    )
-
-
-def _require_cells(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> None:
-    """Raise an error that names the cells which `require_complete` finds wrong."""
-    keys = list(zip(*records.axes, strict=True))
-    lines: dict[Key, list[int]] = {}
-    performances: dict[tuple[str, str], dict[float, int]] = {}
-    unknown = set()
-    for key, line, value in zip(keys, records.lines, records.performances, strict=True):
-        lines.setdefault(key, []).append(line)
-        if math.isnan(value):
-            unknown.add(key[1:])
-        else:
-            performances.setdefault(key[1:], {}).setdefault(value, line)
-
-    known = {key for key, score in zip(keys, records.scores, strict=True) if math.isfinite(score)}
-    cells = ((metric, source, target) for target, source, metric in product(*reversed(names)))
-    missing = [key for key in cells if key not in known and not (exclude_target and key[1] == key[2])]
-
-    contradicting = [
-        f"{_pair(pair)} has {' and '.join(f'{value} on line {line}' for value, line in values.items())}"
-        for pair, values in performances.items()
-        if not all(math.isclose(value, next(iter(values)), rel_tol=SAME_PERFORMANCE) for value in values)
-    ]
+    # A million records are compared as arrays; only those that are wrong are named.
+    repeated = np.flatnonzero(counts[indices] > 1).tolist()
+    lines = grouped((records.key(record), records.lines[record]) for record in repeated)
+    unknown = {records.key(record)[1:] for record in np.flatnonzero(np.isnan(records.performances)).tolist()}
 
     hint = "; complete them" + (", or choose complete metrics with metrics" if names[0] != [""] else "")
     _require_none(
@@ -246,12 +219,30 @@ def _require_cells(records: TableRecords, names: Sequence[Sequence[str]], exclud
             "missing cells": [_cell(key) for key in missing],
             "missing performances": [_pair(pair) for pair in sorted(unknown)],
             "cells given more than once": [
-                f"{_cell(key)} on lines {', '.join(map(str, its))}" for key, its in lines.items() if len(its) > 1
+                f"{_cell(key)} on lines {', '.join(map(str, its))}" for key, its in lines.items()
             ],
-            "contradicting performances": contradicting,
+            "contradicting performances": _contradictions(records, indices[1:], shape[1:]),
         },
         hint if missing else "",
     )
+
+
+def _contradictions(records: TableRecords, pairs: tuple[Indices, ...], shape: Sequence[int]) -> list[str]:
+    """Describe the sources that have several performances on a target; those that are missing do not count."""
+    performances, last = np.array(records.performances), np.empty(shape)
+    last[pairs] = performances
+    differing = np.zeros(shape, dtype=bool)
+    differing[tuple(axis[last[pairs] != performances] for axis in pairs)] = True
+
+    values: dict[tuple[str, str], dict[float, int]] = {}
+    for record in np.flatnonzero(differing[pairs] & ~np.isnan(performances)).tolist():
+        known = values.setdefault(records.key(record)[1:], {})
+        known.setdefault(records.performances[record], records.lines[record])
+    return [
+        f"{_pair(pair)} has {' and '.join(f'{value} on line {line}' for value, line in known.items())}"
+        for pair, known in values.items()
+        if not all(math.isclose(value, next(iter(known)), rel_tol=SAME_PERFORMANCE) for value in known)
+    ]
 
 
 def _cell(key: Key) -> str:

@@ -5,17 +5,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from headstart.evaluation.sources.scores import Metrics, Score, score_jointly, score_one
+from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Pool
 from headstart.metrics.transferability.joint_scores import gbc_of_targets
 from headstart.output.progress import track
 
 GbcAxes = Literal["dataset", "target", "features"]
-POOLED_GBC: dict[GbcAxes, Callable[[Pool], NDArray[np.float64]] | None] = {
+POOLED_GBC: dict[GbcAxes, Callable[[Pool], Floats] | None] = {
     "dataset": gbc_of_targets,
     "target": None,
     "features": partial(gbc_of_targets, pca=None),

@@ -15,7 +15,7 @@ from headstart.evaluation.sources.targets import Target
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
-from headstart.output.tables import format_number, markdown_table, print_table
+from headstart.output.tables import format_number, markdown_report, print_table
 
 PRINTED_TARGETS = 10
 LEGEND = (
@@ -106,11 +106,10 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
         f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "
         f"of {document['gbc_axes']}."
     )
-    lines = ["# Target selection", "", escape_markdown(settings), "", f"{LEGEND} {TAU_LEGEND}", ""]
-    lines += [f"- {escape_markdown(line)}" for line in _remarks(results)]
-    lines += ["", "## Metrics", "", *markdown_table(escape_names(_metric_table(results)))]
-    lines += ["", "## Targets", "", *markdown_table(escape_names(_target_table(results)))]
-    return "\n".join(lines) + "\n"
+    about = f"{escape_markdown(settings)}\n\n{LEGEND} {TAU_LEGEND}"
+    tables = {"Metrics": _metric_table(results), "Targets": _target_table(results)}
+    escaped = [(title, "", escape_names(rows)) for title, rows in tables.items()]
+    return markdown_report("Target selection", about, _remarks(results), escaped)
 
 
 def _metric_table(results: RankedTargets) -> list[list[str]]:

@@ -4,16 +4,13 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.sample_efficiency.scores import holm
 
 # Values that differ by no more differ by rounding errors.
 SAME = 1e-12
 LEVEL = 0.05
-
-Values = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 
 
 class Best(NamedTuple):
@@ -32,7 +29,7 @@ class Best(NamedTuple):
     tied: Flags
 
 
-def find_best(values: Values) -> Best:
+def find_best(values: Floats) -> Best:
     """Find the best metrics.
 
     Two metrics differ significantly where a two-sided paired t test over targets rejects equal means at 5 %. It is
@@ -56,7 +53,7 @@ def find_best(values: Values) -> Best:
     return Best(on_target, compared, best, tied)
 
 
-def _differ(values: Values) -> Flags:
+def _differ(values: Floats) -> Flags:
     """Test which pairs of metrics differ significantly on all of these targets, `[m, m]`."""
     pairs = list(combinations(range(len(values)), 2))
     adjusted = holm([_p_value(values[one] - values[other]) for one, other in pairs])
@@ -66,7 +63,7 @@ def _differ(values: Values) -> Flags:
     return differ
 
 
-def _p_value(differences: Values) -> float:
+def _p_value(differences: Floats) -> float:
     """Test whether the mean of differences `[t]` is 0; 1 where all are 0, and for a single one."""
     from scipy import stats
 

@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Flags, Floats
+
 Ties = Literal["split", "last"]
-Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -28,8 +29,8 @@ class Wins:
         decided: Experiments in which the measure is defined for a metric `[t, e]`.
     """
 
-    split: Values
-    last: Values
+    split: Floats
+    last: Floats
     tied: NDArray[np.int64]
     decided: NDArray[np.int64]
 
@@ -40,7 +41,7 @@ class Wins:
         count = np.zeros((targets, measures), dtype=np.int64)
         return cls(won, won.copy(), count, count.copy())
 
-    def add(self, outcomes: Values, tie_tolerance: float) -> None:
+    def add(self, outcomes: Floats, tie_tolerance: float) -> None:
         """Count more experiments.
 
         Args:
@@ -57,7 +58,7 @@ class Wins:
         self.tied[...] += (winners > 1).sum(axis=0)
         self.decided[...] += (winners > 0).sum(axis=0)
 
-    def percent(self, ties: Ties, without: int | None = None) -> Values:
+    def percent(self, ties: Ties, without: int | None = None) -> Floats:
         """Compute the win rates.
 
         Args:
@@ -75,17 +76,17 @@ class Wins:
         average = rates[:, known].mean(axis=1) if known.any() else rates[:, 0]
         return np.column_stack([rates, average])
 
-    def percent_without_each(self, ties: Ties) -> Values:
+    def percent_without_each(self, ties: Ties) -> Floats:
         """Compute the win rates with each target left out, in per cent, `[t, m, e + 1]`; NaN for one target."""
         return np.stack([self.percent(ties, target) for target in range(len(self.decided))])
 
-    def tied_percent(self) -> Values:
+    def tied_percent(self) -> Floats:
         """Compute the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
         decided = self.decided.sum(axis=0)
         return np.where(decided > 0, 100 * self.tied.sum(axis=0) / np.maximum(decided, 1), np.nan)
 
 
-def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
+def round_to_100(percentages: Sequence[float] | Floats) -> list[int]:
     """Round percentages that add up to 100 so that they still do, as the paper's tables do.
 
     The method of largest remainders: all are rounded down, and those that lost most get one each until the sum is 100.
@@ -99,7 +100,7 @@ def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
     return [int(value) for value in down]
 
 
-def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, NDArray[np.bool_]]:
+def agreement_vectors(outcomes: Floats, tie_tolerance: float) -> tuple[Floats, Flags]:
     """Turn outcomes into vectors whose inner products are Kendall's tau-b.
 
     Args:
@@ -120,7 +121,7 @@ def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, N
     return scaled, defined
 
 
-def group_agreements(vectors: Values, count: NDArray[np.int64]) -> Values:
+def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> Floats:
     """Compute the mean agreement over all pairs within each group of experiments.
 
     Args:
@@ -149,7 +150,7 @@ class MeanAgreement:
     groups: int = 0
     pairs: int = 0
 
-    def add(self, vectors: Values, count: NDArray[np.int64]) -> Values:
+    def add(self, vectors: Floats, count: NDArray[np.int64]) -> Floats:
         """Add groups.
 
         Args:
@@ -181,7 +182,7 @@ class AgreementsByTarget:
         groups: Groups that have a pair, `[t]`.
     """
 
-    total: Values
+    total: Floats
     groups: NDArray[np.int64]
 
     @classmethod
@@ -189,20 +190,20 @@ class AgreementsByTarget:
         """Start to sum at zero."""
         return cls(np.zeros(targets), np.zeros(targets, dtype=np.int64))
 
-    def add(self, means: Values) -> None:
+    def add(self, means: Floats) -> None:
         """Add the means of `group_agreements` of each target's groups, `[t, groups]`."""
         known = np.isfinite(means)
         self.total += np.where(known, means, 0).sum(axis=1)
         self.groups += known.sum(axis=1)
 
-    def means(self) -> Values:
+    def means(self) -> Floats:
         """Compute the mean over each target's groups, `[t]`, NaN where there are none."""
         return _quotients(self.total, self.groups)
 
-    def means_without(self) -> Values:
+    def means_without(self) -> Floats:
         """Compute the mean over the groups of all targets but each, `[t]`, NaN where there are none."""
         return _quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
 
 
-def _quotients(total: Values, groups: NDArray[Any]) -> Values:
+def _quotients(total: Floats, groups: NDArray[Any]) -> Floats:
     return np.asarray(np.divide(total, groups, out=np.full(total.shape, np.nan), where=groups > 0))

@@ -1,21 +1,20 @@
 """Evaluation measures: how well a transferability metric predicts performances, on one pool of sources or many."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
+
+from headstart.metrics.arrays import Floats, Indices
 
 Measure = Literal["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 # Multiplications up to which OpenBLAS keeps a product to one thread.
 ONE_THREAD = 2**18
-
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
 
 
 def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -28,9 +27,7 @@ def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
     Returns:
         Pearson's correlation coefficient, NaN where either is constant.
     """
-    from scipy import stats
-
-    return _correlate(stats.pearsonr, scores, performances)
+    return _correlate("pearsonr", scores, performances)
 
 
 def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -40,9 +37,7 @@ def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
         Kendall's tau-b (Kendall, The treatment of ties in ranking problems, Biometrika 1945), NaN where either is
         constant.
     """
-    from scipy import stats
-
-    return _correlate(partial(stats.kendalltau, variant="b"), scores, performances)
+    return _correlate("kendalltau", scores, performances, variant="b")
 
 
 def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -53,9 +48,7 @@ def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
     Vigna, A weighted correlation index for rankings with ties, WWW 2015, section 4, as `scipy.stats.weightedtau`
     computes it with `rank=True`. It is NaN where either is constant.
     """
-    from scipy import stats
-
-    return _correlate(partial(stats.weightedtau, rank=True), scores, performances)
+    return _correlate("weightedtau", scores, performances, rank=True)
 
 
 def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -90,7 +83,7 @@ EVALUATION_MEASURES: dict[Measure, EvaluationMeasure] = {
 }
 
 
-def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) -> NDArray[np.float64]:
+def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) -> Floats:
     """Compute all measures of several metrics for many pools of the same sources at once.
 
     Whether source i is ranked above, beside or below source j does not depend on the pool. With the membership of
@@ -137,7 +130,7 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
     return measured
 
 
-def _members(pools: ArrayLike, sources: int) -> NDArray[np.intp]:
+def _members(pools: ArrayLike, sources: int) -> Indices:
     """Return the pools in columns: sums over a pool are then sums over rows, which NumPy computes fastest."""
     members = np.asarray(pools)
     if members.ndim != 2 or members.shape[1] < 2 or not np.issubdtype(members.dtype, np.integer):
@@ -151,21 +144,21 @@ def _members(pools: ArrayLike, sources: int) -> NDArray[np.intp]:
     return np.ascontiguousarray(members.T, dtype=np.intp)
 
 
-def _positions(first: Vector, second: Vector) -> NDArray[np.intp]:
+def _positions(first: Floats, second: Floats) -> Indices:
     """Rank all sources from the last to the first: by one key, then by another."""
     positions = np.empty(len(first), dtype=np.intp)
     positions[np.lexsort((second, first))] = np.arange(len(first))
     return positions
 
 
-def _weights(inside: Matrix, first: Vector, second: Vector) -> Matrix:
+def _weights(inside: Floats, first: Floats, second: Floats) -> Floats:
     """Compute 1 / (1 + rank within the pool) `[n, pools]`, 0 outside the pool."""
     positions = _positions(first, second)
     above = (positions > positions[:, None]).astype(np.float64)
     return inside / (1 + _multiply(above, inside))
 
 
-def _multiply(matrix: Matrix, inside: Matrix) -> Matrix:
+def _multiply(matrix: Floats, inside: Floats) -> Floats:
     """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes before others would start."""
     product = np.empty_like(inside)
     step = max(1, ONE_THREAD // matrix.size)
@@ -175,7 +168,7 @@ def _multiply(matrix: Matrix, inside: Matrix) -> Matrix:
     return product
 
 
-def _tau(weights: Matrix, alike: Matrix, x_untied: Matrix, y_untied: Matrix) -> Vector:
+def _tau(weights: Floats, alike: Floats, x_untied: Floats, y_untied: Floats) -> Floats:
     """Compute tau-b `[pools]` where a pair weighs the sum of its sources' weights, from counts by source `[n, pools]`.
 
     The sum over pairs (i, j) of (w_i + w_j) s_ij is the sum over i of w_i times the sum over j of s_ij.
@@ -184,7 +177,7 @@ def _tau(weights: Matrix, alike: Matrix, x_untied: Matrix, y_untied: Matrix) -> 
     return _divide(agreement, np.sqrt(x_total) * np.sqrt(y_total)).clip(-1, 1)
 
 
-def _direction(values: Matrix) -> Matrix:
+def _direction(values: Floats) -> Floats:
     """Centre each pool's values `[k, pools]` and scale them to norm 1; NaN where they are all the same.
 
     Centred first, because sums of squares in one pass cancel digits.
@@ -197,42 +190,43 @@ def _direction(values: Matrix) -> Matrix:
     return values / np.sqrt(_sum_of_products(values, values))
 
 
-def _top(values: Vector, members: NDArray[np.intp]) -> NDArray[np.intp]:
+def _top(values: Floats, members: Indices) -> Indices:
     """Find the source of each pool with the highest score, among equal ones that of the lowest index."""
     positions = _positions(values, -np.arange(len(values), dtype=np.float64))
-    top: NDArray[np.intp] = np.argsort(positions)[positions.take(members).max(axis=0)]
-    return top
+    return np.asarray(np.argsort(positions)[positions.take(members).max(axis=0)])
 
 
-def _relative_to_best(chosen: ArrayLike, best: ArrayLike, performances: Vector) -> Vector:
+def _relative_to_best(chosen: ArrayLike, best: ArrayLike, performances: Floats) -> Floats:
     """Divide performances of chosen sources by the best ones; NaN where that is 0 or any of all is negative."""
     return _divide(np.asarray(chosen), np.asarray(best) if performances.min() >= 0 else np.zeros_like(best))
 
 
-def _sum_of_products(left: Matrix, right: Matrix) -> Vector:
-    total: Vector = np.einsum("np,np->p", left, right)
-    return total
+def _sum_of_products(left: Floats, right: Floats) -> Floats:
+    return np.asarray(np.einsum("np,np->p", left, right))
 
 
-def _divide(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+def _divide(numerator: Floats, denominator: Floats) -> Floats:
     """Divide, and return NaN without a warning where the denominator is 0."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(denominator == 0, np.nan, numerator / denominator)
 
 
-def _correlate(correlation: Callable[..., Any], scores: ArrayLike, performances: ArrayLike) -> float:
-    """Correlate by a function of SciPy; NaN where scores or performances are constant."""
+def _correlate(correlation: str, scores: ArrayLike, performances: ArrayLike, **options: Any) -> float:
+    """Correlate by a function of `scipy.stats`; NaN where scores or performances are constant."""
+    from scipy import stats
+
     x, y = _pair(scores, performances)
-    return float(correlation(x, y).statistic) if np.ptp(x) > 0 and np.ptp(y) > 0 else float("nan")
+    varies = np.ptp(x) > 0 and np.ptp(y) > 0
+    return float(getattr(stats, correlation)(x, y, **options).statistic) if varies else math.nan
 
 
-def _pair(scores: ArrayLike, performances: ArrayLike) -> tuple[Vector, Vector]:
+def _pair(scores: ArrayLike, performances: ArrayLike) -> tuple[Floats, Floats]:
     x, y = np.asarray(scores, dtype=np.float64), np.asarray(performances, dtype=np.float64)
     _check(x, y, 1)
     return x, y
 
 
-def _check(scores: Vector | Matrix, performances: Vector, axes: int) -> None:
+def _check(scores: Floats | Floats, performances: Floats, axes: int) -> None:
     """Check that there are two or more sources, as many in both, and only finite numbers."""
     shapes = f"{list(scores.shape)} and {list(performances.shape)}"
     if scores.ndim != axes or performances.ndim != 1 or scores.shape[-1] != len(performances) or len(performances) < 2:

@@ -4,12 +4,10 @@ import math
 from itertools import combinations_with_replacement
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, kendall, measure_pools
-
-Values = NDArray[np.float64]
-Known = NDArray[np.bool_]
 
 # Sources up to which all rankers are measured at once, by matrices of sources by sources.
 MOST_AT_ONCE = 500
@@ -17,7 +15,7 @@ MOST_AT_ONCE = 500
 SAME, SAME_SCORE = 1e-12, 1e-10
 
 
-def performance_ranks(performances: Values, known: Known) -> Values:
+def performance_ranks(performances: Floats, known: Flags) -> Floats:
     """Rank the sources of each target, 1 being the best; equals share the mean of their ranks.
 
     Args:
@@ -29,11 +27,10 @@ def performance_ranks(performances: Values, known: Known) -> Values:
     """
     from scipy import stats
 
-    ranks: Values = stats.rankdata(np.where(known, -performances, np.nan), axis=0, nan_policy="omit")
-    return ranks
+    return np.asarray(stats.rankdata(np.where(known, -performances, np.nan), axis=0, nan_policy="omit"))
 
 
-def mean_ranks_elsewhere(ranks: Values) -> Values:
+def mean_ranks_elsewhere(ranks: Floats) -> Floats:
     """Compute each source's mean rank on all other targets, for each target.
 
     Args:
@@ -44,11 +41,10 @@ def mean_ranks_elsewhere(ranks: Values) -> Values:
     """
     count = np.isfinite(ranks).sum(axis=1, keepdims=True) - 1
     others = np.nansum(ranks, axis=1, keepdims=True) - ranks
-    means: Values = np.divide(others, count, out=np.full_like(ranks, np.nan), where=count > 0)
-    return means
+    return np.asarray(np.divide(others, count, out=np.full_like(ranks, np.nan), where=count > 0))
 
 
-def measure_targets(scores: Values, performances: Values, known: Known) -> Values:
+def measure_targets(scores: Floats, performances: Floats, known: Flags) -> Floats:
     """Measure how well rankers predict the performances on each target.
 
     Args:
@@ -70,7 +66,7 @@ def measure_targets(scores: Values, performances: Values, known: Known) -> Value
     return measured
 
 
-def scores_differ(scores: Values) -> Known:
+def scores_differ(scores: Floats) -> Flags:
     """Whether scores `[..., n]` are finite and differ by more than rounding errors, `[...]`.
 
     The bound is relative to the largest, since scores may be of any scale.
@@ -80,7 +76,7 @@ def scores_differ(scores: Values) -> Known:
         return np.asarray(high - low > SAME_SCORE * np.maximum(np.abs(low), np.abs(high)))
 
 
-def _measure(scores: Values, performances: Values) -> Values:
+def _measure(scores: Floats, performances: Floats) -> Floats:
     """Measure rankers `[r, n]` on one target, `[r, e]`."""
     if len(performances) <= MOST_AT_ONCE:
         return np.asarray(measure_pools(scores, performances, np.arange(len(performances))[None])[0].T)
@@ -110,7 +106,7 @@ def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> fl
     return (between - one * other) / math.sqrt(left) if min(1 - one**2, 1 - other**2) > SAME else math.nan
 
 
-def mean_spearman(performances: Values, known: Known) -> float:
+def mean_spearman(performances: Floats, known: Flags) -> float:
     """Correlate the rankings of the sources on two targets by Spearman's rho, and average over all pairs of targets.
 
     A pair of targets is compared on the sources that count on both. Vectors of ranks of norm 1 are summed in place of
@@ -139,7 +135,7 @@ def mean_spearman(performances: Values, known: Known) -> float:
     return total / pairs if pairs else math.nan
 
 
-def _directions(performances: Values) -> Values:
+def _directions(performances: Floats) -> Floats:
     """Return the ranks on each target `[n, t]`, centred and of norm 1, without targets on which all are the same."""
     ranks = performance_ranks(performances, np.ones(performances.shape, dtype=np.bool_))
     ranks = ranks - ranks.mean(axis=0)

@@ -12,10 +12,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Flags, Floats
+
 Measure = Literal["accuracy", "balanced_accuracy"]
 # The criterion's defaults.
 THRESHOLD, CONSECUTIVE = 0.8, 10
-# The count behind the end of a trace.
+# The count after the end of a trace.
 NOT_EVALUATED = -1
 # The count of an evaluation that lazy evaluation skipped, see
 # `headstart.metrics.sample_efficiency.lazy_evaluation`.
@@ -62,7 +64,7 @@ def required_correct(threshold: float, all_correct: int) -> int:
 
 def first_streaks(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
-) -> NDArray[np.float64]:
+) -> Floats:
     """Return where traces of accuracy first meet the criterion, for several lengths of the streak at once.
 
     Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
@@ -95,7 +97,7 @@ def first_streaks(
 
 def is_open(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
-) -> NDArray[np.bool_]:
+) -> Flags:
     """Return where skipped evaluations decide whether, or when, traces first meet a criterion.
 
     Args:
@@ -119,7 +121,7 @@ def is_open(
 
 def samples_to_criterion(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Floats, Floats]:
     """Return samples to criterion and onset of traces of accuracy: `first_streaks` of a single length."""
     samples, onset = first_streaks(correct, samples_seen, required, [consecutive])[0]
     return samples, onset
@@ -133,7 +135,7 @@ class Curves:
         methods: Names, the baseline first, `[methods]`.
         orderings: Numbers of the orderings, `[orderings]`.
         samples_seen: Samples seen at each evaluation of an ordering, `[evaluations]`.
-        correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace, and
+        correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 after the end of a trace, and
             -2 where lazy evaluation skipped one.
         validation_size: Number of validation samples.
         all_correct: The count where all predictions are correct; for accuracy the validation size.
@@ -146,7 +148,7 @@ class Curves:
     methods: list[str]
     orderings: NDArray[np.int64]
     samples_seen: NDArray[np.int64]
-    correct: NDArray[np.int64]
+    correct: NDArray[np.signedinteger[Any]]
     validation_size: int
     all_correct: int
     measure: Measure
@@ -160,7 +162,12 @@ class Curves:
         return {"measure": self.measure, "threshold": self.threshold, "consecutive": self.consecutive}
 
     @property
-    def present(self) -> NDArray[np.bool_]:
+    def floor(self) -> int:
+        """The fewest samples with which the criterion can be met."""
+        return int(self.samples_seen[min(self.consecutive, len(self.samples_seen)) - 1])
+
+    @property
+    def present(self) -> Flags:
         """Whether there is a trace, `[methods, orderings]`."""
         return np.asarray(self.correct[..., 0] != NOT_EVALUATED)
 
@@ -170,7 +177,7 @@ class Curves:
         return replace(self, methods=[*methods], correct=self.correct[rows])
 
     @property
-    def accuracy(self) -> NDArray[np.float64]:
+    def accuracy(self) -> Floats:
         """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN where it was not evaluated."""
         return _shares(self.correct, self.all_correct)
 
@@ -190,20 +197,20 @@ class Curves:
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
-    def accuracy_at(self, samples: int) -> NDArray[np.float64]:
+    def accuracy_at(self, samples: int) -> Floats:
         """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 
         Args:
             samples: The number.
 
         Returns:
-            `[methods, orderings]`, NaN before the first evaluation, behind the end of the trace, and where that
+            `[methods, orderings]`, NaN before the first evaluation, after the end of the trace, and where that
             evaluation was skipped.
         """
         index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
         # The last evaluation counts up to where the next one would have been.
-        behind = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
-        if index < 0 or behind:
+        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
+        if index < 0 or is_beyond:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 
@@ -222,11 +229,11 @@ class Curves:
         values = {name: value if value.ndim else value.item() for name, value in values.items()}
         return cls(**{**values, "methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)})
 
-    def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def samples_to_criterion(self) -> tuple[Floats, Floats]:
         """Return samples to criterion and onset of all traces, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
 
 
-def _shares(correct: NDArray[np.int64], all_correct: int) -> NDArray[np.float64]:
+def _shares(correct: NDArray[np.signedinteger[Any]], all_correct: int) -> Floats:
     return np.where(correct < 0, np.nan, correct / all_correct)

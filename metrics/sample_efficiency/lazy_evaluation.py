@@ -26,7 +26,7 @@ def next_evaluation(correct: NDArray[np.integer[Any]], required: int, consecutiv
         consecutive: Required length of the window.
 
     Returns:
-        The index, which may lie behind the end of `correct`; None where the criterion is met.
+        The index, which may lie beyond the end of `correct`; None where the criterion is met.
     """
     start = window_start(correct, required, consecutive)
     window = correct[start : start + consecutive]

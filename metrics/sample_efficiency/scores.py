@@ -1,6 +1,6 @@
 """Scores of a comparison as they stand in the results: restricted means and paired comparisons over orderings."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -9,14 +9,14 @@ import numpy as np
 import scipy  # imports its parts when they are used
 from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.sample_efficiency.curves import Curves
 
-Values = NDArray[np.float64]
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 # Sign patterns that are sampled and multiplied at once.
 BATCH = 10_000
-# Up to so many signs are stored as 32-bit numbers, ready to be multiplied; more take a byte each.
+# Up to so many signs are stored as 32-bit numbers, ready to be multiplied; more take a bit each.
 MOST_FLOATS = 2**24
 FEW_ORDERINGS = 20
 # Default numbers of samples at which the accuracy is reported.
@@ -43,7 +43,7 @@ class PairedComparison:
     p_value: float
 
 
-def restricted(samples: Values, limit: int) -> Values:
+def restricted(samples: Floats, limit: int) -> Floats:
     """Return samples to criterion T, infinite where censored, cut at the sample limit L: `min(T, L)`.
 
     Their mean is the restricted mean at L.
@@ -51,7 +51,7 @@ def restricted(samples: Values, limit: int) -> Values:
     return np.minimum(samples, limit)
 
 
-def t_interval(differences: Values, level: float = 0.95) -> tuple[float, float]:
+def t_interval(differences: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the t interval of the mean of differences `[orderings]`: lower and upper end.
 
     The ends are NaN with fewer than two values, and both the mean if all values are equal.
@@ -63,12 +63,36 @@ def t_interval(differences: Values, level: float = 0.95) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def t_half_width(error: float, freedom: int, level: float = 0.95) -> float:
+def t_half_width(error: float, freedom: float, level: float = 0.95) -> float:
     """Return half of the width of the t interval of an estimate with this standard error and degrees of freedom."""
     return float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error
 
 
-def relative_interval(baseline: Values, custom: Values, level: float = 0.95) -> tuple[float, float]:
+def mean_of_means(groups: Sequence[Floats], level: float = 0.95) -> tuple[float, float, float]:
+    """Return the mean of the means of independent groups of values, with its t interval over the values of each.
+
+    Source: Franklin E. Satterthwaite, "An Approximate Distribution of Estimates of Variance Components", Biometrics
+    Bulletin, 1946, equation 17, for the degrees of freedom.
+
+    Args:
+        groups: Values of each group, such as those of the orderings of each setting, `[values]`.
+        level: Coverage.
+
+    Returns:
+        Mean, lower and upper end; the ends are NaN where a group has fewer than two values.
+    """
+    mean = float(np.mean([each.mean() for each in groups]))
+    if min(map(len, groups)) < 2:
+        return mean, float("nan"), float("nan")
+    variances = np.array([each.var(ddof=1) / len(each) for each in groups])
+    if not variances.any():
+        return mean, mean, mean
+    freedom = variances.sum() ** 2 / sum(v**2 / (len(each) - 1) for v, each in zip(variances, groups, strict=True))
+    half = t_half_width(float(variances.sum()) ** 0.5 / len(groups), freedom, level)
+    return mean, mean - half, mean + half
+
+
+def relative_interval(baseline: Floats, custom: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the relative improvement `1 - R` with `R = E[custom] / E[baseline]`.
 
     Both means are estimated from the same orderings. The interval of the ratio holds every R for which a t test does
@@ -101,7 +125,7 @@ def relative_interval(baseline: Values, custom: Values, level: float = 0.95) -> 
     return float(1 - (b + half) / a), float(1 - (b - half) / a)
 
 
-def median_interval(samples: Values, level: float = 0.95) -> tuple[float, float]:
+def median_interval(samples: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the median of samples to criterion `[orderings]` that holds for every distribution.
 
     The ends are the order statistics between which the median lies with at least that probability, by the binomial
@@ -127,7 +151,7 @@ def median_interval(samples: Values, level: float = 0.95) -> tuple[float, float]
     return float(ordered[k - 1]), float(ordered[count - k])
 
 
-def sign_flip_p_values(differences: Values) -> Values:
+def sign_flip_p_values(differences: Floats) -> Floats:
     """Return p values of the two-sided test whether paired differences are symmetric about 0, by flipping their signs.
 
     Up to `PERMUTATIONS` sign patterns are enumerated; of more, that many are sampled by a generator seeded with
@@ -144,38 +168,63 @@ def sign_flip_p_values(differences: Values) -> Values:
     if count < 2 or not comparisons:
         return np.ones(comparisons)
 
-    # Sums of whole numbers, such as samples, are exact in 32 bits and take half the time.
-    exact = not (differences % 1).any() and np.abs(differences).sum(axis=0).max() < 2**24
+    exact = is_exact_in_floats(differences.T)
     differences = differences.astype(np.float32 if exact else np.float64)
     observed = differences.sum(axis=0)
     tolerance = 0 if exact else np.abs(observed) * 1e-14
 
-    patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
-    for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
-        null = part.astype(differences.dtype, copy=False) @ differences
+    patterns, below, above = min(2**count, PERMUTATIONS), np.zeros(comparisons), np.zeros(comparisons)
+    for part in np.array_split(np.arange(patterns), -(-patterns // BATCH)):
+        null = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
 
     # The observed pattern counts in addition to sampled ones.
-    is_sampled = len(patterns) == PERMUTATIONS
-    p_values = np.minimum(2 * (np.minimum(below, above) + is_sampled) / (len(patterns) + is_sampled), 1.0)
+    is_sampled = patterns == PERMUTATIONS
+    p_values = np.minimum(2 * (np.minimum(below, above) + is_sampled) / (patterns + is_sampled), 1.0)
     return np.where(differences.any(axis=0), p_values, 1.0)
 
 
+def is_exact_in_floats(values: Floats) -> bool:
+    """Whether sums with any signs are exact in 32 bits, which take half the time, as for whole numbers of samples.
+
+    Args:
+        values: The summands, `[sums, summands]`.
+    """
+    return not (values % 1).any() and bool(np.abs(values).sum(axis=-1).max() < 2**24)
+
+
+def sign_patterns(count: int, chosen: slice | Indices = slice(None)) -> NDArray[np.float32 | np.int8]:
+    """Return the signs of so many differences in some patterns, `[patterns, count]`.
+
+    Args:
+        count: Number of differences.
+        chosen: Indices of the patterns, by default of all `min(2**count, PERMUTATIONS)`.
+    """
+    stored = _stored_patterns(count)[chosen]
+    if stored.dtype == np.float32:
+        return stored
+    return 2 * np.unpackbits(stored, axis=1, count=count).view(np.int8) - 1
+
+
 @lru_cache(maxsize=1)
-def sign_patterns(count: int) -> NDArray[np.float32 | np.int8]:
-    """Return the signs of so many differences in each pattern, `[patterns, count]`, shared by all tests of a table."""
-    kind: type[np.float32 | np.int8] = np.float32 if PERMUTATIONS * count <= MOST_FLOATS else np.int8
+def _stored_patterns(count: int) -> NDArray[Any]:
+    """Return all patterns, shared by all tests of a table: signs, or a bit for each sign where there are many."""
     if 2**count <= PERMUTATIONS:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        return (1 - 2 * flipped).astype(kind)
-    generator, left = np.random.default_rng(PERMUTATION_SEED), range(0, PERMUTATIONS, BATCH)
-    # As in SciPy, the last bit of a random number decides about the sign.
-    bits = (generator.integers(2**32, size=(BATCH, count), dtype=np.uint32).astype(np.int8) & 1 for _ in left)
-    return np.concatenate([(2 * each - 1).astype(kind) for each in bits])[:PERMUTATIONS]
+        return (1 - 2 * flipped).astype(np.float32)
+
+    generator, parts = np.random.default_rng(PERMUTATION_SEED), []
+    for start in range(0, PERMUTATIONS, BATCH // 10):
+        size = min(BATCH // 10, PERMUTATIONS - start), count
+        # The last bit of a random number decides about the sign, as in SciPy.
+        bits = generator.integers(2**32, size=size, dtype=np.uint32).astype(np.uint8) & 1
+        is_few = PERMUTATIONS * count <= MOST_FLOATS
+        parts.append(2 * bits.astype(np.float32) - 1 if is_few else np.packbits(bits, axis=1))
+    return np.concatenate(parts)
 
 
-def compare(baseline: Values, custom: Values, limit: int) -> list[PairedComparison]:
+def compare(baseline: Floats, custom: Floats, limit: int) -> list[PairedComparison]:
     """Compare the restricted means of custom methods and the baseline over the same orderings.
 
     Args:
@@ -246,13 +295,13 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _describe(pair: PairedComparison, p_holm: float, baseline: Values, custom: Values) -> dict[str, Any]:
+def _describe(pair: PairedComparison, p_holm: float, baseline: Floats, custom: Floats) -> dict[str, Any]:
     description = {
         "relative_improvement_percent": pair.relative_improvement,
-        "ci95": [finite(end) for end in pair.relative_interval],
+        "ci95": finite_ends(pair.relative_interval),
         "p_value": pair.p_value,
         "p_value_holm": p_holm,
-        "difference_samples": {"mean": pair.mean_difference, "ci95": [finite(end) for end in pair.interval]},
+        "difference_samples": {"mean": pair.mean_difference, "ci95": finite_ends(pair.interval)},
         "per_ordering": [_improvement(b, c) for b, c in zip(baseline, custom, strict=True)],
     }
     if len(baseline) < FEW_ORDERINGS:
@@ -271,6 +320,11 @@ def _improvement(baseline: float, custom: float) -> float | str:
 def finite(value: float | np.floating[Any]) -> float | None:
     """Return a number as JSON can hold it, None where it is infinite or unknown."""
     return float(value) if np.isfinite(value) else None
+
+
+def finite_ends(ends: Iterable[float]) -> list[float | None]:
+    """Return the ends of an interval as JSON can hold them, each as `finite` does."""
+    return [finite(end) for end in ends]
 
 
 def _count(value: float) -> int | None:

@@ -56,11 +56,11 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     """Compute the SVCCA of every pair of m embeddings.
 
     Args:
-        embeddings: As of `pairwise_cca`, but with at most n - 2 chosen principal axes instead of that rank.
+        embeddings: As for `pairwise_cca`, but with at most n - 2 chosen principal axes instead of that rank.
         variance: Share of the variance in the chosen principal axes at least, above 0 and at most 1.
 
     Returns:
-        As of `pairwise_cca`, for the same memory.
+        As for `pairwise_cca`, for the same memory.
 
     Raises:
         ValueError: As `pairwise_cca`; or the variance is not above 0 and at most 1.
@@ -78,10 +78,10 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     bytes with r the rank, and about 32 n d for one embedding.
 
     Args:
-        embeddings: As of `pairwise_cca`.
+        embeddings: As for `pairwise_cca`.
 
     Returns:
-        As of `pairwise_cca`.
+        As for `pairwise_cca`.
 
     Raises:
         ValueError: As `pairwise_cca`; or the ranks of two embeddings add up to n or more.

@@ -49,7 +49,7 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
 
 
 def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramProducts:
-    """Compute the products of two embeddings, as of `linear_cka`; messages call them x and y."""
+    """Compute the products of two embeddings, as for `linear_cka`; messages call them x and y."""
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
     pair[1].check_alike(pair[0].layout, "x")
     return _products(pair)
@@ -82,7 +82,7 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Fl
     """Compute the linear CKA of every pair of m embeddings by both estimates, at the cost of one.
 
     Args:
-        embeddings: As of `pairwise_cka`.
+        embeddings: As for `pairwise_cka`.
 
     Returns:
         The results of `pairwise_cka`, biased and debiased; None for the debiased one where it is undefined for any
@@ -98,7 +98,7 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Fl
 def read_and_multiply(
     embeddings: Iterable[Embedding], debiased: bool = False
 ) -> tuple[list[CentredEmbedding], GramProducts]:
-    """Check embeddings, as of `pairwise_cka`, and compute the products of all pairs."""
+    """Check embeddings, as for `pairwise_cka`, and compute the products of all pairs."""
     read = read_embeddings(embeddings, debiased)
     return read, _products(read)
 

@@ -1,6 +1,6 @@
 """Intervals of the linear CKA of embeddings over stimuli, by the jackknife that leaves out one stimulus at a time.
 
-Without row i, and centred anew, the inner product of two centred Gram matrices K and L is
+Without row i, and centred again, the inner product of two centred Gram matrices K and L is
 
     HSIC_(-i) = <K, L> - 2 n / (n - 1) p_i + (n / (n - 1))^2 k_ii l_ii,    p_i = sum_j k_ij l_ij
 
@@ -48,7 +48,7 @@ def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
     """Compute the linear CKA's intervals over stimuli, of every pair of m embeddings and of the mean over pairs.
 
     Args:
-        embeddings: Embeddings of the same stimuli, `[n, d_i]` each, as of `metrics.pairwise_cka`, which takes as much
+        embeddings: Embeddings of the same stimuli, `[n, d_i]` each, as for `metrics.pairwise_cka`, which takes as much
             memory.
 
     Returns:
@@ -158,7 +158,7 @@ def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Floats, Flo
 
 
 def _without(whole: Floats | float, by_row: Floats, diagonals: Floats, n: int) -> Floats:
-    """Compute the inner products of Gram matrices without each row, centred anew."""
+    """Compute the inner products of Gram matrices without each row, centred again."""
     ratio = n / (n - 1)
     return np.asarray(whole - 2 * ratio * by_row + ratio**2 * diagonals)
 

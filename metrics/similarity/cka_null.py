@@ -98,7 +98,7 @@ def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> Cal
     tail, is exact up to 384 stimuli, and estimated from a sample of 384 beyond.
 
     Args:
-        embeddings: As of `metrics.pairwise_cka`.
+        embeddings: As for `metrics.pairwise_cka`.
         level: The quantile of the null at which a calibrated value is 0, between 0 and 1.
 
     Returns:

@@ -241,7 +241,7 @@ class DensestSubset:
 
             member = np.zeros(len(part.free), dtype=bool)
             member[relaxed.members] = True
-            # What the bound loses if a node replaces the least member, or leaves for the best other.
+            # The bound loses this if a node replaces the least member, or leaves for the best other.
             least, best = relaxed.worths[member].min(), relaxed.worths[~member].max()
             loss = np.where(member, relaxed.worths - best, least - relaxed.worths)
             decided = inside + relaxed.value - loss <= self.value + self._rounding

@@ -89,7 +89,7 @@ class GramProducts:
         """Compute the CKA of every pair by both estimates.
 
         Args:
-            names: As of `cka`.
+            names: As for `cka`.
 
         Returns:
             Biased and debiased, `[m, m]` each; None for a debiased one that is undefined for one embedding or more.

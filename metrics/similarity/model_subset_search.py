@@ -116,7 +116,7 @@ def _limit(
 def random_model_subsets(similarity: NDArray[np.floating], size: int, count: int = 100, seed: int = 0) -> Floats:
     """Compute the mean pairwise similarities of random subsets of models, sampled independently, `[count]`.
 
-    Arguments and errors as of `best_model_subset`.
+    Arguments and errors as for `best_model_subset`.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
@@ -141,7 +141,7 @@ def sample_values(value: Callable[[Indices], float], available: int, size: int, 
     values = list(islice(filter(math.isfinite, map(value, subsets)), count))
     if len(values) < count:
         raise ValueError(
-            f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
+            f"size: every model distinguishes hardly any {size} stimuli; the catalog holds too many copies"
         )
     return np.array(values, dtype=np.float64)
 

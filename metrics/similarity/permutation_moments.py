@@ -94,8 +94,7 @@ def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> 
     norms = scales * np.sqrt(squares)
     _, variance = mean_and_variance(products)
     third = _expectation(products.n, THIRD, np.stack(each, axis=1) / norms[:, None] ** 3)
-    standardised: Floats = np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 0)
-    return standardised
+    return np.asarray(np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 0))
 
 
 def _expectation(n: int, partitions: Partitions, sums: Floats) -> Floats:

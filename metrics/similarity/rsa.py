@@ -66,10 +66,10 @@ def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[Floats, None
     embeddings: the ranks, 2 m n^2 bytes; about 20 n^2 bytes for ranking one RDM; 256 MiB of tiles.
 
     Args:
-        embeddings: As of `pairwise_rsa_pearson`.
+        embeddings: As for `pairwise_rsa_pearson`.
 
     Returns:
-        As of `pairwise_rsa_pearson`.
+        As for `pairwise_rsa_pearson`.
 
     Raises:
         ValueError: As `pairwise_rsa_pearson`; or there are more than 65,536 stimuli, whose pairs have no 32-bit ranks.

@@ -137,7 +137,7 @@ class StimulusSubset:
         joined, left = self.values_after_adding(joiners), self.values_after_leaving()
         best_joiners, best_leavers = np.argsort(joined, kind="stable"), np.argsort(left, kind="stable")
 
-        # As many as promise a gain, then half as many, and so on.
+        # First as many are exchanged as promise a gain, then half as many, and so on.
         pairs = min(len(joined), max(1, int(MOST_EXCHANGED * len(left))))
         gains = 2 * self.value - joined[best_joiners[:pairs]] - left[best_leavers[:pairs]]
         count = int((gains > TOLERANCE).sum())

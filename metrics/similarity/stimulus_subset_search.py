@@ -89,7 +89,7 @@ def worst_stimulus_subset(
         size: Stimuli to choose.
         seed: Seed of subsets and orders.
         seconds: How long the search may take, counted with that of `state`; it ends with the block after.
-        state: Where to resume; by default the search begins anew. Not used where all subsets are enumerated.
+        state: Where to resume; by default a new search begins. Not used where all subsets are enumerated.
         keep: Called with the state at the beginning and after every block.
         progress: Called with the steps or seconds done, the most there can be, and the score so far.
 
@@ -120,7 +120,7 @@ def worst_stimulus_subset(
 def random_stimulus_subsets(embeddings: Embeddings, size: int, count: int = 100, seed: int = 0) -> Floats:
     """Compute the mean pairwise biased linear CKA of random subsets of stimuli, sampled independently, `[count]`.
 
-    Subsets on which a model tells no stimuli apart are replaced. Arguments and errors as of `worst_stimulus_subset`.
+    Subsets on which a model tells no stimuli apart are replaced. Arguments and errors as for `worst_stimulus_subset`.
     """
     catalog = CentredCatalog(embeddings, size)
 
@@ -161,7 +161,7 @@ def _sweep(
     keep: Callable[[SearchState], object],
     progress: Progress,
 ) -> SearchState:
-    """Improve one random subset after the other, block by block of the catalog; arguments as of the search."""
+    """Improve one random subset after the other, block by block of the catalog; arguments as for the search."""
     start = time.monotonic() - (0 if state is None else state.seconds)
     blocks = math.ceil(catalog.stimuli / BLOCK)
     if state is None:
@@ -262,7 +262,7 @@ def random_mean_similarities(
 ) -> Floats:
     """Compute the mean pairwise similarities of random subsets of stimuli, sampled independently, `[count]`.
 
-    Subsets on which the measure is undefined are replaced. Arguments as of `descend`.
+    Subsets on which the measure is undefined are replaced. Arguments as for `descend`.
 
     Raises:
         ValueError: The measure is undefined on nearly all subsets.

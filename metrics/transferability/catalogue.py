@@ -7,8 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.transferability.baselines import num_classes, parameter_count, source_accuracy
 from headstart.metrics.transferability.etran import etran, etran_terms
 from headstart.metrics.transferability.gbc import gbc
@@ -74,10 +74,10 @@ class TransferabilityMetric:
     higher_is_better: bool = True
     baseline: str = ""
     is_default: bool = True
-    combine: Callable[..., NDArray[np.float64]] | None = None
-    pooled: Callable[[Pool], NDArray[np.float64]] | None = None
+    combine: Callable[..., Floats] | None = None
+    pooled: Callable[[Pool], Floats] | None = None
     pooled_rest: Callable[[Inputs], float] | None = None
-    prepare: Callable[..., Callable[[NDArray[np.bool_]], float]] | None = None
+    prepare: Callable[..., Callable[[Flags], float]] | None = None
 
     @property
     def option_names(self) -> list[str]:
@@ -88,7 +88,7 @@ class TransferabilityMetric:
         """Compute the score of one source model on one target, or its terms."""
         return self.scorer(inputs)(np.ones(len(inputs.labels), dtype=bool), inputs)
 
-    def scorer(self, inputs: Inputs) -> Callable[[NDArray[np.bool_], Inputs], Any]:
+    def scorer(self, inputs: Inputs) -> Callable[[Flags, Inputs], Any]:
         """Return a function that computes the score of some of the samples, and prepares on its first call.
 
         The function takes a mask of these samples in the order of the statistics, `[samples]`, and their inputs.

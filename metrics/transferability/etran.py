@@ -1,14 +1,13 @@
 """ETran."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.arrays import Array, Floats, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
-# Of the released program: the weights of the terms, and the share of the samples, in thousandths, for the energy.
+# The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
 WEIGHTS = np.array([0.15, 0.85])
 LOWEST = 5
 
@@ -16,7 +15,7 @@ LOWEST = 5
 def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float]:
     """Compute the terms of ETran for classification: the energy, and the probability of the labels.
 
-    Source: as of `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
+    Source: as for `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
     where the target resembles the data of the source; the term is the mean over the 0.5 % of the samples with the
     lowest ones, one at least, as in the released program. The other term is the mean probability that linear
     discriminants give the labels, with the regularisation of SFDA; the regression score does not apply.
@@ -39,7 +38,7 @@ def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None
     return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
 
 
-def etran(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def etran(terms: Floats, pool: Floats | None = None) -> Floats:
     """Compute ETran of the sources of a pool from their terms.
 
     Each term is scaled to run from 0 to 1 over the pool, and the scores are `0.15 energy + 0.85 classification`: a
@@ -56,5 +55,4 @@ def etran(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -
         The scores, `[..., sources]`, from 0 to 1 on their own scale; a term that is the same for all of a pool counts
             as 0.
     """
-    scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ WEIGHTS
-    return scores
+    return np.asarray(scaled_over_pool(terms, pool) @ WEIGHTS)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
 
-# Of the largest absolute feature: fourth powers, products and quotients of these stay within float64.
+# Limits of the largest absolute feature: fourth powers, products and quotients within them fit into float64.
 LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70
 # By how much the squared mean may exceed the squared spread in a Gram matrix, whose eigenvalues lose as many digits.
 MEAN_SHARE = 100

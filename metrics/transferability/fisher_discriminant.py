@@ -7,7 +7,7 @@ import numpy as np
 from headstart.metrics.arrays import Array, like, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
-# Of the program released with SFDA: how fast the shrinkage falls with the spread within classes, and its minimum.
+# The released program of SFDA: the rate at which shrinkage falls with the spread within classes, and its minimum.
 RATE, LEAST_SHRINKAGE = 5.0, 1e-10
 
 
@@ -56,7 +56,7 @@ def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: f
     Args:
         rows: `[samples, axes]`, of mean 0, in the order of the statistics.
         statistics: Of the classes of the rows.
-        shrinkage: As of `class_probabilities`, where the dimensions are the axes.
+        shrinkage: As for `class_probabilities`, where the dimensions are the axes.
 
     Returns:
         `[samples, min(classes - 1, axes)]`.

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array
+from headstart.metrics.arrays import Array, Flags, Floats, Indices
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.feature_statistics import (
     FeatureStatistics,
@@ -80,7 +80,7 @@ class Inputs:
         self,
         features: NDArray[np.floating[Any]],
         labels: NDArray[np.int64],
-        probabilities: NDArray[np.float64] | None = None,
+        probabilities: Floats | None = None,
         seed: int = 0,
         facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
         rows: NDArray[np.int64] | slice = slice(None),
@@ -106,7 +106,7 @@ class Inputs:
         return self._probabilities is not None
 
     @cached_property
-    def probabilities(self) -> NDArray[np.float64]:
+    def probabilities(self) -> Floats:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError without a head."""
         if self._probabilities is None:
             raise ValueError("the model has no source head, whose probabilities are needed")
@@ -118,11 +118,11 @@ class Inputs:
         return FeatureStatistics(self.features, self.labels) if self._statistics is None else self._statistics
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> Indices:
         """Index of every row of the statistics among these samples, `[samples]`."""
         return np.argsort(self.labels, kind="stable")
 
-    def remaining(self, kept: NDArray[np.bool_]) -> Inputs:
+    def remaining(self, kept: Flags) -> Inputs:
         """Return the inputs of some of the samples, at least one of each class.
 
         Args:
@@ -151,7 +151,7 @@ class Pool(Inputs):
         self,
         features: NDArray[np.floating[Any]],
         labels: NDArray[np.int64],
-        probabilities: NDArray[np.float64] | None,
+        probabilities: Floats | None,
         targets: Sequence[NDArray[np.int64]],
         seed: int = 0,
         facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
@@ -165,7 +165,7 @@ class Pool(Inputs):
         return DatasetStatistics(self.features, self.labels)
 
     @cached_property
-    def holds(self) -> NDArray[np.bool_]:
+    def holds(self) -> Flags:
         """Which target holds which class, `[targets, classes]`."""
         return np.stack([np.isin(np.arange(self.dataset.classes), classes) for classes in self.targets])
 
@@ -217,7 +217,7 @@ class DatasetStatistics:
         self.means = whole.mean + origins + offsets
 
     @cached_property
-    def moments(self) -> NDArray[np.float64] | None:
+    def moments(self) -> Floats | None:
         """Sums of outer products of `within` by class, `[classes, features, features]`; None beyond the budget."""
         features = self.within.shape[1]
         if self.classes * features**2 * self.within.itemsize > MOMENTS_BUDGET:

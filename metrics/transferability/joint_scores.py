@@ -1,18 +1,16 @@
 """Metrics computed for all targets at once, where targets are made of classes of one data set."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.feature_statistics import sum_by_class
 from headstart.metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
 from headstart.metrics.transferability.inputs import Inputs, Pool, TargetStatistics
 from headstart.metrics.transferability.leep import leep
 from headstart.metrics.transferability.trans_rate import EPSILON, coding_rate
 
-Scores = NDArray[np.float64]
 
-
-def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
+def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Floats:
     """Compute the spherical GBC of every target, `[targets]`, see `headstart.metrics.transferability.gbc.gbc`.
 
     The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
@@ -30,7 +28,7 @@ def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores
     return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in pool.targets])
 
 
-def leep_of_targets(pool: Pool) -> Scores:
+def leep_of_targets(pool: Pool) -> Floats:
     """Compute LEEP of every target, `[targets]`, see `headstart.metrics.transferability.leep.leep`.
 
     The sums of probabilities over each class are gathered once; one pass over the rows then serves all targets.
@@ -54,7 +52,7 @@ def leep_of_targets(pool: Pool) -> Scores:
     return np.minimum(totals / (holds @ dataset.sizes), 0)
 
 
-def nce_of_targets(pool: Pool) -> Scores:
+def nce_of_targets(pool: Pool) -> Floats:
     """Compute NCE of every target with the most likely source classes, see `headstart.metrics.nce`.
 
     The joint counts of classes and source classes are computed once.
@@ -74,7 +72,7 @@ def nce_of_targets(pool: Pool) -> Scores:
     predicted = probabilities.argmax(1)[dataset.order]
     joint = np.stack([np.bincount(predicted[rows], minlength=probabilities.shape[1]) for rows in dataset.rows])
     marginal = holds @ joint
-    entropies: Scores = xlogy(marginal, marginal).sum(1) - holds @ xlogy(joint, joint).sum(1)
+    entropies: Floats = xlogy(marginal, marginal).sum(1) - holds @ xlogy(joint, joint).sum(1)
     return 0 - np.maximum(entropies / (holds @ dataset.sizes), 0)
 
 
@@ -84,7 +82,7 @@ def coding_rate_of_samples(inputs: Inputs) -> float:
     return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
 
 
-def coding_rates_of_classes(pool: Pool) -> Scores:
+def coding_rates_of_classes(pool: Pool) -> Floats:
     """Compute the mean coding rate of the classes of every target, the second term of TransRate, in nats, `[targets]`.
 
     A class is centred at its target's mean, which adds a matrix of rank one to its own covariance: with `d` the
@@ -98,11 +96,10 @@ def coding_rates_of_classes(pool: Pool) -> Scores:
         targets = np.flatnonzero(holds[:, label])
         if len(targets):
             totals[targets] += _coding_rates(dataset.within[rows], dataset.means[label] - centres[targets])
-    rates: Scores = totals / holds.sum(1)
-    return rates
+    return np.asarray(totals / holds.sum(1))
 
 
-def _coding_rates(x: NDArray[np.float64], shifts: NDArray[np.float64]) -> Scores:
+def _coding_rates(x: Floats, shifts: Floats) -> Floats:
     """Compute the coding rates of the rows `x + shift`, with x centred `[size, features]`, `[shifts]`."""
     size, dimensions = x.shape
     eigenvalues, vectors = np.linalg.eigh(x.T @ x if dimensions <= size else x @ x.T)
@@ -113,5 +110,4 @@ def _coding_rates(x: NDArray[np.float64], shifts: NDArray[np.float64]) -> Scores
     axes = vectors if dimensions <= size else x.T @ (vectors / np.sqrt(eigenvalues))
     squares = (shifts @ axes) ** 2
     beyond = np.maximum((shifts**2).sum(1) - squares.sum(1), 0)
-    rates: Scores = (np.log1p(scaled).sum() + np.log1p(((squares / (1 + scaled)).sum(1) + beyond) / EPSILON)) / 2
-    return rates
+    return np.asarray((np.log1p(scaled).sum() + np.log1p(((squares / (1 + scaled)).sum(1) + beyond) / EPSILON)) / 2)

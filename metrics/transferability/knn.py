@@ -7,7 +7,7 @@ import numpy as np
 from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
-# Of Mathilde Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV 2021, and of Wu et al.
+# Both are from Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV, 2021, and Wu et al.
 NEIGHBOURS = 20
 TEMPERATURE = 0.07
 # Similarities in memory at the same time.

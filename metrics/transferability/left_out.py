@@ -6,7 +6,7 @@ import numpy as np
 import scipy  # imports its parts on first use
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, like
+from headstart.metrics.arrays import Array, Flags, Floats, like
 from headstart.metrics.sample_efficiency.scores import holm
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 from headstart.metrics.transferability.linear_probe import sample_folds
@@ -58,7 +58,7 @@ def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: i
     return part_of
 
 
-def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
+def standard_error(left_out: Floats) -> Floats:
     """Estimate the standard error of scores from those with each part of the samples left out.
 
     It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Sampling with
@@ -74,11 +74,10 @@ def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     parts = left_out.shape[-1]
     deviations = left_out - left_out.mean(-1, keepdims=True)
-    error: NDArray[np.float64] = np.sqrt((parts - 1) / parts * (deviations**2).sum(-1))
-    return error
+    return np.asarray(np.sqrt((parts - 1) / parts * (deviations**2).sum(-1)))
 
 
-def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]:
+def interval(score: float, left_out: Floats) -> tuple[float, float]:
     """Compute the 95 % interval of a score, by Student's t with one degree of freedom less than parts.
 
     Args:
@@ -89,7 +88,7 @@ def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]
     return score - half, score + half
 
 
-def significant_differences(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> NDArray[np.bool_]:
+def significant_differences(scores: Floats, left_out: Floats) -> Flags:
     """Test which sources differ significantly, by t tests of all pairs at 5 %, adjusted for all pairs by Holm.
 
     The standard error is that of the difference, whose parts are the same samples for both sources.
@@ -108,9 +107,9 @@ def significant_differences(scores: NDArray[np.float64], left_out: NDArray[np.fl
     ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
     p_values = holm((2 * scipy.special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
 
-    apart = np.zeros((len(scores), len(scores)), dtype=bool)
-    apart[first, second] = apart[second, first] = np.array(p_values) < 1 - LEVEL
-    return apart
+    differ = np.zeros((len(scores), len(scores)), dtype=bool)
+    differ[first, second] = differ[second, first] = np.array(p_values) < 1 - LEVEL
+    return differ
 
 
 class RemainingStatistics(FeatureStatistics):
@@ -124,7 +123,7 @@ class RemainingStatistics(FeatureStatistics):
         kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
     """
 
-    def __init__(self, whole: FeatureStatistics, kept: NDArray[np.bool_]) -> None:
+    def __init__(self, whole: FeatureStatistics, kept: Flags) -> None:
         self.whole, self.kept = whole, kept
         self.indices = like(np.flatnonzero(kept), whole.centred)
         self.centred = whole.centred[self.indices]

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, check_integer, like, namespace, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, decompose
 
 PENALTY = 1.0
@@ -41,9 +41,7 @@ def linear_probe_accuracy(
     return prepare_linear_probe(statistics, folds, seed)(np.ones(statistics.samples, dtype=bool))
 
 
-def prepare_linear_probe(
-    statistics: FeatureStatistics, folds: int = 5, seed: int = 0
-) -> Callable[[NDArray[np.bool_]], float]:
+def prepare_linear_probe(statistics: FeatureStatistics, folds: int = 5, seed: int = 0) -> Callable[[Flags], float]:
     """Predict every sample once, and return the accuracy on some samples as a function of their mask.
 
     The mask is `[samples]` in the order of the statistics. The fits are not repeated without the other samples.
@@ -63,7 +61,7 @@ def prepare_linear_probe(
     for fold in range(folds):
         correct[fold_of == fold] = _predict(statistics, fold_of == fold)
 
-    def score(kept: NDArray[np.bool_]) -> float:
+    def score(kept: Flags) -> float:
         return float(np.mean([correct[kept & (fold_of == fold)].mean() for fold in np.unique(fold_of[kept])]))
 
     return score
@@ -76,7 +74,7 @@ def sample_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArr
     return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])
 
 
-def _predict(statistics: FeatureStatistics, held_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _predict(statistics: FeatureStatistics, held_out: Flags) -> Flags:
     """Predict the held-out samples by a fit to the others, and return which predictions are correct."""
     centred = statistics.centred
     rows, held = (centred[like(np.flatnonzero(part), centred)] for part in (~held_out, held_out))
@@ -90,8 +88,7 @@ def _predict(statistics: FeatureStatistics, held_out: NDArray[np.bool_]) -> NDAr
     axes = _principal_axes(rows)
     weight, intercept = fit_logistic(rows @ axes, codes, len(present), PENALTY)
     scores = (held @ axes) @ weight + intercept
-    predicted: NDArray[np.bool_] = present[to_host(scores.argmax(1))] == statistics.labels[held_out]
-    return predicted
+    return np.asarray(present[to_host(scores.argmax(1))] == statistics.labels[held_out])
 
 
 def _principal_axes(rows: Array) -> Array:
@@ -132,7 +129,7 @@ def fit_logistic(
     intercept_unit = (CURVATURE * samples) ** -0.5
     scaled, penalties = rows * units.T, penalty * units**2
 
-    def objective(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    def objective(parameters: Floats) -> tuple[float, Floats]:
         matrix = like(parameters.reshape(features + 1, classes), rows)
         weight = matrix[:-1]
         scores = scaled @ weight + matrix[-1] * intercept_unit

@@ -7,10 +7,10 @@ import numpy as np
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
 
-# Of the ratio of precisions, relative. The evidence is stationary there, so that its own error is of the square.
+# Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8
 ITERATIONS = 1000
-# How far beyond the eigenvalues the ratio may drift where the evidence rises towards 0 or infinity.
+# The ratio may drift so far beyond the eigenvalues where the evidence rises towards 0 or infinity.
 DRIFT = 1e15
 
 

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, check_integer, like, to_host
+from headstart.metrics.arrays import Array, Flags, check_integer, like, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture
 from headstart.metrics.transferability.leep import expected_log_prediction
@@ -46,7 +45,7 @@ def n_leep(
 
 def prepare_n_leep(
     statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, seed: int = 0
-) -> Callable[[NDArray[np.bool_]], float]:
+) -> Callable[[Flags], float]:
     """Fit the mixture of N-LEEP once, and return the score of some of the samples as a function of their mask.
 
     The mask is `[samples]` in the order of the statistics. The mixture is not fitted again to these samples: fits from
@@ -77,7 +76,7 @@ def prepare_n_leep(
     rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
     responsibilities, _ = fit_mixture(rows, components, seed)
 
-    def score(kept: NDArray[np.bool_]) -> float:
+    def score(kept: Flags) -> float:
         rows = responsibilities[like(np.flatnonzero(kept), responsibilities)]
         return expected_log_prediction(rows, np.bincount(statistics.labels[kept]))
 

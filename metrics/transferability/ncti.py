@@ -3,9 +3,8 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.arrays import Array, Floats, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
 from headstart.metrics.transferability.fisher_discriminant import (
     LEAST_SHRINKAGE,
@@ -15,7 +14,7 @@ from headstart.metrics.transferability.fisher_discriminant import (
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
-# Of the released program: the number of principal components, and of those that decide the shrinkage.
+# The released program has these numbers of principal components, and of those that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32
 # The sign of each term.
 SIGNS = np.array([1.0, 1.0, -1.0])
@@ -24,7 +23,7 @@ SIGNS = np.array([1.0, 1.0, -1.0])
 def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float, float]:
     """Compute the terms of NCTI: how near the features are to the collapse at the end of training.
 
-    Source: as of `ncti`, section 4. The terms are the nuclear norm of the centred features along the discriminant axes
+    Source: as for `ncti`, section 4. The terms are the nuclear norm of the centred features along the discriminant axes
     (how near they are to the geometry of simplex-encoded labels), the mean probability that discriminants give the
     labels (how near to the nearest class centre), and the logarithm of the sum over classes of the nuclear norm of
     these probabilities (how far from no spread within classes).
@@ -57,7 +56,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     return _nuclear_norm(along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
 
 
-def ncti(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def ncti(terms: Floats, pool: Floats | None = None) -> Floats:
     """Compute NCTI of the sources of a pool from their terms.
 
     Each term is scaled to run from 0 to 1 over the pool, and the scores are `seli + ncc - vc`: a score says where a
@@ -74,8 +73,7 @@ def ncti(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) ->
         The scores, `[..., sources]`, from -1 to 2 on their own scale; a term that is the same for all of a pool counts
             as 0.
     """
-    scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ SIGNS
-    return scores
+    return np.asarray(scaled_over_pool(terms, pool) @ SIGNS)
 
 
 def _nuclear_norm(matrix: Array) -> float:

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, check_integer, like, namespace, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 
 # Pairs, which are ranked, grow with the square of the samples.
@@ -43,9 +42,7 @@ def parc(
     return prepare_parc(statistics, probes, seed)(np.ones(statistics.samples, dtype=bool))
 
 
-def prepare_parc(
-    statistics: FeatureStatistics, probes: int = PROBES, seed: int = 0
-) -> Callable[[NDArray[np.bool_]], float]:
+def prepare_parc(statistics: FeatureStatistics, probes: int = PROBES, seed: int = 0) -> Callable[[Flags], float]:
     """Compute the distances of PARC once, and return the score of some samples as a function of their mask.
 
     The mask is `[samples]` in the order of the statistics. Of sampled probes, those within the mask count.
@@ -69,14 +66,14 @@ def prepare_parc(
     ascending = distances[one, other]
     different = statistics.labels[probed[one]] != statistics.labels[probed[other]]
 
-    def score(kept: NDArray[np.bool_]) -> float:
+    def score(kept: Flags) -> float:
         pairs = kept[probed[one]] & kept[probed[other]]
         return _rank_correlation(ascending[pairs], different[pairs])
 
     return score
 
 
-def _rank_correlation(ascending: NDArray[np.float64], different: NDArray[np.bool_]) -> float:
+def _rank_correlation(ascending: Floats, different: Flags) -> float:
     """Correlate the ranks of the ascending distances of pairs with whether their classes differ."""
     if len(ascending) < 2 or ascending[0] == ascending[-1] or different.all() or not different.any():
         return 0.0

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, as_array, check_integer, is_tensor, like, to_host
+from headstart.metrics.arrays import Array, Floats, Indices, as_array, check_integer, is_tensor, like, to_host
 
 
 def sample_pixels(
@@ -112,7 +112,7 @@ def _read_at_centres(maps: NDArray[np.integer], size: list[int]) -> NDArray[np.i
 
 def _exponential_keys(
     labels: NDArray[np.integer], counts: NDArray[np.int64], ignore_label: int | None, generator: np.random.Generator
-) -> NDArray[np.float64]:
+) -> Floats:
     """Sample keys, the smallest of which are the sample, infinite for ignored pixels, `[images, pixels]`."""
     # Ignored pixels have keys, too, so that the keys of other pixels do not depend on the ignored ones.
     keys = generator.standard_exponential(labels.shape)
@@ -130,7 +130,7 @@ def _exponential_keys(
     return keys
 
 
-def _smallest(keys: NDArray[np.float64], per_image: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _smallest(keys: Floats, per_image: int) -> tuple[Indices, Indices]:
     """Find the indices of the smallest finite keys of every image, in the order of the images and of their pixels."""
     count = min(per_image, keys.shape[1])
     pixels = np.sort(np.argpartition(keys, count - 1, axis=1)[:, :count], axis=1)

@@ -1,13 +1,14 @@
 """Terms of the sources of a pool on one scale, for metrics that compare sources with each other."""
 
 import numpy as np
-from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Floats
 
 # Terms, relative and absolute, that differ by less differ by rounding errors.
 SAME = 1e-10
 
 
-def scaled_over_pool(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def scaled_over_pool(terms: Floats, pool: Floats | None = None) -> Floats:
     """Scale each term to run from 0 to 1 over the sources of a pool; one that is the same for all of them is 0.
 
     Args:
@@ -17,5 +18,4 @@ def scaled_over_pool(terms: NDArray[np.float64], pool: NDArray[np.float64] | Non
     pool = terms if pool is None else pool
     low, high = pool.min(-2, keepdims=True), pool.max(-2, keepdims=True)
     differ = ~np.isclose(low, high, rtol=SAME, atol=SAME)
-    scaled: NDArray[np.float64] = np.divide(terms - low, high - low, out=np.zeros_like(terms), where=differ)
-    return scaled
+    return np.asarray(np.divide(terms - low, high - low, out=np.zeros_like(terms), where=differ))

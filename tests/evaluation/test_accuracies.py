@@ -11,7 +11,8 @@ import pytest
 
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
 from headstart.tests.material.runs import write_run
 
 VALIDATED = 50
@@ -107,7 +108,7 @@ def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> No
         (("mine", "pets"), {1: 1}, {}, "holds ordering 1 of mine on pets again, and differently"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_accuracies_that_cannot_be_compared_are_refused(
     runs: Path, tmp_path: Path, pair: tuple[str, str], counts: dict[int, int], change: dict[str, Any], message: str
 ) -> None:
     write(runs / "other", pair, counts, **change)

@@ -81,15 +81,15 @@ class Ending:
     def start(self, task: Task) -> None:
         self.tasks.append(task)
 
-    def wait(self, answer: Any) -> list[tuple[Task, Outcome]]:
-        return [(self.tasks.pop(), self.outcome)]
+    def wait(self, receive: Any, ended: list[tuple[Task, Outcome]]) -> None:
+        ended.append((self.tasks.pop(), self.outcome))
 
     def close(self) -> None:
         pass
 
 
 @pytest.mark.parametrize("kind", ["lost", "memory"])
-def test_what_has_ended_a_process_is_not_run_in_the_command(
+def test_a_task_that_ended_a_process_is_not_run_in_the_command(
     kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Ending(Outcome(kind, error="it was too large", where="host"))

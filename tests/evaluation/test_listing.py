@@ -1,4 +1,4 @@
-"""What is listed is what options take."""
+"""Lists name the values that options take."""
 
 import json
 from pathlib import Path

@@ -150,7 +150,7 @@ def test_sources_are_named_by_their_weights_or_their_entry(
         ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_runs_that_cannot_be_compared_are_refused(
     tmp_path: Path, change: dict[str, Any], options: dict[str, Any], message: str
 ) -> None:
     write_run(tmp_path / "run-a", weights="a.pth")
@@ -163,7 +163,7 @@ def test_what_cannot_be_compared_is_refused(
 
 
 @pytest.mark.parametrize("change", [{"limit": 400}, {"threshold": 0.7}, {"validation_size": 7}, {"rate": 0.5}])
-def test_what_does_not_matter_may_differ(tmp_path: Path, change: dict[str, Any]) -> None:
+def test_irrelevant_settings_may_differ(tmp_path: Path, change: dict[str, Any]) -> None:
     write_run(tmp_path / "run-a", weights="a.pth")
     write_run(tmp_path / "run-b", dataset="farms", **change)
     method = "mine" if "rate" in change else "baseline"
@@ -247,3 +247,15 @@ def test_a_damaged_configuration_is_refused(runs: Path, tmp_path: Path) -> None:
     path.write_text(json.dumps(config))
     with pytest.raises(UserError, match=r"^runs: the files in '.*a-pets' are damaged \("):
         performances(str(runs), output=str(tmp_path / "performances.csv"))
+
+
+def test_warnings_of_the_runs_stand_below_the_table(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a-pets" / "results.json"
+    document = json.loads(path.read_text())
+    document["protocol"]["near_duplicate_photos"] = [["train/1.jpg", "validation/2.jpg"]]
+    path.write_text(json.dumps(document))
+    tabulate(runs, tmp_path / "table.csv")
+    warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
+    assert warning in " ".join(capsys.readouterr().out.split())

@@ -180,7 +180,7 @@ def test_output_is_a_file(
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
 
 
-def test_what_is_no_run_is_passed_over_where_a_pattern_matches_it(tmp_path: Path) -> None:
+def test_matches_of_a_pattern_that_are_no_runs_are_skipped(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     write_run(tmp_path / "runs" / "one")
     (tmp_path / "runs" / "ledger").mkdir()
@@ -219,3 +219,15 @@ def test_mistakes_on_the_command_line(
     assert caught.value.code == code
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: ")
+
+
+def test_warnings_of_the_runs_are_those_of_the_scores(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    photos: dict[str, Any] = {"near_duplicate_photos": [["a.jpg", "b.jpg"]]}
+    whole = write_run(tmp_path / "whole", **photos)
+    cut = write_run(tmp_path / "cut", TRACES[..., :6], first=2, complete=False, **photos)
+    document = sample_efficiency([str(whole), str(cut)], output=str(tmp_path / "scores.json"))
+    assert f"{str(cut)!r} is incomplete, cut off at 6 of 500 samples (it was interrupted)." in document["warnings"]
+    assert sum(warning.endswith("a.jpg ~ b.jpg.") for warning in document["warnings"]) == 1
+    assert json.loads((tmp_path / "scores.json").read_text())["warnings"] == document["warnings"]
+    printed = " ".join(capsys.readouterr().out.split())
+    assert all(f"WARNING: {warning}" in printed for warning in document["warnings"])

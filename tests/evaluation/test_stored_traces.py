@@ -12,7 +12,8 @@ import pytest
 from headstart.evaluate import main
 from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.output.errors import UserError
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
 
 Fit = Callable[..., Path]
 FED: dict[str, Any] = {
@@ -114,6 +115,13 @@ def test_a_censored_trace_restricts_means_at_its_end(filling: Filling) -> None:
     assert document["methods"]["baseline"]["restricted_mean"] == 10
 
 
+def test_a_method_that_predicts_nothing_right_in_the_end_is_named(filling: Filling) -> None:
+    filling.add(ADAM, [50, 0, 0, 0, 0, 0], "unfitted")
+    warnings = filling.score()["warnings"]
+    assert "unfitted has no correct prediction at the last evaluation of 2 orderings." in warnings
+    assert not any(each.startswith(("baseline has no", "mean has no")) for each in warnings)
+
+
 def test_orderings_that_a_method_lacks_are_left_out(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     filling.add(STEPS, CORRECT["slow"], orderings=range(2, 30))
     filling.add(MEAN, CORRECT["fast"], orderings=range(5, 7))
@@ -140,7 +148,7 @@ def test_the_default_measure_is_a_choice_as_well(filling: Filling) -> None:
         assert filling.score(where={"measure": measure}, **BY_CLASS)["criterion"]["measure"] == measure
 
 
-def test_methods_of_one_name_are_told_apart_by_what_differs(filling: Filling) -> None:
+def test_methods_of_one_name_are_named_by_what_differs(filling: Filling) -> None:
     filling.add(ADAM, CORRECT["slow"], "baseline")
     filling.add(SGD, CORRECT["slow"], "baseline")
     filling.add({**MEAN, "digests": {"mine": "2" * 64}}, CORRECT["fast"])
@@ -235,6 +243,6 @@ def test_command_line(
     assert capsys.readouterr().err.startswith("error: runs: the ledger 'stored' cannot be read")
 
 
-def test_where_is_of_ledgers(fit: Fit) -> None:
+def test_the_option_where_needs_a_ledger(fit: Fit) -> None:
     with pytest.raises(UserError, match=r"^where: chooses a stream of a ledger"):
         sample_efficiency(str(fit()), where={"seed": 0})

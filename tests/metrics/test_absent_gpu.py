@@ -11,7 +11,7 @@ from headstart.metrics.transferability.transferability_metrics import GBC, LEEP,
 from headstart.tests.material.absent_gpu import GPU, absent_gpu
 
 CLASSES, FEATURES = 5, 9
-# How often a batch is waited for: once for whether it is sound, not at all where that is checked in the end.
+# Number of waits for a batch: one to check it, none if the check comes in the end.
 WAITS: dict[Callable[..., Metric], int] = {ClassStatistics: 1, GBC: 1, HScore: 1, LogME: 1, LEEP: 1, LinearCKA: 0}
 
 

@@ -205,7 +205,7 @@ def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch)
     assert not (folder / "scores.jsonl").exists()
 
 
-def test_what_was_computed_how_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
+def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     full = arena.score(arena.red([0, 1, 2]))
     half = arena.score(arena.red([0, 1, 2]), "--extraction.precision=bfloat16")
     assert full["extraction"] == {"precision": "float32", "seed": 0}

@@ -1,4 +1,4 @@
-"""What ends a scoring: stimuli that are no pictures, models that fail, options and folders that do not fit."""
+"""Mistakes that end a scoring: stimuli that are no pictures, models that fail, options and folders that do not fit."""
 
 import zlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What the picture shows, taken from the figure that was drawn."""
+"""The picture shows the matrix, by the figure that was drawn."""
 
 import errno
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Searches with a time, that are cut off and go on, or that do not see everything."""
+"""Searches with a time, that are cut off and continue, or that do not see everything."""
 
 import json
 from collections.abc import Callable
@@ -80,7 +80,7 @@ def test_a_state_that_is_none_is_refused(arena: Arena, refused: Callable[..., st
     document["state"] |= state
     (folder / "search.json").write_text(json.dumps(document))
     text = refused(lambda: arena.evaluate(*RED))
-    assert "tells no longer where the search left off" in text
+    assert "does not hold the state of a search" in text
 
 
 def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,7 +143,9 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
         ("[nowhere]", "held_out: there are no data sets nowhere; choose among"),
     ],
 )
-def test_what_cannot_be_held_out(arena: Arena, refused: Callable[..., str], held_out: str, message: str) -> None:
+def test_impossible_held_out_parts_are_refused(
+    arena: Arena, refused: Callable[..., str], held_out: str, message: str
+) -> None:
     blue = ("cka-search", "--team=blue", "--size=2", f"--held_out={held_out}")
     assert message in refused(lambda: arena.evaluate(*blue))
     assert not (arena.folder / "out").exists()

@@ -112,7 +112,7 @@ def test_score_equals_the_local_one(arena: Arena, client: Client, monkeypatch: p
     assert (arena.folder / "there" / "scores.jsonl").is_file()
 
 
-def test_what_is_sent(arena: Arena, client: Client) -> None:
+def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     import torch
     import torchvision
 

@@ -1,4 +1,4 @@
-"""What lies in the output folder already: the same is written again, another is kept."""
+"""Results in the output folder are written again if they are the same, and kept if they are others."""
 
 from collections.abc import Callable
 from pathlib import Path

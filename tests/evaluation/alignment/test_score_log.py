@@ -110,7 +110,7 @@ def test_processes_do_not_interleave(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_what_is_not_json_is_not_logged(tmp_path: Path, value: float) -> None:
+def test_a_score_that_is_not_json_is_not_logged(tmp_path: Path, value: float) -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
         append_score(tmp_path, {"score": value})
     assert list(tmp_path.iterdir()) == []
@@ -145,7 +145,7 @@ def test_failed_write_leaves_the_log_as_it_was(
 
 
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_what_is_no_file_in_place_of_the_note(tmp_path: Path, make: Callable[[Path], None]) -> None:
+def test_a_note_that_is_no_file_raises_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "scores.pending.json")
     file = ScoreFile(tmp_path / "score.json", "digest", lambda: None)
     with pytest.raises(UserError, match=r"^log_dir: .* \(scores\.pending\.json is no regular file\); choose another"):

@@ -27,7 +27,7 @@ def test_score_without_a_challenge_names_none(arena: Arena) -> None:
     assert "challenge" not in document["digests"]
 
 
-def test_what_breaks_the_rules_is_not_scored(arena: Arena, refused: Callable[..., str]) -> None:
+def test_submissions_that_break_the_rules_are_not_scored(arena: Arena, refused: Callable[..., str]) -> None:
     rules = arena.write("ours.yaml", RULES)
     text = refused(lambda: arena.score(arena.blue(*MODELS), f"--challenge={rules}"))
     assert "/models: must have exactly 2 models in this challenge, not 3" in text

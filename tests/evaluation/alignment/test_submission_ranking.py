@@ -44,7 +44,7 @@ def test_rounding_swaps_nothing() -> None:
     assert [result["scores"][name]["cca"]["rank"] for name in ("s0", "s1", "s2")] == [1, 1, 3]
 
 
-def test_what_has_no_score_is_left_out() -> None:
+def test_submissions_without_a_score_are_left_out() -> None:
     result = rank_submissions(scores_of(linear_cka=[0.9, 0.5, 0.4], cca=["too wide", 0.3, 0.6], pwcca=["x", "x", 0.1]))
     measure = result["measures"]["cca"]
     assert (measure["compared_pairs"], measure["swaps"], measure["kendall_tau"]) == (1, [["s1", "s2"]], -1)

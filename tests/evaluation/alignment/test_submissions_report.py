@@ -156,7 +156,7 @@ def test_files_patterns_and_folders_are_found_once(arena: Arena) -> None:
     (folder / "again").mkdir()
     (folder / "again" / "01.json").write_text((folder / "01.json").read_text())
     result = report(arena, folder / "01.json", folder / "0*.json", folder)["scores"]
-    # Files of one name in two folders are told apart by these.
+    # These distinguish files of one name in two folders.
     assert sorted(result) == sorted(["again/01", *(f"{i}{j}" for i, j in PAIRS)])
     assert result["again/01"] == result["01"]
 

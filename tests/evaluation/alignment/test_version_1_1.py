@@ -1,4 +1,4 @@
-"""What registries and submissions may leave out and add since version 1.1 of the contract, as it is scored."""
+"""Registries and submissions may leave out and add fields since version 1.1 of the contract, and are scored."""
 
 import json
 from collections.abc import Callable
@@ -16,9 +16,11 @@ from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 MODELS = [entry["model_name"] for entry in ENTRIES]
 MAY_BE_LEFT_OUT = ("input_size", "output_dim")
 
+# No digest sees a module whose name is computed.
 MODULE = """
+from importlib import import_module
 from torch import nn
-import elsewhere
+elsewhere = import_module("else" + "where")
 
 def network():
     return nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, elsewhere.WIDTH))
@@ -40,7 +42,7 @@ def test_without_output_dim_the_layers_output_is_taken(arena: Arena) -> None:
 
 @pytest.fixture
 def custom(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Write a registry with a network whose width lies in a file of which its package knows nothing."""
+    """Write a registry with a network whose width is in a file that no digest sees."""
     monkeypatch.syspath_prepend(arena.folder)
     arena.write("mine.py", MODULE)
     entry = make_entry("mine", "2", "flatten", 4, source="custom", model_parameters={"name": "mine.network"})

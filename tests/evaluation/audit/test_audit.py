@@ -153,7 +153,7 @@ def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureF
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_facts_that_tell_no_sources_apart_rank_none(tmp_path: Path) -> None:
+def test_constant_facts_rank_no_source(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
     document = run(write_table(tmp_path / "table.csv"), tmp_path / "out", f"--facts={tmp_path / 'facts.csv'}")
     assert list(document["rankers"]) == ["mean_rank"]

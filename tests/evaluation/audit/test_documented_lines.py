@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
-from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.estimates import with_interval
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -134,7 +134,7 @@ def test_the_page_has_the_figures_of_the_papers_tables(
 ) -> None:
     (tmp_path / "table.csv").symlink_to(PAPERS / table)
     document = evaluate_audit(tmp_path, f"--pool_size={pool_size}")
-    # As published by Agostinelli et al., ECCV 2022, tables 2a and 3a.
+    # Agostinelli et al., ECCV 2022, published these in tables 2a and 3a.
     assert {name: round(value, 2) for name, value in document["setup_stability"].items()} == stability
     rows = [line.split(" | ") for line in PAGE.splitlines() if line.startswith(f"| {scenario} | ")]
     assert [row[1] for row in rows] == ["GBC", "LEEP", "N-LEEP", "LogME", "H-score"]

@@ -96,7 +96,7 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
     ]
 
 
-def test_two_orderings_cannot_tell_methods_apart(tmp_path: Path) -> None:
+def test_two_orderings_give_no_significant_difference(tmp_path: Path) -> None:
     store(tmp_path / "stored", {"baseline": reach([30, 40], 60), "fast": reach([15, 16], 60)})
     [setting] = rank(tmp_path / "stored")["settings"]
     assert [each["group"] for each in setting["methods"]] == ["a", "a"]
@@ -230,7 +230,7 @@ def test_threshold_below_the_largest_class_is_remarked_upon(three: Path) -> None
     says_nothing = "To predict the largest class alone meets the threshold"
     for threshold, expected in ((0.6, True), (0.61, False)):
         [setting] = rank(three, threshold=threshold)["settings"]
-        assert any(says_nothing in remark for remark in setting["remarks"]) == expected
+        assert any(says_nothing in warning for warning in setting["warnings"]) == expected
         text = (three.parent / "out" / "leaderboard.md").read_text()
         assert "chance 50%, largest class 60%" in text
 

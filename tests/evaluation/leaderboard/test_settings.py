@@ -1,4 +1,4 @@
-"""What a leaderboard finds, joins and leaves out."""
+"""A leaderboard finds, joins and leaves out runs."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from headstart.tests.material.ledgers import reach, store
 from headstart.tests.material.runs import TRACES, write_run
 
 
-def test_what_begins_with_a_dot_is_no_run(tmp_path: Path) -> None:
+def test_hidden_folders_are_no_runs(tmp_path: Path) -> None:
     (tmp_path / "runs" / ".incoming").mkdir(parents=True)
     for name in ("a", ".incoming/a"):
         write_run(tmp_path / "runs" / name)

@@ -117,7 +117,7 @@ def test_a_baseline_is_chosen_as_honestly(tmp_path: Path) -> None:
         assert other["relative_improvement"] is not None
 
 
-def test_what_differs_in_its_code_is_no_variant(tmp_path: Path) -> None:
+def test_methods_of_other_code_are_no_variants(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     write_variant(tmp_path / "runs" / "a", 0.1, 12, "pets")
     write_variant(tmp_path / "runs" / "b", 1, 20, "pets", code="b")

@@ -10,7 +10,8 @@ import yaml
 
 from headstart.evaluate import main
 from headstart.evaluation.report.report import report
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
 from headstart.tests.material.pages import Page
 from headstart.tests.material.report_runs import METHODS, show, traces
 

@@ -127,7 +127,7 @@ def test_mistakes_are_named_and_nothing_is_written(
     assert not (tmp_path / "out").exists()
 
 
-def test_what_is_no_page_is_not_replaced(runs: Path) -> None:
+def test_a_file_that_is_no_page_is_not_replaced(runs: Path) -> None:
     path = runs.parent / "page.html"
     path.write_text("mine")
     with pytest.raises(UserError, match=r"^output: .*page.html' holds something else"):

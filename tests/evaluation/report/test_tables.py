@@ -59,7 +59,8 @@ def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) 
         assert numbers(row[2]) == pytest.approx([pair["difference"], *pair["interval"]], abs=0.051)
         assert (row[4] == "yes") == pair["told_apart"]
         assert numbers(row[5]) == [pair["orderings_needed"]] if pair["orderings_needed"] else row[5] == "–"
-    for row, method in zip(page.tables["Over all settings"][1:], document["over_settings"]["methods"], strict=True):
+    over = document["over_settings"]
+    for row, method in zip(page.tables[f"Over {over['of']}"][1:], over["methods"], strict=True):
         assert row[0] == method["name"]
         assert numbers(row[1]) == pytest.approx(
             [method["interquartile_mean"], *method["interquartile_mean_interval"]], abs=0.00051
@@ -72,7 +73,7 @@ def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) 
             assert cell == ("–" if entry["tau"] is None else f"{entry['order'][0]} {entry['tau']:.2f}{mark}")
 
 
-def test_the_best_is_named_with_what_is_not_told_apart_from_it(tmp_path: Path) -> None:
+def test_the_best_is_named_with_methods_not_significantly_different(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     far, equal, never = traces(0), np.repeat(traces(1)[:1], 4, axis=0), np.zeros((4, 25, 60), dtype=np.int64)
     for name, counts in {
@@ -105,7 +106,7 @@ def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
     assert "max_samples (60, 120)" in differing
 
 
-def test_other_weights_and_names_with_commas_are_told_apart(tmp_path: Path) -> None:
+def test_other_weights_and_names_with_commas_are_distinct(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     for number, (dataset, weights) in enumerate([("drawn_pets, noise 2", "one.pth"), ("pets", "two.pth")]):
         write_run(
@@ -145,3 +146,35 @@ def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> No
 def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
     page = show(write_run(tmp_path / "run", TRACES[:, :1], limit=8))
     assert page.tables["Best method of each setting"][1][1] == "mine"
+
+
+def test_warnings_stand_above_all_and_cut_off_settings_win_nothing(runs: Path) -> None:
+    pairs = [["a.jpg", "b.jpg"]]
+    counts = traces(2)[..., :20]
+    write_run(
+        runs / "cut", counts, limit=20, max_samples=60, methods=METHODS, dataset="cut", complete=False,
+        near_duplicate_photos=pairs,
+    )  # fmt: skip
+    page = show(runs)
+    above = page.texts[: page.texts.index("Who wins, by how much, how sure", page.texts.index("Replication"))]
+    assert any("is incomplete, cut off at 20 of 60 samples" in text for text in above)
+    assert any("a.jpg ~ b.jpg" in text for text in above)
+    winners = page.tables["Best method of each setting"][1:]
+    assert not any("cut" in row[0] for row in winners)
+    assert len(winners) == 2
+    # The setting itself is shown, with the warnings beside its numbers.
+    assert sum("a.jpg ~ b.jpg" in text for text in page.texts) == 2
+
+
+def test_tied_for_first_is_whom_no_method_is_better_than(runs: Path) -> None:
+    alike = np.stack([traces(seed)[0] for seed in range(len(METHODS))])
+    write_run(runs / "alike", alike, limit=60, methods=METHODS, dataset="alike")
+    page = show(runs)
+    document = json.loads((runs.parent / "leaderboard.json").read_text())
+    header, *rows = page.tables["Best method of each setting"]
+    for row, setting in zip(rows, document["settings"], strict=True):
+        first = [each["name"] for each in setting["methods"] if each["rank_interval"][0] == 1]
+        assert setting["tied_for_first"] == first
+        others = [name for name in first if name != row[1]]
+        shown = ", ".join(others) if len(others) < 3 else f"{len(others)} methods"
+        assert row[header.index("tied for first")] == (shown or "–")

@@ -22,7 +22,7 @@ ENTRIES[2]["model_parameters"] = {"model_name": "mobilenetv3_small_050", "num_cl
 
 @dataclass
 class Scored:
-    """What a run left behind."""
+    """The files of a run."""
 
     folder: Path
     rows: list[dict[str, str]]

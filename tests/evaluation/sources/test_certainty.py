@@ -1,4 +1,4 @@
-"""Which sources the photos tell apart, and how that is said."""
+"""Significant differences of sources on the photos, and the sentences that report them."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ def score(value: float, scale: float = 1.0, shift: int = 0) -> Score:
     return Score(value, 0.0, left_out=tuple(value + scale * w for w in WIGGLE[shift:] + WIGGLE[:shift]))
 
 
-def test_sources_that_are_not_told_apart_share_a_letter() -> None:
+def test_sources_without_a_significant_difference_share_a_letter() -> None:
     scores = {"far": {"m": score(0.0)}, "near": {"m": score(1.0)}, "same": {"m": score(1.001, shift=2)}}
     certainty = find_certainty(scores, "m")
     assert certainty is not None
@@ -56,7 +56,7 @@ def test_the_answer_says_what_the_photos_tell() -> None:
     ]
 
 
-def test_what_varies_by_rounding_alone_has_a_width_of_0() -> None:
+def test_rounding_errors_alone_have_an_interval_of_width_0() -> None:
     assert score(1.0, scale=1e-13).half_width == 0
     assert (score(1.0).half_width or 0) > 0.01
     assert Score(1.0, 0.0).half_width is None

@@ -116,7 +116,7 @@ def test_an_error_is_a_reason_in_one_line(mine: str, name: str, reason: str) -> 
         ("{}.nothing", "takes nothing; a metric takes some of features, labels, probabilities, seed"),
     ],
 )
-def test_what_is_no_metric_is_named(mine: str, name: str, message: str) -> None:
+def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
     path = name.format(mine)
     with pytest.raises(UserError) as error:
         find_metrics([path])

@@ -58,7 +58,7 @@ def test_options(refuse: Refuse, tmp_path: Path) -> None:
     assert "metrics: none given" in refuse("--metrics=[]")
     assert "models: 'resnet50' not in the registry; it has squeezenet1_1" in refuse("--models=[resnet50]")
     assert "seed" in refuse("--seed=-1")
-    assert "resamples: one part of the photos tells of no spread; give 2 or more" in refuse("--resamples=1")
+    assert "resamples: one part of the photos has no spread; give 2 or more" in refuse("--resamples=1")
     (tmp_path / "file").touch()
     assert "output: " in refuse(f"--output={tmp_path / 'file'}")
     assert f"model registry {tmp_path / 'none.json'}" in refuse(f"--registry={tmp_path / 'none.json'}")

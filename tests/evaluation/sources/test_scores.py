@@ -47,7 +47,7 @@ def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> N
     assert all(its["ncti"].interval and its["h_score"].interval for its in scores.values())
 
 
-def test_sources_of_one_kind_are_not_told_apart_because_they_are_scaled() -> None:
+def test_sources_of_one_kind_do_not_differ_significantly_through_scaling() -> None:
     """With two sources scores on the pool's scale are 0 and 1; what photos say of them is in how the terms vary."""
     etran, apart = {"etran": METRICS["etran"]}, 0
     for seed in range(20):

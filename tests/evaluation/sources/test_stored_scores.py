@@ -107,7 +107,7 @@ def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytes
     assert stored.find(identity, ["log_me(a=1)"]) == {}
 
 
-def test_what_cannot_be_read_or_written_is_computed(tmp_path: Path) -> None:
+def test_scores_that_cannot_be_read_or_written_are_computed(tmp_path: Path) -> None:
     stored = StoredScores(tmp_path)
     identity = stored.identity(make(), PARTS)
     stored.keep(identity, {"log_me": Score(1.0, 0.0)})

@@ -1,8 +1,6 @@
 """From a registry and folders of photos to the table of scores."""
 
 import json
-import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +30,6 @@ from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
 from headstart.output.results_folder import DashboardResults
-from headstart.tests.material.arena import ENTRIES, Arena
 
 ALL = (
     "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, linear_probe, num_classes, "
@@ -137,7 +134,7 @@ def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[...
     assert "- Warning: 1 photos are in more than one class" in report
 
 
-def test_a_metric_that_tells_no_source_apart_is_said_to(run: Callable[..., Any]) -> None:
+def test_a_constant_metric_over_sources_is_named(run: Callable[..., Any]) -> None:
     # Fewer photos than features, which all tell both classes apart.
     scored = run("--metrics=[h_score, log_me]")
     report = (scored.folder / "report.md").read_text()
@@ -232,97 +229,6 @@ def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch
     assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
     assert sorted(path.name for path in results.written) == ["report.md", "scores.csv", "transferability.json"]
     assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in results.written)
-
-
-def test_results_of_another_configuration_are_not_replaced_unasked(
-    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
-) -> None:
-    first = run("--metrics=[h_score]", "--seed=0")
-    known = tmp_path / "performances.csv"
-    known.write_text("source,target,performance\nresnet18,photos,0.5\n")
-    run("--metrics=[h_score]", "--extraction.num_workers=1", f"--performances={known}")
-    for options, key in (
-        (["--metrics=[log_me]"], "metrics"),
-        (["--metrics=[h_score]", "--split=validation"], "split, targets"),
-        (["--metrics=[h_score]", "--models=[resnet18]"], "digests/networks"),
-        (["--metrics=[h_score]", "--seed=1"], "seed"),
-    ):
-        message = refused(lambda options=options: run(*options))
-        assert f"holds results of another configuration ({key}); choose another folder" in message
-    assert [row["metric"] for row in first.rows] == ["h_score", "h_score"]
-    assert {row["metric"] for row in run("--metrics=[log_me]", "--overwrite=true").rows} == {"log_me"}
-
-
-def test_other_photos_of_the_same_folder_are_another_configuration(
-    run: Callable[..., Any], refused: Callable[..., str], photo_folder: Path
-) -> None:
-    options = [
-        "--metrics=[h_score]",
-        "--targets.photos=UnsplitClassFolders",
-        "--targets.photos.validation_fraction=0.5",
-    ]
-    options += [f"--targets.photos.root={photo_folder / 'train'}"]
-    prints = {
-        seed: run(*options, f"--targets.photos.split_seed={seed}", output=f"seed-{seed}").document["targets"]["photos"]
-        for seed in (0, 1)
-    }
-    assert prints[0].pop("fingerprint") != prints[1].pop("fingerprint")
-    assert prints[0] == prints[1]
-    shutil.copytree(photo_folder.parent / "seed-0", photo_folder.parent / "out")
-    assert "(targets)" in refused(lambda: run(*options, "--targets.photos.split_seed=1"))
-    run(*options, "--targets.photos.split_seed=0")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", ["transferability", "target-selection", "cka", "cka-search"])
-def test_an_altered_file_of_weights_is_another_configuration(
-    command: str, arena: Arena, photo_folder: Path, refused: Callable[..., str]
-) -> None:
-    torch.manual_seed(0)
-    network = torchvision.models.squeezenet1_1()
-    arena.write("registry.json", [{**ENTRIES[0], "weights": "own.pth"}, *ENTRIES[1:]])
-    own = ["--metrics=[num_classes]", "--logger=false", f"--registry={arena.registry}", "--extraction.num_workers=0"]
-    own += [f"--output={arena.folder / 'out'}"]
-    photos = [f"--targets.own.root={photo_folder}"]
-    pool = ["--source=squeezenet1_1", "--dataset=DrawnObjects", "--dataset.train_size=120", "--targets=2"]
-    options = {
-        "transferability": [*own, "--models=[squeezenet1_1]", "--targets.own=ClassFolders", *photos],
-        "target-selection": [*own, *pool],
-        "cka": ["--models=[squeezenet1_1, shufflenet_v2_x0_5]", "--logger=false"],
-        "cka-search": ["--team=blue", "--size=2"],
-    }[command]
-
-    def score(*more: str) -> None:
-        torch.save(network.state_dict(), arena.folder / "own.pth")
-        if command.startswith("cka"):
-            arena.evaluate(command, *options, *more)
-        else:
-            evaluate.main([command, *options, *more])
-
-    score()
-    score()
-    with torch.no_grad():
-        network.features[0].bias += 1
-    assert "holds results of another configuration (digests/networks);" in refused(score)
-    score("--overwrite=true")
-    score()
-
-
-def test_an_edited_metric_is_another_configuration(
-    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    name = f"edited_{tmp_path.name.replace('-', '_')}"
-    path = tmp_path / f"{name}.py"
-    monkeypatch.syspath_prepend(tmp_path)
-    path.write_text("def own(features, labels):\n    return 1.0\n")
-    run(f"--metrics=[{name}.own]")
-    path.write_text("# A comment changes nothing.\ndef own(features, labels):\n    return 1.0\n")
-    # Another process reads the module anew.
-    monkeypatch.delitem(sys.modules, name)
-    run(f"--metrics=[{name}.own]")
-    path.write_text("def own(features, labels):\n    return 2.0\n")
-    monkeypatch.delitem(sys.modules, name)
-    assert "(digests/metrics)" in refused(lambda: run(f"--metrics=[{name}.own]"))
 
 
 def test_intervals_are_those_of_the_metrics_without_each_part(

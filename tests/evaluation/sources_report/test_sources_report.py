@@ -149,7 +149,7 @@ def test_markdown_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
     assert all(name.replace("gbc", "GBC") in plain for name in NAMES)
 
 
-def test_what_has_no_value_is_named_and_not_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_metrics_without_a_value_are_named_and_not_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = write_table(tmp_path / "table.csv", ["gbc", "own", "flat"], shift=-2).read_text().splitlines()
     # One metric gives all sources of a target the same score, and an added one gives the same everywhere.
     lines = [re.sub(r"^(flat,\w+,t_3),[^,]*", r"\1,7", line) for line in lines]

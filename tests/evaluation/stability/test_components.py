@@ -1,4 +1,4 @@
-"""Which component moves the outcome most, on outcomes whose agreement is known."""
+"""The component that moves the outcome most is found on outcomes whose agreement is known."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What the figures of a study show: what is asked for by name, examples of the paper, and what fits the table."""
+"""Figures of a study show examples that are chosen by name, those of the paper, and those that fit the table."""
 
 from typing import get_args
 
@@ -48,7 +48,7 @@ def test_each_part_has_its_example_and_what_is_given_wins() -> None:
     assert {part.measure for part in examples.values()} == {"kendall"}
 
 
-def test_what_is_shown_and_what_was_given_is_known() -> None:
+def test_shown_examples_and_chosen_values_are_known() -> None:
     choice = FigureChoice(measure="kendall", example="figure5a")
     shown = choice.shown_examples(["figure1", "figure3a"])
     assert shown == {"graph": "figure1", "target": "figure5a"}, "the chosen one wins over that of the preset"

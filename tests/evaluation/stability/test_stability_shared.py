@@ -135,7 +135,7 @@ def test_the_released_tables_have_all_names_of_the_papers_examples(preset: str) 
     assert set(PRESETS[preset].examples) <= set(names)
 
 
-def test_what_ties_change(study: tuple[str, Path, dict[str, Any]]) -> None:
+def test_ties_change_the_ranking(study: tuple[str, Path, dict[str, Any]]) -> None:
     """Scenario 2: LogME leads by Rel@1 as published; with ties shared, N-LEEP does."""
     preset, _, result = study
     tied = {"scenario1": 79, "scenario2": 58}[preset]

@@ -146,7 +146,7 @@ def test_chosen_metrics_alone_count(read: Read) -> None:
         read(PLAIN, chosen=["gbc", "leep"])
 
 
-def test_metrics_that_tell_no_sources_apart_are_left_out(read: Read) -> None:
+def test_constant_metrics_are_left_out(read: Read) -> None:
     """One is 2 for all sources of target x and 3 for those of b; the score of b as its own source does not count."""
     constant = [f"num_classes,{source},x,2,{value}" for source, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
     constant += ["num_classes,a,b,3,0.4", "num_classes,b,b,9,1", "num_classes,c,b,3,0.5"]

@@ -202,7 +202,7 @@ def test_the_printed_report_holds_the_tables_of_the_written_one(
         assert " ".join(row) in printed
 
 
-def test_a_metric_that_tells_no_target_apart_is_said_to_and_not_measured(run: Run, folder: Path) -> None:
+def test_a_constant_metric_over_targets_is_named_and_not_measured(run: Run, folder: Path) -> None:
     names = json.loads((run("--metrics=[h_score, log_me]") / "targets.json").read_text())["targets"]
     table = folder / "all.csv"
     lines = [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]

@@ -38,14 +38,48 @@ def test_interquartile_means_are_means_trimmed_by_a_quarter_of_settings_that_cou
             assert result[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-6)
 
 
-def test_probability_of_improvement_is_the_mann_whitney_statistic() -> None:
-    result = probabilities_of_improvement(VALUES[0], COUNTS[0])
-    for resample, counts in enumerate(COUNTS[0].astype(int)):
-        runs = [np.repeat(values, counts) for values in VALUES[0]]
-        for one in range(5):
-            for other in range(5):
-                expected = stats.mannwhitneyu(runs[other], runs[one]).statistic / SIZES[0] ** 2
-                assert result[resample, one, other] == pytest.approx(expected)
+def test_probability_of_improvement_is_that_of_the_same_orderings() -> None:
+    result, low, high = probabilities_of_improvement(VALUES)
+    for one in range(5):
+        for other in range(5):
+            shares = []
+            for values in VALUES:
+                pairs = zip(values[one], values[other], strict=True)
+                shares.append(np.mean([1 if a < b else 0.5 if a == b else 0 for a, b in pairs]))
+            assert result[one, other] == pytest.approx(np.mean(shares))
+    assert ((low <= result) & (result <= high)).all()
+    assert low + high.T == pytest.approx(1)
+
+
+def test_orderings_that_are_hard_for_both_do_not_hide_an_improvement() -> None:
+    hard = np.random.default_rng(0).permutation(np.arange(10.0, 410, 10))
+    one, other = probabilities_of_improvement([np.stack([hard, hard + 1])])[0, 0]
+    assert (one, other) == (0.5, 1)
+    # The Mann-Whitney statistic compares runs of different orderings, too.
+    assert stats.mannwhitneyu(hard + 1, hard).statistic / 40**2 < 0.52
+
+
+@pytest.mark.parametrize(("won", "count"), [(10, 10), (7, 10), (0, 25), (20, 25)])
+def test_interval_of_one_setting_is_that_of_agresti_and_coull(won: int, count: int) -> None:
+    values = np.stack([np.zeros(count), np.where(np.arange(count) < won, 1.0, -1.0)])
+    _, low, high = probabilities_of_improvement([values])[:, 0, 1]
+    centre = (won + 2) / (count + 4)
+    half = stats.norm.ppf(0.975) * (centre * (1 - centre) / (count + 4)) ** 0.5
+    assert (low, high) == (pytest.approx(max(centre - half, 0)), pytest.approx(min(centre + half, 1)))
+
+
+@pytest.mark.parametrize(("settings", "orderings"), [(1, 8), (2, 20), (6, 10)])
+@pytest.mark.parametrize("shift", [0.0, 0.7, 2.5])
+def test_interval_of_the_probability_of_improvement_holds_it(settings: int, orderings: int, shift: float) -> None:
+    # Paired differences are normal, and rounded to ties.
+    generator, held = np.random.default_rng(0), 0
+    truth = float(stats.norm.sf(0.25, shift) + 0.5 * np.diff(stats.norm.cdf([-0.25, 0.25], shift)).item())
+    for _ in range(400):
+        differences = np.round(2 * generator.normal(shift, 1, (settings, orderings)))
+        values = [np.stack([np.zeros(orderings), each]) for each in differences]
+        _, low, high = probabilities_of_improvement(values)[:, 0, 1]
+        held += bool(low <= truth <= high)
+    assert held >= 0.92 * 400
 
 
 def test_aggregates_are_those_of_rliable() -> None:
@@ -56,8 +90,6 @@ def test_aggregates_are_those_of_rliable() -> None:
     scores = {str(method): np.stack([-each[method] for each in values], axis=1) for method in range(2)}
     [result] = interquartile_means(values, once)
     assert result[0] == pytest.approx(-metrics.aggregate_iqm(scores["0"]), rel=1e-6)
-    improvement = np.mean([probabilities_of_improvement(each, once[0])[0, 0, 1] for each in values])
-    assert improvement == pytest.approx(metrics.probability_of_improvement(scores["0"], scores["1"]))
 
 
 def test_resamples_keep_the_number_of_orderings_and_differ_between_settings() -> None:

@@ -42,11 +42,11 @@ def test_equal_values_are_equally_good() -> None:
     assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, True])
 
 
-def test_a_difference_that_is_the_same_everywhere_is_told_apart() -> None:
+def test_a_difference_that_is_the_same_everywhere_is_significant() -> None:
     assert not find_best(np.array([[0.5, 0.7, 0.9], [0.4, 0.6, 0.8]])).tied.any()
 
 
-def test_what_lacks_values_is_not_compared() -> None:
+def test_metrics_without_values_are_not_compared() -> None:
     values = np.array([[0.5, np.nan, 0.6], [0.1, np.nan, 0.2], [0.9, np.nan, np.nan]])
     best = find_best(values)
     assert best.compared.tolist() == [True, True, False], "no metric has a value on the second target"
@@ -60,6 +60,6 @@ def test_nothing_is_the_best_of_one(values: list[list[float]]) -> None:
     assert not any(flags.any() for flags in (best.best, best.tied, best.on_target))
 
 
-def test_one_target_tells_nothing_apart_and_ties_nothing() -> None:
+def test_one_target_gives_neither_differences_nor_ties() -> None:
     best = find_best(np.array([[0.5], [0.4]]))
     assert (best.best.tolist(), best.tied.tolist()) == ([True, False], [False, False])

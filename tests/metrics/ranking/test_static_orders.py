@@ -144,7 +144,7 @@ def test_constant_targets_are_in_no_pair() -> None:
         ([1.0, np.inf, 2.0], False),
     ],
 )
-def test_rounding_errors_tell_no_sources_apart(scores: list[float], apart: bool) -> None:
+def test_rounding_errors_rank_no_sources(scores: list[float], apart: bool) -> None:
     assert bool(scores_differ(np.array(scores))) is apart
     measured = measure_targets(np.array(scores)[None, :, None], np.array([[0.1], [0.2], [0.4]]), np.full((3, 1), True))
     assert np.isfinite(measured).all() == apart

@@ -1,4 +1,4 @@
-"""What can be told apart, against enumeration, brute force and the power of the t test."""
+"""Significant differences, against enumeration, brute force and the power of the t test."""
 
 from itertools import combinations, product
 
@@ -7,6 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from headstart.metrics.sample_efficiency import sign_flips
 from headstart.metrics.sample_efficiency.resolution import (
     MOST,
     compare_all_pairs,
@@ -61,7 +62,59 @@ def test_patterns_are_enumerated_or_drawn_evenly() -> None:
         assert compare_all_pairs(values).p_values[0, 1] == pytest.approx(expected, abs=0.02 if orderings > 13 else 1e-9)
 
 
-def test_equal_traces_and_a_single_ordering_are_not_told_apart() -> None:
+def exact_p_value(differences: NDArray[np.float64]) -> float:
+    """Compute the two-sided p value of sign flips of whole numbers from the distribution of their sum."""
+    total = int(np.abs(differences).sum())
+    shares = np.zeros(2 * total + 1)
+    shares[total] = 1
+    for step in np.abs(differences).astype(int):
+        shares = (np.roll(shares, step) + np.roll(shares, -step)) / 2
+    return float(shares[np.abs(np.arange(-total, total + 1)) >= abs(differences.sum())].sum())
+
+
+def near_the_level(orderings: int, cases: int, width: float) -> list[NDArray[np.float64]]:
+    """Return differences of pairs whose exact p values lie around 5 %."""
+    generator = np.random.default_rng(orderings)
+    near: list[NDArray[np.float64]] = []
+    while len(near) < cases:
+        differences = np.round(generator.normal(4 / orderings**0.5, 3, orderings))
+        if abs(exact_p_value(differences) - 0.05) < width:
+            near.append(differences)
+    return near
+
+
+@pytest.mark.parametrize("orderings", [14, 16, 17, 20])
+def test_up_to_twenty_orderings_decide_by_all_patterns(orderings: int) -> None:
+    for differences in near_the_level(orderings, 3, 0.002):
+        compared = compare_all_pairs(np.stack([differences, np.zeros(orderings)]) + 50)
+        assert compared.p_values[0, 1] == pytest.approx(exact_p_value(differences), rel=1e-9)
+        assert compared.significant[0, 1] == (exact_p_value(differences) < 0.05)
+        assert not compared.undecided.any()
+
+
+def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    for differences in near_the_level(40, 12, 0.006):
+        exact = exact_p_value(differences)
+        for seed in range(4):
+            monkeypatch.setattr(sign_flips, "SEED", seed)
+            compared = compare_all_pairs(np.stack([differences, np.zeros(40)]) + 50)
+            if compared.undecided[0, 1]:
+                assert abs(exact - 0.05) < 0.0015
+                assert not compared.significant[0, 1]
+            else:
+                assert compared.significant[0, 1] == (exact < 0.05)
+            assert compared.p_values[0, 1] == pytest.approx(exact, abs=0.008)
+
+
+def test_an_undecided_pair_is_not_significant() -> None:
+    [near] = near_the_level(40, 1, 0.0002)
+    # The third method differs from both without a doubt.
+    compared = compare_all_pairs(np.stack([near, np.zeros(40), np.full(40, 400.0)]) + 50)
+    assert compared.undecided[0, 1]
+    assert compared.significant.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+
+
+def test_equal_traces_and_a_single_ordering_are_not_significant() -> None:
     same = np.tile(np.arange(20.0), (3, 1))
     assert (compare_all_pairs(same).p_values == 1).all()
     assert (compare_all_pairs(np.array([[10.0], [500.0]])).p_values == 1).all()
@@ -86,14 +139,14 @@ def test_groups_are_the_maximal_sets_without_a_difference(seed: int) -> None:
 
 
 def test_too_many_groups_are_not_named() -> None:
-    # Twelve pairs, each told apart within itself alone, make 2^12 groups.
+    # Twelve pairs, each significantly different within itself alone, make 2^12 groups.
     pairs = np.arange(24) // 2
     apart = (pairs[:, None] == pairs) & ~np.eye(24, dtype=bool)
     assert maximal_groups(apart) == []
     assert len(maximal_groups(apart[:16, :16])) == 2**8
 
 
-def test_ranks_of_methods_that_are_partly_told_apart() -> None:
+def test_ranks_where_only_some_methods_differ_significantly() -> None:
     apart = np.zeros((4, 4), dtype=bool)
     for one, other in ((0, 2), (0, 3), (1, 3)):
         apart[one, other] = apart[other, one] = True

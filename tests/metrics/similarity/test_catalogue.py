@@ -1,4 +1,4 @@
-"""What every measure of similarity promises: its range, its symmetry, and the maps that it does and does not see."""
+"""Every measure of similarity has its range and symmetry, and sees the maps that it is said to see."""
 
 import subprocess
 import sys
@@ -118,7 +118,7 @@ def test_pairs_do_not_depend_on_who_else_is_compared(measure: SimilarityMeasure)
 
 
 @EVERY
-def test_what_is_wrong_is_named(measure: SimilarityMeasure) -> None:
+def test_mistakes_are_named(measure: SimilarityMeasure) -> None:
     x, y = embeddings(14, 3, 4)
     for wrong, message in (
         (np.full_like(y, np.nan), "NaN"),
@@ -188,7 +188,7 @@ def test_any_scale(measure: SimilarityMeasure, factor: float) -> None:
 
 
 @EVERY
-def test_what_people_read_is_there(measure: SimilarityMeasure) -> None:
+def test_measures_have_titles_and_sources(measure: SimilarityMeasure) -> None:
     assert measure.title
     assert any(character.isdigit() for character in measure.source), "a source has a year"
 

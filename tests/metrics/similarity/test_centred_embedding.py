@@ -1,4 +1,4 @@
-"""What embeddings linear CKA takes, and which it refuses with what message."""
+"""Linear CKA accepts embeddings of some types and shapes, and names the fault of others."""
 
 import math
 from fractions import Fraction

@@ -270,7 +270,7 @@ def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(("scale", "without", "lost"), [(1e-3, 0.89, 0.045), (1, 0.89, 0)])
-def test_what_an_epsilon_would_change(scale: float, without: float, lost: float) -> None:
+def test_an_epsilon_would_change_the_value(scale: float, without: float, lost: float) -> None:
     generator, result = np.random.default_rng(0), []
     for _ in range(20):
         x, y = scale * generator.standard_normal((2, 64, 512))

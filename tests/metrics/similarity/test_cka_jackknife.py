@@ -104,7 +104,7 @@ def test_one_embedding_has_no_mean() -> None:
     assert np.isnan(intervals.mean).all()
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_mistakes_are_named() -> None:
     x, y = embeddings(8, 3, 4)
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: CKA is undefined where all rows are equal"):
         cka_intervals([x, np.ones((8, 2))])

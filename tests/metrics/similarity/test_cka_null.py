@@ -194,7 +194,7 @@ def test_rows_at_one_distance_have_a_null_without_spread() -> None:
     assert calibrated.null_sd[1, 1] > 0
 
 
-def test_what_is_wrong_is_named() -> None:
+def test_mistakes_are_named() -> None:
     x, y = embeddings(8, 3, 4)
     with pytest.raises(ValueError, match=r"^y: CKA is undefined where all rows are equal"):
         cka_null(x, np.ones((8, 2)))

@@ -42,7 +42,7 @@ def test_unrelated_embeddings_meet_by_chance() -> None:
     assert chance.mean() == pytest.approx(10 / 299, rel=0.1)
 
 
-def test_what_is_undefined_is_named() -> None:
+def test_undefined_values_are_named() -> None:
     x, y = embeddings(10, 3, 5)
     with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* undefined for 10 stimuli, .* give 11 stimuli or more"):
         pairwise_mutual_knn([x, y])

@@ -23,7 +23,7 @@ def test_equal_to_scipy(shape: tuple[int, int, int]) -> None:
     assert 1 - matrix[0, 1] ** 2 == pytest.approx(disparity, abs=1e-12)
 
 
-def test_what_is_left_over_is_the_distance() -> None:
+def test_the_residual_is_the_distance() -> None:
     x, y = ((each - each.mean(0)) / np.linalg.norm(each - each.mean(0)) for each in embeddings(30, 7, 7))
     rotation, _ = orthogonal_procrustes(x, y)
     left_over = np.linalg.norm(x @ rotation - y) ** 2

@@ -67,7 +67,7 @@ def test_a_monotone_change_of_dissimilarities_is_seen_by_pearson_alone() -> None
 
 
 @pytest.mark.parametrize("compute", [pairwise_rsa_pearson, pairwise_rsa_spearman])
-def test_what_is_undefined_is_named(compute: Callable[..., tuple[Array, None]]) -> None:
+def test_undefined_values_are_named(compute: Callable[..., tuple[Array, None]]) -> None:
     x, y = embeddings(6, 5, 8)
     y[4] = 3.7
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: RSA is undefined where a row is equal .* as row 4 is"):

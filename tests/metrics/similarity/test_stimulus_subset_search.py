@@ -66,7 +66,7 @@ def test_many_restarts_solve_small_problems(seed: int, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("stimuli", "size", "exact"), [(84, 3, True), (87, 3, False), (447, 2, True), (35, 33, True), (448, 447, False)]
 )
-def test_what_is_enumerated(stimuli: int, size: int, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_small_searches_are_enumerated(stimuli: int, size: int, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # comb(84, 3) = 95,284, comb(87, 3) = 105,995; 448 subsets of 447 are few, but their Gram matrices large.
     chosen = tuple(range(size))
     state = SearchState(chosen, 0.5, 0.0, chosen)
@@ -99,7 +99,7 @@ def test_planted_disagreement_is_found(seed: int) -> None:
     assert set(find(embeddings, 8).chosen) <= set(planted.tolist())
 
 
-def test_what_is_found_depends_on_the_seed_alone() -> None:
+def test_results_depend_on_the_seed_alone() -> None:
     embeddings = make_catalog(40, seed=1)
     result = find(embeddings, 6, seed=5)
     assert find(embeddings, 6, seed=5) == result
@@ -147,12 +147,12 @@ def test_subsets_of_copies_are_passed_over(
     assert random_stimulus_subsets(embeddings, size).max() <= 1 + 1e-9
 
 
-def test_models_that_tell_single_stimuli_apart() -> None:
+def test_models_that_distinguish_single_stimuli() -> None:
     embeddings: Embeddings = [np.eye(20)[:, [column]] for column in (3, 8, 15)]
     assert find(embeddings, 3).chosen == (3, 8, 15)
     with pytest.raises(ValueError, match="size: no 2 stimuli were found that every model tells apart"):
         worst_stimulus_subset(embeddings, 2)
-    with pytest.raises(ValueError, match="size: hardly any 2 stimuli are told apart"):
+    with pytest.raises(ValueError, match="size: every model distinguishes hardly any 2 stimuli"):
         random_stimulus_subsets(embeddings, 2, count=10)
 
 

@@ -70,7 +70,7 @@ def test_the_documentation_has_the_options_of_a_metric(name: str) -> None:
     assert set(re.findall(r"`(\w+)` \(", line)) == set(METRICS[name].option_names)
 
 
-def test_names_titles_and_summaries_tell_metrics_apart() -> None:
+def test_names_titles_and_summaries_of_metrics_are_distinct() -> None:
     assert len({metric.title for metric in METRICS.values()}) == len(METRICS)
     for name, metric in METRICS.items():
         assert re.fullmatch(r"[a-z][a-z_]*", name)

@@ -1,4 +1,4 @@
-"""What metrics share against plain NumPy, and what is refused."""
+"""Statistics that metrics share against plain NumPy, and inputs that raise an error."""
 
 from typing import Any
 
@@ -109,7 +109,7 @@ def test_statistics_stand_in_for_features_in_every_metric() -> None:
         h_score(x)
 
 
-def test_what_is_shared_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shared_statistics_are_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     count = 0
     eigh = np.linalg.eigh
 

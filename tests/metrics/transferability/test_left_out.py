@@ -73,7 +73,7 @@ def test_scores_of_what_remains_are_those_of_the_rows(name: str, shape: tuple[in
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
-def test_what_is_prepared_gives_the_score_where_all_are_kept(name: str) -> None:
+def test_prepared_terms_give_the_score_if_all_groups_are_kept(name: str) -> None:
     features, labels = make(60, 7)
     inputs = Inputs(features, labels)
     score = METRICS[name].scorer(inputs)
@@ -103,7 +103,7 @@ def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
     assert (low, high) == pytest.approx(stats.t(29, values.mean(), error).interval(0.95))
 
 
-def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> None:
+def test_significant_differences_are_those_of_paired_tests_with_holms_adjustment() -> None:
     generator = np.random.default_rng(3)
     # A mean over ten samples without each in turn: the test is the paired t test of the samples.
     values = generator.standard_normal((5, 10)) * 0.3 + generator.standard_normal(10) + np.arange(5)[:, None] / 3
@@ -122,7 +122,7 @@ def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> No
     assert not result.diagonal().any()
 
 
-def test_sources_of_the_same_score_are_not_told_apart() -> None:
+def test_sources_of_the_same_score_do_not_differ_significantly() -> None:
     scores, left_out = np.array([1.0, 1 + 1e-13, 2.0]), np.array([[1.0] * 4, [1.0] * 4, [2.0] * 4])
     expected = [[False, False, True], [False, False, True], [True, True, False]]
     assert significant_differences(scores, left_out).tolist() == expected

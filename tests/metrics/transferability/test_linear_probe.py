@@ -47,7 +47,7 @@ def test_folds_share_every_class_alike() -> None:
     assert not np.array_equal(folds, sample_folds(sizes, 4, 1))
 
 
-def test_separated_classes_are_told_apart_and_noise_is_not() -> None:
+def test_separated_classes_are_classified_and_noise_is_not() -> None:
     x, labels = sample(200, 10, 4, 500)
     assert linear_probe_accuracy(x, labels) == 1
     noise = np.random.default_rng(1).standard_normal((400, 5))

@@ -47,7 +47,7 @@ def test_units_and_pools() -> None:
     assert ncti(pool).min() >= -1
 
 
-def test_where_there_are_no_terms() -> None:
+def test_one_class_or_constant_features_raise_an_error() -> None:
     x, labels = sample(60, 5, 3)
     for features, classes in ((x, np.zeros(60, dtype=int)), (np.ones((60, 4)), labels)):
         with pytest.raises(ValueError, match="two classes and features that differ"):

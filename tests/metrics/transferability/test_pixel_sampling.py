@@ -170,7 +170,7 @@ def test_metrics_on_the_sample_are_those_of_a_loop_over_pixels() -> None:
         ({"labels": [[[0]], [[0, 1]]]}, "labels must be an array, or lists whose lengths agree"),
     ],
 )
-def test_what_does_not_fit_is_named(change: dict[str, object], message: str) -> None:
+def test_shapes_that_do_not_fit_are_named(change: dict[str, object], message: str) -> None:
     arguments = {"features": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 4), dtype=int), **change}
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
         sample_pixels(**arguments)  # type: ignore[arg-type]

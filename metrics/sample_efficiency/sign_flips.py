@@ -1,0 +1,84 @@
+"""Sign patterns of a permutation test in stages, and whether drawn ones are enough for its decision."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy  # imports its parts when they are used
+from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
+
+Patterns = NDArray[np.float32 | np.int8]
+# Up to so many orderings, all patterns are enumerated at once; up to so many, where drawn ones decide nothing.
+AT_ONCE, ENUMERATED = 16, 20
+# Patterns of the first stage, which the further ones double, up to 640,000 in all.
+PATTERNS, STAGES, SEED = 9_999, 7, 0
+# Patterns at once, which fit into a processor's cache.
+BLOCK = 2**13
+# Probability that any decision of a table differs from that by all patterns.
+RISK = 0.001
+
+
+class Stage(NamedTuple):
+    """Sign patterns that are tested before the next decision.
+
+    Attributes:
+        blocks: The patterns, each block `[patterns, orderings]`.
+        is_exact: Whether they are all patterns, so that earlier stages do not count.
+    """
+
+    blocks: Iterator[Patterns]
+    is_exact: bool
+
+
+def stages(orderings: int) -> Iterator[Stage]:
+    """Yield sign patterns: all of few orderings, else drawn ones, then all or more drawn ones."""
+    if orderings <= AT_ONCE:
+        yield Stage(iter([sign_patterns(orderings)]), is_exact=True)
+        return
+    first = np.random.default_rng(SEED).choice(PERMUTATIONS, PATTERNS, replace=False)
+    yield Stage(iter([sign_patterns(orderings, first)]), is_exact=False)
+
+    if orderings <= ENUMERATED:
+        yield Stage(_all_patterns(orderings), is_exact=True)
+        return
+    for stage in range(1, STAGES):
+        yield Stage(_draw(orderings, PATTERNS * 2 ** (stage - 1), stage), is_exact=False)
+
+
+def _all_patterns(orderings: int) -> Iterator[Patterns]:
+    """Yield the patterns that keep the last sign; the others are their opposites, with the same absolute sums."""
+    for start in range(0, 2 ** (orderings - 1), BLOCK):
+        numbers = np.arange(start, min(start + BLOCK, 2 ** (orderings - 1)))
+        yield (1 - 2 * ((numbers[:, None] >> np.arange(orderings)) & 1)).astype(np.int8)
+
+
+def _draw(orderings: int, count: int, stage: int) -> Iterator[Patterns]:
+    generator = np.random.default_rng((SEED, stage))
+    for start in range(0, count, BLOCK):
+        size = min(BLOCK, count - start), -(-orderings // 8)
+        bits = np.unpackbits(generator.integers(256, size=size, dtype=np.uint8), axis=1, count=orderings)
+        yield 2 * bits.view(np.int8) - 1
+
+
+def is_decided(exceeded: Floats, drawn: Floats, level: float) -> Flags:
+    """Return whether drawn patterns decide on which side of a level the p values of tests lie.
+
+    Robbins' confidence sequence of the p value, `p^s (1 - p)^(n - s) / B(s + 1, n - s + 1) > RISK / tests`, must not
+    hold the level. It holds the p value at all n at once, so that one may look after every stage: any of the decisions
+    is another than that of all patterns with at most the probability `RISK`.
+
+    Source: Herbert Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", Annals of Mathematical
+    Statistics, 1970; for Monte Carlo tests Dong Ding, Axel Gandy and Georg Hahn, "A Simple Method for Implementing
+    Monte Carlo Tests", Computational Statistics, 2020.
+
+    Args:
+        exceeded: Patterns s whose statistic is at least the observed one, `[tests]`.
+        drawn: Drawn patterns n, `[tests]`.
+        level: The level.
+    """
+    rest = drawn - exceeded
+    logarithm = exceeded * np.log(level) + rest * np.log1p(-level) - scipy.special.betaln(exceeded + 1, rest + 1)
+    return np.asarray(logarithm <= np.log(RISK / len(exceeded)))

@@ -1,0 +1,139 @@
+"""Seeds of a stream are orderings of one setting; batch sizes, and random weights of other seeds, are settings."""
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.tests.material.ledgers import reach
+from headstart.tests.material.runs import write_run
+
+METHODS = ("baseline", "one", "two")
+LIMIT = 120
+Values = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def draw(*seed: int) -> Values:
+    """Draw samples to criterion, `[methods, orderings]`."""
+    generator = np.random.default_rng(seed)
+    return np.clip(np.round(generator.lognormal(3.4, 0.4, (3, 12)) * [[1.6], [1.0], [1.2]]), 10, LIMIT)
+
+
+def sweep(folder: Path, batch_sizes: tuple[int, ...], equal: bool = False) -> dict[tuple[Any, ...], Values]:
+    """Write runs of three seeds, random and pre-trained weights, and some batch sizes; return their samples."""
+    folder.mkdir()
+    samples = {}
+    for seed, weights, size in product(range(3), ("random", "DEFAULT"), batch_sizes):
+        values = np.full((3, 12), 10.0) if equal else draw(seed, len(weights), size)
+        write_run(
+            folder / f"{seed} {weights} {size}",
+            np.stack([reach(each, LIMIT) for each in values]),
+            limit=LIMIT,
+            methods=METHODS,
+            weights=weights,
+            weights_sha256=str(seed if weights == "random" else 9) * 64,
+            random_weights=weights == "random",
+            train_photos_sha256="pets",
+            batch_size=size,
+            seed=seed,
+            stream_sha256=f"{seed} {weights} {size}",
+        )
+        # Runs of this helper meet the criterion at three evaluations in a row, instead of ten.
+        samples[seed, weights, size] = values - 7
+    return samples
+
+
+def test_batch_sizes_of_one_data_set_are_not_pooled_without_a_choice(tmp_path: Path) -> None:
+    sweep(tmp_path / "runs", (1, 2, 4, 8))
+    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    assert document["over_settings"] is None
+    [remark] = [each for each in document["remarks"] if each.startswith("Nothing is compared over settings")]
+    # Four networks: three of random weights, and the pre-trained one.
+    assert "16 settings are of only 4 pairs of a data set and a network, and differ in batch_size" in remark
+    assert "Over" not in (tmp_path / "out" / "leaderboard.md").read_text()
+
+
+def test_seeds_are_pooled_and_random_weights_are_several_networks(tmp_path: Path) -> None:
+    samples = sweep(tmp_path / "runs", (1, 2))
+    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"), where={"batch_size": 1})
+    random = [f"pets, resnet50 (random), seed {seed}" for seed in range(3)]
+    pretrained = "pets, resnet50 (DEFAULT)"
+    settings = {setting["name"]: setting for setting in document["settings"]}
+    assert sorted(settings) == sorted([pretrained, *random])
+    assert settings[pretrained]["orderings"] == [*range(12)] * 3
+    assert "The orderings of the seeds 0, 1, 2 are pooled." in settings[pretrained]["remarks"]
+
+    pooled = [np.concatenate([samples[seed, "DEFAULT", 1] for seed in range(3)], axis=1)]
+    for row in settings[pretrained]["methods"]:
+        own = pooled[0][METHODS.index(row["name"])]
+        assert row["restricted_mean"] == pytest.approx(own.mean())
+        assert row["restricted_mean_interval"] == pytest.approx(stats.t.interval(0.95, 35, own.mean(), stats.sem(own)))
+
+    over = document["over_settings"]
+    assert over["of"] == "4 settings (1 data set, 4 networks)"
+    pooled += [samples[seed, "random", 1] for seed in range(3)]
+    relative = [np.log(each / stats.gmean(each, axis=0)) for each in pooled]
+    weights = np.repeat([1 / 36, 1 / 12, 1 / 12, 1 / 12], [36, 12, 12, 12])
+    for row in over["methods"]:
+        index = METHODS.index(row["name"])
+        middle = trimmed_mean(np.concatenate([each[index] for each in relative]), weights)
+        assert row["interquartile_mean"] == pytest.approx(np.exp(middle), rel=1e-6)
+        assert sorted(row["ranks"]) == sorted(float(stats.rankdata(each.mean(1))[index]) for each in pooled)
+    for pair in over["probability_of_improvement"]:
+        one, other = METHODS.index(pair["better"]), METHODS.index(pair["worse"])
+        shares = [(1 + np.sign(each[other] - each[one]).mean()) / 2 for each in pooled]
+        assert pair["probability"] == pytest.approx(np.mean(shares))
+
+
+def trimmed_mean(values: Values, weights: Values) -> float:
+    """Return the mean of the middle half by weight, summed in small steps of weight."""
+    order = np.argsort(values)
+    ends = np.cumsum(weights[order]) / weights.sum()
+    middle = (np.arange(36_000) + 0.5) / 72_000 + 0.25
+    return float(values[order][np.searchsorted(ends, middle)].mean())
+
+
+def test_seeds_with_other_methods_are_not_pooled(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for seed, rate in ((0, 0.1), (1, 0.2)):
+        traces = np.stack([reach(each, LIMIT) for each in draw(seed)])
+        folder, stream = tmp_path / "runs" / str(seed), str(seed)
+        write_run(folder, traces, limit=LIMIT, methods=METHODS, rate=rate, seed=seed, stream_sha256=stream)
+    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    assert [len(setting["orderings"]) for setting in document["settings"]] == [12, 12]
+
+
+def test_methods_that_never_differ_have_no_table_over_settings(tmp_path: Path) -> None:
+    sweep(tmp_path / "runs", (1,), equal=True)
+    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    assert document["over_settings"] is None
+    refused = "Nothing is compared over settings: all methods are equal in most orderings."
+    assert refused in document["remarks"]
+    assert any("at the criterion's floor or censored" in remark for remark in document["remarks"])
+
+
+def test_methods_that_seldom_differ_have_no_table_either(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    values = np.full((3, 12), 10.0)
+    values[0, 0] = 30
+    for dataset in ("ants", "bees"):
+        write_run(
+            tmp_path / "runs" / dataset,
+            np.stack([reach(each, LIMIT) for each in values]),
+            limit=LIMIT,
+            methods=METHODS,
+            dataset=dataset,
+            train_photos_sha256=dataset,
+        )
+    assert leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))["over_settings"] is None
+
+
+def test_random_weights_of_several_seeds_are_backbones_of_setup_stability(tmp_path: Path) -> None:
+    sweep(tmp_path / "runs", (1,))
+    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    backbone = next(part for part in document["setup_stability"]["parts"] if part["part"] == "backbone")
+    assert backbone["compared"] == 6
