@@ -209,7 +209,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         batches = zip(*(tensor.split(int(self.batch_size)) for tensor in tensors), strict=True)
         with deterministic(), self._state.generators.in_use():
             for batch in batches:
-                inputs, targets, method.places = (part[None] for part in batch)
+                inputs, targets, method.indices = (part[None] for part in batch)
                 method.adapt(inputs, targets)
         self._seen += len(labels)
         return self

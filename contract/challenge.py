@@ -77,7 +77,7 @@ class TeamRules(Document):
 
     count: Annotated[Count, Field(description="How many models or stimuli a submission has.")] = Count()
     submissions: Annotated[
-        _Limit | None, Field(description="Submissions that a participant may hand in altogether; null for any number.")
+        _Limit | None, Field(description="Submissions that a participant may hand in in total; null for any number.")
     ] = None
     submissions_per_day: Annotated[
         _Limit | None, Field(description="Submissions that a participant may hand in on one day; null for any number.")
@@ -94,7 +94,7 @@ class BlueRules(TeamRules):
         dict[_Line, Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]],
         Field(
             default_factory=dict,
-            description="Patterns of model names, with * and ?, by the name of the family that they tell.",
+            description="Patterns of model names, with * and ?, by the name of the family that they describe.",
         ),
     ]
     most_per_family: Annotated[

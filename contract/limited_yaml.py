@@ -17,8 +17,28 @@ def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML
     return yaml.load(content, _Loader)
 
 
-class _Loader(yaml.SafeLoader):
-    """A safe loader that rejects what people do not mean."""
+class UniqueKeyLoader(yaml.SafeLoader):
+    """A safe loader that raises an error for a key that a mapping has twice, of which YAML keeps the last value."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:  # noqa: ANN401 - a name or None
+        """Compose a mapping.
+
+        Raises:
+            yaml.YAMLError: It has a key twice.
+        """
+        node = super().compose_mapping_node(anchor)
+        seen = set()
+        for key, _ in node.value:
+            # The base class rejects other keys as unhashable.
+            if isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    raise yaml.YAMLError(f"it has the key {key.value!r} twice (line {key.start_mark.line + 1})")
+                seen.add(key.value)
+        return node
+
+
+class _Loader(UniqueKeyLoader):
+    """A loader that also rejects references and deep nesting."""
 
     _depth = 0
 
@@ -32,13 +52,3 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self._depth -= 1
         return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                continue  # the base class rejects it as unhashable
-            if key.value in seen:
-                raise yaml.YAMLError(f"it has the key {key.value!r} twice (line {key.start_mark.line + 1})")
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -20,6 +21,7 @@ MAX_DEPTH = 32
 LONGEST_NUMBER = 100
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[\]{}]', re.DOTALL)
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -130,16 +132,8 @@ def _depth_exceeds_limit(text: str) -> bool:
     """Whether the text is nested too deep for the parser, which recurses."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
-    depth = 0
-    for token in _TOKEN.finditer(text):
-        character = token[0]
-        if character in ("[", "{"):
-            depth += 1
-            if depth > MAX_DEPTH:
-                return True
-        elif character in ("]", "}"):
-            depth -= 1
-    return False
+    steps = (_STEPS.get(token[0], 0) for token in _TOKEN.finditer(text))
+    return any(depth > MAX_DEPTH for depth in accumulate(steps))
 
 
 def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

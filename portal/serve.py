@@ -172,7 +172,7 @@ def _demonstration_team(database: Database) -> str:
     """Add a team to try the portal with, and return a sentence with its token, which is stored nowhere."""
     if any(team.name == DEMONSTRATION_TEAM for team in list_teams(database)):
         renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
-        return f"The team {DEMONSTRATION_TEAM!r} was told its token when it was added; `{renew}` gives it another."
+        return f"The team {DEMONSTRATION_TEAM!r} got its token when it was added; `{renew}` gives it another."
     token = add_team(database, DEMONSTRATION_TEAM)
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
 

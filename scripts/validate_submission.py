@@ -73,27 +73,27 @@ def main(args: Sequence[str] | None = None) -> None:
 def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Document, ContractError]]:
     """Return the submission if it is valid, otherwise the problems and their document."""
     errors: dict[Document, ContractError] = {}
-    with _noting("registry", errors):
+    with _collecting("registry", errors):
         registry = read_registry(registry_path(options.registry))
-    with _noting("catalog", errors):
+    with _collecting("catalog", errors):
         catalog = read_catalog(catalog_path(options.catalog), options.max_catalog_bytes)
     challenge = None
-    with _noting("challenge", errors):
+    with _collecting("challenge", errors):
         if options.challenge is not None:
             challenge = read_challenge(challenge_path(options.challenge))
     if not errors:
-        with _noting("submission", errors):
+        with _collecting("submission", errors):
             submission = read_any_submission(
                 options.submission, registry, catalog, options.team, options.max_bytes, challenge
             )
     if not errors and options.check_files:
-        with _noting("stimuli", errors):
+        with _collecting("stimuli", errors):
             locate_stimuli(catalog.stimuli if submission.team == "blue" else submission.stimuli)
     return None if errors else submission, errors
 
 
 @contextmanager
-def _noting(kind: Document, errors: dict[Document, ContractError]) -> Iterator[None]:
+def _collecting(kind: Document, errors: dict[Document, ContractError]) -> Iterator[None]:
     try:
         yield
     except ContractError as error:
@@ -101,7 +101,7 @@ def _noting(kind: Document, errors: dict[Document, ContractError]) -> Iterator[N
 
 
 def _lines(kind: Document, error: ContractError) -> list[str]:
-    # What is wrong with a document of the operator's is no news for the stranger, and shortened.
+    # The operator's documents do not concern the participant, so that their problems are shortened.
     if kind not in {"submission", "stimuli"}:
         return [str(error)]
     return [f"{error.document}: {problem}" for problem in error.problems]
@@ -152,6 +152,6 @@ def _as_json(options: argparse.Namespace, submission: Submission | None, errors:
 
 
 if __name__ == "__main__":
-    # The process ends before a collection could free anything; with a large catalog, looking costs a third of the time.
+    # The process ends soon; with a large catalog, garbage collection would take a third of the time.
     gc.disable()
     main()

@@ -1,4 +1,4 @@
-"""What tests share: photos, a cache and a ledger of their own, no account anywhere, and runs of the command line."""
+"""Fixtures that tests share: photos, an own cache and ledger, no account anywhere, and runs of the command line."""
 
 import itertools
 import os
@@ -46,6 +46,7 @@ def isolation(isolated: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None
     folder = next(isolated)
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "state"))
     monkeypatch.setenv("NETRC", str(folder.parent / "netrc"))
     for name in ("CACHE", "CONFIG", "DATA"):
         monkeypatch.setenv(f"WANDB_{name}_DIR", str(folder / "wandb"))

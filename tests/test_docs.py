@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from headstart import datamodules
+from headstart.datamodules import PhotoSource
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -51,3 +53,13 @@ def test_every_page_is_in_the_index() -> None:
     index = ROOT / "docs" / "README.md"
     linked = {(index.parent / path).resolve() for path, _ in LINK.findall(index.read_text())}
     assert {page for page in PAGES if page.is_relative_to(ROOT / "docs")} - {index} <= linked
+
+
+def test_the_protocol_states_the_order_of_the_photos_of_every_source() -> None:
+    """Orderings are permutations of that order: who repeats a run elsewhere needs it."""
+    exported = [getattr(datamodules, name) for name in datamodules.__all__]
+    sources = {kind for kind in exported if issubclass(kind, PhotoSource)} - {PhotoSource}
+    page = (ROOT / "docs" / "protocol.md").read_text()
+    section = page.partition("### The order of the photos")[2].partition("###")[0]
+    assert {kind.__name__ for kind in sources} <= set(re.findall(r"`(\w+)`", section))
+    assert "protocol.md#the-order-of-the-photos" in (ROOT / "docs" / "your_own.md").read_text()

@@ -76,7 +76,7 @@ def test_the_checks_of_scikit_learn_on_every_method(method: str) -> None:
 
 
 @pytest.mark.parametrize("method", CLASSIFIERS)
-def test_every_method_tells_classes_apart(method: str) -> None:
+def test_every_method_classifies(method: str) -> None:
     features, names = samples()
     classifier = HeadstartClassifier(method, **GIVEN.get(method, {})).fit(np.tile(features, (4, 1)), np.tile(names, 4))
     assert classifier.classes_.tolist() == ["ant", "bee", "cat"]
@@ -147,7 +147,7 @@ def test_mistakes(make: Callable[[], object], message: str) -> None:
         make()
 
 
-def test_what_is_set_later_changes_nothing_that_was_learnt() -> None:
+def test_parameters_that_are_set_later_change_nothing_learnt() -> None:
     features, names = samples()
     classifier = HeadstartClassifier("streaming_lda").fit(features, names)
     expected = classifier.predict_proba(features)

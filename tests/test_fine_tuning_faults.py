@@ -1,4 +1,4 @@
-"""What goes wrong while a network is trained ends in one line; what was measured is kept, and marked incomplete."""
+"""A fault while a network is trained ends in one line; measured traces are kept, and marked incomplete."""
 
 import json
 from collections.abc import Callable
@@ -105,7 +105,7 @@ def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
         (TakesAllMemory, "error: data.batch_size: a batch of (1, 1, "),
     ],
 )
-def test_what_was_measured_is_kept(fail: Any, kind: type, line: str, evaluation: str) -> None:
+def test_measured_traces_are_kept(fail: Any, kind: type, line: str, evaluation: str) -> None:
     result, results = fail(f"--model.baseline={__name__}.{kind.__name__}", f"--criterion.evaluation={evaluation}")
     assert result.startswith(line)
     assert "ordering 1; lower its learning rate" in result or "lower data.batch_size" in result

@@ -1,4 +1,4 @@
-"""A fine-tuning run that is killed at random moments goes on to what an unbroken one gives, bit for bit."""
+"""A fine-tuning run that is killed at random moments continues to what an unbroken one gives, bit for bit."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What surrounds the code: what is packaged, the workflow, the commands of the Makefile, the citation."""
+"""The files around the code: the packages, the workflow, the commands of the Makefile, the citation."""
 
 import datetime
 import importlib.util

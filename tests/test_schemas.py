@@ -54,7 +54,7 @@ def test_schemas_state_the_contracts_rules() -> None:
         assert schema["properties"]["contract_version"]["const"] == CONTRACT_VERSION
 
 
-def test_what_version_1_1_adds() -> None:
+def test_version_1_1_adds_to_the_schemas() -> None:
     plain, entry = (read("model_registry", version)["$defs"]["ModelEntry"] for version in VERSIONS)
     assert set(plain["required"]) - set(entry["required"]) == {"input_size", "output_dim"}
     assert set(plain["properties"]) == set(entry["properties"])

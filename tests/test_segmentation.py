@@ -130,7 +130,7 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
     assert 0.25 < document["accuracy"] < 1
 
 
-def test_what_is_of_photos_and_what_is_of_pixels(
+def test_networks_of_pixels_and_of_photos_are_not_interchangeable(
     source: dict[str, Any], pool: Path, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = f"--config={CONFIGS / 'target_accuracy.yaml'}"

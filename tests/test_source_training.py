@@ -106,6 +106,7 @@ def test_training_that_is_cut_off_goes_on(
     train_source: Train,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
     whole = train_source(tmp_path / "whole", "--results.name=one")
@@ -121,7 +122,11 @@ def test_training_that_is_cut_off_goes_on(
     with pytest.raises((SystemExit, OSError)):
         train_source(tmp_path / "cut", "--results.name=one")
     assert not (tmp_path / "cut" / "results.json").exists()
+    assert "Resumed" not in capsys.readouterr().out
     cut = train_source(tmp_path / "cut", "--results.name=one")
+    trained = (moment - 1) // 5
+    line = f"Resumed after {trained} of {EPOCHS} epochs, from the checkpoint {tmp_path / 'cut'}"
+    assert (line in capsys.readouterr().out) == (trained > 0)
     # 24 photos in batches of 5: from the beginning of the epoch that it was cut off in.
     assert steps[moment:] == list(range(5 * ((moment - 1) // 5), 5 * EPOCHS))
     assert cut["weights_sha256"] == whole["weights_sha256"]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from torch.nn import functional
 
 from headstart import evaluate
 from headstart.callbacks import training
+from headstart.cli.verify import verify
 from headstart.datamodules import ClassFolders
 from headstart.datamodules.orderings import sample_seed
 from headstart.datamodules.photo_batches import EpochBatches
@@ -21,7 +23,10 @@ from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.photo_training import PhotoTraining, epoch_seed
+from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
+from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.training import CONFIGS, error_line, refuse, run, small_training
 
 CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
@@ -135,7 +140,7 @@ def test_nothing_is_measured_twice_in_any_run(
         "--data.backbone.model_args.width_mult=0.35",
     ],
 )
-def test_what_decides_the_accuracy_is_measured_anew(measure: Measure, tmp_path: Path, change: str) -> None:
+def test_changes_that_decide_the_accuracy_are_measured_again(measure: Measure, tmp_path: Path, change: str) -> None:
     measure(tmp_path / "first")
     assert measure(tmp_path / "second", change)["times"]["computed_traces"] == 1
 
@@ -169,6 +174,30 @@ def test_measuring_that_is_cut_off_goes_on(
     assert steps[22:] == list(range(5, 15))
     assert {**cut, "times": None} == {**whole, "times": None}
     assert {path.name for path in (tmp_path / "cut").iterdir()} == {"results.json", "config.yaml"}
+
+
+def test_stored_accuracies_are_verified(
+    measure: Measure, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
+    results = measure(tmp_path / "run", "--model.trained=head", "--data.orderings=2")
+    for folder in (tmp_path / "run", tmp_path / "ledger"):
+        (verified,) = verify(str(folder), share=1.0)
+        assert verified.orderings == {"mobilenet_v2 (head)": [0, 1]}
+
+    with Ledger(tmp_path / "ledger") as ledger:
+        (run,) = LedgerReader(tmp_path / "ledger").runs()
+        key = TraceKey(run["stream"], run["methods"][0], 1)
+        count = int(ledger.read([key])[key].correct[0])
+        assert count == round(12 * results["accuracies"][1])
+        ledger.write({key: Trace(np.array([count - 1]))})
+    with pytest.raises(UserError, match="1 of 2 traces"):
+        verify(str(tmp_path / "ledger"), share=1.0)
+    line = (
+        f"the accuracy of mobilenet_v2 (head) in ordering 1 differs: {count - 1} correct predictions are stored, "
+        f"measured again there are {count}."
+    )
+    assert line in " ".join(capsys.readouterr().out.split())
 
 
 def test_commands_on_comparisons_pass_over_accuracies(
@@ -228,6 +257,7 @@ def test_faults_are_one_line(
     assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; say how many epochs")
     assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; a run has one device")
     assert line("--trainer.precision=64-true").startswith("trainer.precision: 64-true given; take 32-true or")
+    assert line("--trainer.precision=16-mixed").startswith("trainer.precision: 16-mixed given; take 32-true or")
     assert not (tmp_path / "run").exists()
     run(tmp_path / "run", *options)
     assert "holds other results (training differ)" in line("--model.label_smoothing=0.1")

@@ -351,7 +351,7 @@ def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_give
     once, again = (
         [int(line) for line in (tmp_path / f"{name}.txt").read_text().split()] for name in ("whole", "killed")
     )
-    # Every start goes on from a checkpoint, but for those that a kill met before the first one.
+    # Every start continues from a checkpoint, but for those that a kill met before the first one.
     assert set(again) == set(once)
     assert again.count(1) < 10
     assert len(again) - len(once) < len(once)
@@ -384,7 +384,7 @@ def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytes
         run(tmp_path / "cut", *options)
     monkeypatch.setattr(Comparison, "training_step", note)
     cut = run(tmp_path / "cut", *options)
-    # Evaluated every two batches, it goes on from the last checkpoint but one evaluation.
+    # Evaluated every two batches, it continues from the last checkpoint but one evaluation.
     assert fed == [*range(10, 26, 2)]
     assert {**cut, "times": None} == {**whole, "times": None}
 
@@ -419,7 +419,7 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
     with pytest.raises(SystemExit) as exit_info:
         train.main([*fixed, *chosen, "--print_config"])
     assert exit_info.value.code in (0, None)
-    # One group for all runs, in which they are told apart by what is varied.
+    # One group holds all runs, which differ by what is varied.
     grouped = [option.split("=")[0] for option in fixed if "group" in option]
     assert grouped == ["--trainer.logger.group"] * (find_task(fixed) == COMPARISON)
     assert all(len(set(map(str, parameter["values"]))) > 1 for parameter in content["parameters"].values())

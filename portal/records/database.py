@@ -5,8 +5,7 @@ another file, or a PostgreSQL database.
 """
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from sqlalchemy import Engine, create_engine, event, insert, inspect, select, te
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, sessionmaker
 
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
@@ -89,17 +88,13 @@ class Database:
                 "empty one"
             )
 
-    @contextmanager
-    def reading(self) -> Iterator[Session]:
+    def reading(self) -> Session:
         """Open a session that sees one state of the database."""
-        with Session(self._for_reading) as session:
-            yield session
+        return Session(self._for_reading)
 
-    @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self) -> AbstractContextManager[Session]:
         """Open a session whose changes are committed together at the end, or rolled back after an exception."""
-        with Session(self._for_writing, expire_on_commit=False) as session, session.begin():
-            yield session
+        return sessionmaker(self._for_writing, expire_on_commit=False).begin()
 
     def back_up(self, file: Path) -> Path:
         """Copy an SQLite database while others use it; the copy shows one state.

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
@@ -22,30 +21,23 @@ class Record:
     """A submission as its team sees it.
 
     Attributes:
-        id: Its number.
+        submission: The submission.
         team: The participant who handed it in.
-        track: Team of the contract.
-        received: Time at which it was handed in.
-        state: `queue`, `running`, `scored`, `refused` or `failed`.
+        scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
         position: Position in the queue, from 1 on; None where it is not in the queue.
-        note: A remark on its state.
         problems: Problems for which it was refused.
-        scores: The public scores.
-        ended: Time at which its scoring ended.
-        sha256: Digest of the document.
     """
 
-    id: int
+    submission: SubmissionRow
     team: str
-    track: str
-    received: datetime
-    state: str
+    scoring: ScoringRow
     position: int | None
-    note: str
     problems: list[dict[str, str]]
-    scores: Scores
-    ended: datetime | None
-    sha256: str
+
+    @property
+    def state(self) -> State:
+        """`queue`, `running`, `scored`, `refused` or `failed`."""
+        return "refused" if self.submission.is_refused else self.scoring.state
 
     @property
     def is_waiting(self) -> bool:
@@ -54,18 +46,19 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Return the submission as its team may read it."""
+        submission, scoring = self.submission, self.scoring
         return {
-            "id": self.id,
+            "id": submission.id,
             "participant": self.team,
-            "team": self.track,
-            "received": self.received.isoformat(),
+            "team": submission.track,
+            "received": submission.received.isoformat(),
             "state": self.state,
             "place_in_queue": self.position,
-            "note": self.note,
+            "note": scoring.note,
             "problems": self.problems,
-            **self.scores.as_json(),
-            "ended": None if self.ended is None else self.ended.isoformat(),
-            "sha256": self.sha256,
+            **scoring.scores.as_json(),
+            "ended": None if scoring.ended is None else scoring.ended.isoformat(),
+            "sha256": submission.sha256,
         }
 
 
@@ -159,21 +152,8 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
     for submission, team, scoring in rows:
         # A submission that was refused on arrival has no scoring.
         latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
-
-        record = Record(
-            id=submission.id,
-            team=team,
-            track=submission.track,
-            received=submission.received,
-            state="refused" if submission.is_refused else latest.state,
-            position=positions.get(latest.id),
-            note=latest.note,
-            problems=json.loads(submission.refused or "[]") if with_problems else [],
-            scores=latest.scores,
-            ended=latest.ended,
-            sha256=submission.sha256,
-        )
-        records.append(record)
+        problems = json.loads(submission.refused or "[]") if with_problems else []
+        records.append(Record(submission, team, latest, positions.get(latest.id), problems))
     return records
 
 
@@ -185,7 +165,7 @@ def _queue_positions(session: Session) -> dict[int, int]:
 
 
 def _latest_scored(submission_id: int, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:
-    """Select columns of the latest public scoring of a submission that gave a score."""
+    """Select columns of the latest public scoring of a submission that has a score."""
     public = (ScoringRow.kind == "public", ScoringRow.state == "scored")
     query = select(*columns).where(ScoringRow.submission_id == submission_id, *public)
     return query.order_by(ScoringRow.round.desc()).limit(1)

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from headstart.contract.stimulus_files import ROOT_VARIABLE
 from headstart.output.parser import one_line_errors
@@ -23,38 +24,32 @@ SERVER_VARIABLE = "HEADSTART_PORTAL_SERVER"
 _log = logging.getLogger(__name__)
 
 
+@dataclass
 class Worker:
     """Claims scorings, computes them and writes the results.
 
-    Args:
+    Attributes:
         database: The portal's database.
         scorer: Scores a submission. A `TransientError` returns the scoring to the queue, other exceptions fail it.
         name: Name of the process in the database.
         max_seconds: A scoring that takes longer fails, and `end` is called.
         end: Ends the process: nothing else stops a library.
+        stopping: Set to end the work.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        scorer: Callable[[Job], Outcome],
-        name: str,
-        max_seconds: float,
-        end: Callable[[], None] = lambda: os._exit(1),
-    ) -> None:
-        self._database = database
-        self._scorer = scorer
-        self._name = name
-        self._max_seconds = max_seconds
-        self._end = end
-        self.stopping = threading.Event()
+    database: Database
+    scorer: Callable[[Job], Outcome]
+    name: str
+    max_seconds: float
+    end: Callable[[], None] = lambda: os._exit(1)
+    stopping: threading.Event = field(default_factory=threading.Event)
 
     def run(self) -> None:
         """Work until `stopping` is set or the server ends; a scoring that has begun is finished first."""
         server = os.environ.get(SERVER_VARIABLE)
         while not self.stopping.is_set() and server in {None, str(os.getppid())}:
             try:
-                job = claim(self._database, self._name)
+                job = claim(self.database, self.name)
             except UNAVAILABLE as error:
                 _warn("the database cannot be used", error)
                 self.stopping.wait(MAX_WAIT_SECONDS)
@@ -82,26 +77,26 @@ class Worker:
         from headstart.portal.work.scoring import TransientError
 
         try:
-            outcome = self._scorer(job)
+            outcome = self.scorer(job)
         except TransientError as error:
             note, reason = "It will be tried again soon: the machine that scores has no room at present.", str(error)
-            return lambda: put_back(self._database, job, note, reason)
+            return lambda: put_back(self.database, job, note, reason)
         except Exception as error:
             _log.exception("submission %d failed", job.submission_id)
             outcome = Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
-        return lambda: finish(self._database, job, outcome)
+        return lambda: finish(self.database, job, outcome)
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
         """Prolong the lease until the result is written or the scoring takes too long."""
-        last = time.monotonic() + self._max_seconds
-        while not written.wait(min(LEASE.total_seconds() / 6, self._max_seconds)):
+        last = time.monotonic() + self.max_seconds
+        while not written.wait(min(LEASE.total_seconds() / 6, self.max_seconds)):
             try:
                 if time.monotonic() > last and not scored.is_set():
-                    error = f"the scoring took longer than {self._max_seconds / 60:g} minutes"
-                    finish(self._database, job, Outcome("failed", FAILED_NOTE, error))
-                    self._end()
+                    error = f"the scoring took longer than {self.max_seconds / 60:g} minutes"
+                    finish(self.database, job, Outcome("failed", FAILED_NOTE, error))
+                    self.end()
                     return
-                if not prolong(self._database, job):
+                if not prolong(self.database, job):
                     return
             except UNAVAILABLE as unavailable:
                 _warn("the lease cannot be prolonged", unavailable)

@@ -122,7 +122,7 @@ def test_empty_cells_say_nothing(tmp_path: Path, read: Read) -> None:
         ([{"model_name": 1}, {"model_name": 2}], "/models/0/model_name 1: must be a valid string"),
     ],
 )
-def test_what_breaks_the_contract(tmp_path: Path, read: Read, rows: list[dict[str, Any]], words: str) -> None:
+def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read, rows: list[dict[str, Any]], words: str) -> None:
     assert words in refusal(read, save(tmp_path / "copy", rows, "parquet"))
 
 

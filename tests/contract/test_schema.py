@@ -88,7 +88,7 @@ def test_every_required_field_is_required(field: str) -> None:
         assert one_problem(without) == Problem(f"/{field}", "", "is required")
 
 
-def test_what_may_be_left_out_since_version_1_1() -> None:
+def test_fields_may_be_left_out_since_version_1_1() -> None:
     entry = ModelEntry.model_validate({name: RESNET50[name] for name in RESNET50 if name not in MAY_BE_LEFT_OUT})
     assert (entry.input_size, entry.output_dim) == ((224, 224), None)
     assert entry.model_copy(update={"output_dim": 2048}) == ModelEntry.model_validate(RESNET50)

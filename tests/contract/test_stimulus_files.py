@@ -123,7 +123,7 @@ def test_every_missing_file_is_named(root: Path) -> None:
     assert "File name too long" in problems[3].rule
 
 
-def test_what_is_no_regular_file(root: Path) -> None:
+def test_only_regular_files_are_read(root: Path) -> None:
     os.mkfifo(root / "pipe")
     (root / "to_pipe").symlink_to("pipe")
     for name in ("deep", "pipe", "to_pipe"):

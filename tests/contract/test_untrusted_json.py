@@ -157,7 +157,7 @@ def test_huge_file_is_not_read(tmp_path: Path) -> None:
         read_limited(tmp_path / "file", 1_000_000, "document")
 
 
-def test_what_is_no_regular_file(tmp_path: Path) -> None:
+def test_only_regular_files_are_read(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match="there is no such file"):
         read_limited(tmp_path / "absent", 8, "document")
     with pytest.raises(ContractError, match="cannot be read: Is a directory"):

@@ -1,1 +1,1 @@
-"""What several tests share: streams of samples, folders of photos, an arena of networks and stimuli."""
+"""Material that several tests share: streams of samples, folders of photos, an arena of networks and stimuli."""

@@ -38,7 +38,7 @@ class Waits(TorchDispatchMode):
         tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, Tensor)]
         # A number from the processor goes along with the operation.
         devices = {tensor.device.type for tensor in tensors if tensor.dim() or tensor.device == GPU}
-        # Of a tensor elsewhere, what is made like it takes the shape alone. A copy waits though asked not to: nothing
+        # Only the shape of a tensor elsewhere is used by `_like`. A copy waits though asked not to: nothing
         # here is in pinned memory, and a value on the processor is read before it has come there.
         if len(devices) > 1 and not name.endswith("_like"):
             self.noted.append(str(func))

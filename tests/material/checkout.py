@@ -196,7 +196,7 @@ class Shell:
 
 @contextmanager
 def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterator[Shell]:
-    """Open a shell in a copy of the checkout whose set-up is behind it, with a `python` that imports nothing anew."""
+    """Open a shell in a copy of the checkout whose set-up is behind it, with a `python` that imports nothing again."""
     copy_checkout(folder)
     with tempfile.TemporaryDirectory() as short:
         socket, client = Path(short) / "socket", Path(short) / "client.py"

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger
+from headstart.store.ledger_file import Trace, TraceKey
 
 FED: dict[str, Any] = {
     "batch_size": 1,

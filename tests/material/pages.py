@@ -37,7 +37,7 @@ class Page(HTMLParser):
 
     @property
     def content(self) -> dict[str, Any]:
-        """What the page's script reads."""
+        """The data that the page's script reads."""
         document: dict[str, Any] = json.loads(self.scripts[0])
         return document
 

@@ -1,4 +1,4 @@
-"""What the evaluation reads of a run, written without running anything."""
+"""Files of a run that the evaluation reads, written without running anything."""
 
 import json
 from collections.abc import Sequence

@@ -1,5 +1,6 @@
-"""Comparisons whose counts of correct predictions are written beforehand."""
+"""Comparisons whose counts of correct predictions are scripted."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from jsonargparse import Namespace
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
 from numpy.typing import NDArray
@@ -23,6 +25,8 @@ from headstart.modules.method import Method, Start
 
 CHUNK = 7
 FIRST = 3  # ordering
+# Around the 16 of 20 that the criterion asks for: two methods, three orderings, twelve evaluations.
+COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
 
 
 class Scripted(Method):
@@ -38,18 +42,18 @@ class Scripted(Method):
 
     def __init__(self, counts: NDArray[np.int64], evaluate_every: int, fail_at: int | None) -> None:
         super().__init__()
-        self.script = torch.from_numpy(counts)
+        # A method's numbers are part of its key; those in an object of another package are not.
+        self.script = Namespace(counts=torch.from_numpy(counts), fail_at=fail_at)  # type: ignore[no-untyped-call]
         self.evaluate_every = evaluate_every
-        self.fail_at = fail_at
 
     def begin(self, start: Start) -> None:
         super().begin(start)
         self.batches = 0
-        self.counts = self.script[[number - FIRST for number in start.numbers]]
+        self.counts = self.script.counts[[number - FIRST for number in start.numbers]]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         self.batches += 1
-        if self.batches == self.fail_at:
+        if self.batches == self.script.fail_at:
             raise RuntimeError("scripted failure")
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -60,7 +64,7 @@ class Scripted(Method):
 
 
 class IndexStream(LightningDataModule):
-    """Feeds empty samples, and the places of validation samples as inputs.
+    """Feeds empty samples, and the indices of validation samples as inputs.
 
     Args:
         orderings: Number of orderings.
@@ -163,7 +167,7 @@ def run_script(
     comparison = Comparison(methods[0], {f"method_{i}": method for i, method in enumerate(methods[1:])})
     limit = script.shape[2] * batch_size * every if max_samples is None else max_samples
     stream = IndexStream(script.shape[1], batch_size, limit, validation_size)
-    # The counts are what the methods' code would be: they are told apart by their places alone.
+    # The counts are what the methods' code would be: they differ by their indices alone.
     custom = {name: {"init_args": {"place": i}} for i, name in enumerate(comparison.names[1:])}
     model = {"baseline": {"init_args": {}}, "methods": custom}
     results = results or ComparisonRun()
@@ -187,3 +191,8 @@ def run_script(
     except RuntimeError as error:
         run.error = error
     return run
+
+
+def read(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return document

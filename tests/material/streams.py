@@ -77,14 +77,14 @@ Batch = tuple[Tensor, Tensor, Tensor]
 
 
 def batches(inputs: Tensor, labels: Tensor, size: int) -> Iterator[Batch]:
-    """Split a stream into batches with their places, as a comparison is fed; the last is smaller if need be."""
+    """Split a stream into batches with their positions, as a comparison is fed; the last is smaller if need be."""
     indices = torch.arange(labels.numel(), device=labels.device).view_as(labels)
     return zip(inputs.split(size, 1), labels.split(size, 1), indices.split(size, 1), strict=True)
 
 
 def adapt(method: Method, batch: Batch) -> None:
     """Adapt a method on a batch as a comparison does."""
-    inputs, labels, method.places = batch
+    inputs, labels, method.indices = batch
     method.adapt(inputs, labels)
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from threading import Thread
@@ -36,14 +37,19 @@ def fail(argument: str, send: Send) -> None:
         raise UserError("root: there is\n no folder")
     if argument == "defect":
         raise ZeroDivisionError("by nothing")
-    if argument == "answer":
-        send(TaskMessage("question", "unanswerable"))
     if argument == "memory":
         raise MemoryError
     if argument == "memory of torch":
         import torch  # slow, and the other tasks do without it
 
         torch.empty(2**60)
+    if argument == "memory, explained":
+        try:
+            raise MemoryError
+        except MemoryError as error:
+            raise UserError("data.batch_size: a batch does not fit") from error
+    if argument == "memory of a thread":
+        raise RuntimeError("can't start new thread")
     if argument == "network":
         raise ConnectionResetError(104, "Connection reset by peer")
     if argument == "library":
@@ -82,12 +88,38 @@ def end_when_asked(argument: str, send: Send) -> None:
         send(TaskMessage("progress", "wrote what there was"))
 
 
+def lack_memory_at_the_end(argument: None, send: Send) -> None:
+    """Wait to be stopped, and run out of memory then."""
+    send(TaskMessage("progress", "begun"))
+    try:
+        time.sleep(60)
+    except SystemExit as stop:
+        raise MemoryError from stop
+
+
 def refuse_to_end(argument: None, send: Send) -> None:
-    """Go on after SIGTERM."""
+    """Continue after SIGTERM."""
     send(TaskMessage("progress", "begun"))
     while True:
         with suppress(SystemExit):
             time.sleep(60)
+
+
+def suspend_itself(argument: None, send: Send) -> None:
+    """Suspend the process that this runs in, which then hears nothing but SIGKILL."""
+    send(TaskMessage("progress", "begun"))
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+
+class Suspending:
+    """An object that suspends the process that receives it."""
+
+    def __reduce__(self) -> tuple[Callable[[], None], tuple[()]]:
+        return _suspend, ()
+
+
+def _suspend() -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def give_folder(argument: None, send: Send) -> Any:
@@ -96,7 +128,7 @@ def give_folder(argument: None, send: Send) -> Any:
 
 
 def print_from_threads(argument: int, send: Send) -> None:
-    """Print lines from several threads at once, one of which goes on after this."""
+    """Print lines from several threads at once, one of which continues after this."""
     threads = [Thread(target=_print_lines, args=(name, argument)) for name in "abc"]
     for thread in threads:
         thread.start()
@@ -111,7 +143,7 @@ def _print_lines(name: str, count: int) -> None:
 
 
 class Loud:
-    """What warns when it is pickled."""
+    """An object that warns when it is pickled."""
 
     def __reduce__(self) -> tuple[type[str], tuple[str]]:
         print("it is old")

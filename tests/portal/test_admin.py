@@ -107,7 +107,7 @@ def test_a_held_out_score_that_failed_is_computed_again(open_site: OpenSite, adm
     assert "0 submissions" in admin("rescore", "--failed", **held_out)
 
 
-def test_what_is_scored_is_scored_again_while_held_out_scores_wait(open_site: OpenSite, admin: Admin) -> None:
+def test_scored_submissions_are_scored_again_while_held_out_scores_wait(open_site: OpenSite, admin: Admin) -> None:
     held_out = {"held_out_catalog": "held_out.jsonl"}
     site = open_site(**held_out)
     site.submit(blue("owl", "lark"))
@@ -129,7 +129,7 @@ def test_numbers_that_are_none(site: Site, admin: Admin) -> None:
         assert admin("log", f"--lines={lines}").startswith("error: lines: ")
 
 
-def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin) -> None:
+def test_submissions_that_later_rules_refuse_leave_the_leaderboard(site: Site, admin: Admin) -> None:
     site.submit(blue("owl", "lark"))
     site.submit(blue("owl", "lark", "wren"))
     site.work()
@@ -149,7 +149,7 @@ def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin
     assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [1]
 
 
-def test_what_failed_does_not_count_and_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
+def test_a_failed_submission_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
     site = open_site({"teams": {"blue": {"submissions": 1}}})
     site.submit(blue("owl", "lark"))
     failing = claim(site.database, "first")

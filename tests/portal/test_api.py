@@ -59,7 +59,7 @@ def test_a_submission_of_the_other_team_is_refused(site: Site) -> None:
     assert "Red Team is asked for" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
 
 
-def test_what_is_sent_twice_with_one_key_is_taken_once(site: Site) -> None:
+def test_a_submission_sent_twice_with_one_key_is_accepted_once(site: Site) -> None:
     first, again = (site.submit(blue("owl", "lark"), key="one") for _ in range(2))
     assert (first.status_code, again.status_code) == (201, 200)
     assert first.json()["id"] == again.json()["id"]
@@ -96,7 +96,7 @@ def test_after_the_deadline(open_site: OpenSite) -> None:
     assert not site.read("/api/challenge")["open"]
 
 
-def test_who_was_in_time_is_not_late_for_having_been_validated_after_others(
+def test_a_submission_in_time_is_not_late_because_others_are_validated_first(
     open_site: OpenSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deadline = datetime.now(UTC) + timedelta(seconds=30)

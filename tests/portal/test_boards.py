@@ -12,7 +12,7 @@ from headstart.portal.web.boards import Boards
 from headstart.tests.material.portals import Site, blue, red
 
 
-def test_what_comes_in_ranks_nobody_anew_and_a_score_does(site: Site) -> None:
+def test_a_score_changes_the_ranking_and_a_submission_does_not(site: Site) -> None:
     boards = site.client.app.state.portal.boards  # type: ignore[attr-defined] # an application
 
     def read() -> list[Any]:

@@ -68,13 +68,13 @@ def ask(scope: Scope, sizes: list[int], declared: int | None, ends: bool = True)
 
 @pytest.mark.parametrize("declared", [LIMIT, None])
 @pytest.mark.parametrize("sizes", [[LIMIT], [0], [40, 60], [LIMIT, 0]])
-def test_what_is_within_the_limit_is_taken(scope: Scope, sizes: list[int], declared: int | None) -> None:
+def test_bodies_within_the_limit_are_accepted(scope: Scope, sizes: list[int], declared: int | None) -> None:
     assert ask(scope, sizes, declared) == (200, len(sizes), sum(sizes))
 
 
 @pytest.mark.parametrize("sizes", [[101], [60, 41], [60, 41, 0], [60, 41, 1000, 1000]])
 @pytest.mark.parametrize("with_length", [True, False])
-def test_what_is_not_is_refused_once_it_has_come(scope: Scope, sizes: list[int], with_length: bool) -> None:
+def test_larger_bodies_are_refused_once_they_have_come(scope: Scope, sizes: list[int], with_length: bool) -> None:
     status, read, reached = ask(scope, sizes, sum(sizes) if with_length else None)
     assert (status, read) == (413, len(sizes))
     assert reached <= LIMIT
@@ -91,7 +91,7 @@ def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("sizes", "declared", "status"), [([10], None, 408), ([10], 100, 408), ([], 50, 408), ([10], 500, 413)]
 )
-def test_what_never_ends_is_not_waited_for(
+def test_endless_bodies_are_not_waited_for(
     scope: Scope, monkeypatch: pytest.MonkeyPatch, sizes: list[int], declared: int | None, status: int
 ) -> None:
     monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)

@@ -62,7 +62,7 @@ def test_all_modules_are_copied(image: Path) -> None:
     assert [file for file in ours if not file.startswith(str(image.resolve()))] == []
 
 
-def test_what_the_container_starts() -> None:
+def test_the_container_starts_the_portal() -> None:
     instructions = dict(line.split(" ", 1) for line in LINES if line.startswith(("ENTRYPOINT ", "CMD ")))
     assert json.loads(instructions["ENTRYPOINT"]) == ["headstart"]
     command, *options = json.loads(instructions["CMD"])

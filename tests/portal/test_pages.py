@@ -125,7 +125,7 @@ def test_an_address_may_be_written_otherwise_than_browsers_do(open_site: OpenSit
 @pytest.mark.parametrize(
     "url", ["example.org", "https://", "https://a.example/portal", "https://a.example:x", "ftp://a"]
 )
-def test_what_is_no_address_of_a_portal(url: str) -> None:
+def test_addresses_that_are_no_portals_raise_an_error(url: str) -> None:
     with pytest.raises(UserError, match="url: "):
         Settings(url=url)
 
@@ -180,18 +180,18 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     assert site.client.get("/red").status_code == 404
 
 
-def test_what_counts_is_reported_by_day_and_altogether(open_site: OpenSite) -> None:
+def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
     site = open_site({"teams": {"blue": {"submissions": 7, "submissions_per_day": 2}}})
     site.log_in()
-    assert "0 of yours count today, of 2; 0 altogether, of 7." in site.client.get("/blue").text
+    assert "0 of yours count today, of 2; 0 in total, of 7." in site.client.get("/blue").text
     for count in (2, 3, 4):
         site.submit(blue(*MODELS[:count]))
     with site.database.writing() as session:
         for row in session.scalars(select(SubmissionRow).where(SubmissionRow.id == 1)):
             row.received -= timedelta(days=1)
-    assert "1 of yours counts today, of 2; 2 altogether, of 7." in site.client.get("/blue").text
+    assert "1 of yours counts today, of 2; 2 in total, of 7." in site.client.get("/blue").text
     site.submit(blue("wren", "rook"))
-    assert "2 of yours count today, of 2; 3 altogether, of 7." in site.client.get("/blue").text
+    assert "2 of yours count today, of 2; 3 in total, of 7." in site.client.get("/blue").text
 
 
 def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
@@ -242,13 +242,13 @@ def test_the_feed_is_atom(site: Site) -> None:
 
 
 @pytest.mark.parametrize("path", ["/none", "/submissions/1", "/submissions/x", "/api/submissions/99999999999999999999"])
-def test_what_there_is_not(site: Site, path: str) -> None:
+def test_missing_pages_are_not_found(site: Site, path: str) -> None:
     answer = site.client.get(path, headers=site.headers())
     assert answer.status_code == 404
     assert "Traceback" not in answer.text
 
 
-def test_who_asks_for_headers_alone_gets_them(site: Site) -> None:
+def test_requests_for_headers_alone_are_answered(site: Site) -> None:
     for path in ("/", "/health", "/static/portal.css"):
         shown, headers = site.client.get(path), site.client.head(path)
         assert (headers.status_code, headers.content) == (200, b"")

@@ -92,7 +92,7 @@ def test_two_workers_claim_different_ones(database: Database) -> None:
     assert sorted(claimed) == list(range(1, 21))
 
 
-def test_who_lost_the_lease_changes_nothing(database: Database) -> None:
+def test_a_worker_that_lost_the_lease_changes_nothing(database: Database) -> None:
     submit(database)
     late = claimed(database)
     expire(database)
@@ -124,7 +124,7 @@ def test_a_prolonged_lease_is_kept(database: Database) -> None:
     assert claim(database, "second") is None
 
 
-def test_what_a_worker_that_ended_was_at_is_free_at_once(database: Database) -> None:
+def test_the_task_of_a_worker_that_ended_is_free_at_once(database: Database) -> None:
     submit(database, 2)
     claimed(database)
     other = claimed(database, "second")
@@ -133,7 +133,7 @@ def test_what_a_worker_that_ended_was_at_is_free_at_once(database: Database) -> 
     assert prolong(database, other)
 
 
-def test_what_is_put_back_waits_and_lets_others_pass(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_put_back_waits_and_lets_others_pass(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     submit(database, 2)
     job = claimed(database)
     put_back(database, job, "The disk is full.", "No space left on device")
@@ -149,7 +149,7 @@ def test_what_is_put_back_waits_and_lets_others_pass(database: Database, monkeyp
     assert claimed(database).submission_id == 1
 
 
-def test_what_ends_every_process_does_not_keep_others_waiting_and_fails_at_last(database: Database) -> None:
+def test_a_task_that_ends_every_process_fails_at_last_and_delays_no_other(database: Database) -> None:
     submit(database, 2)
     for attempt in range(1, 5):
         assert claimed(database).attempt == attempt

@@ -133,7 +133,7 @@ def job(arena: Arena, content: bytes) -> Job:
     return Job(1, 1, 1, "public", "blue", content)
 
 
-def test_what_was_valid_and_is_no_longer_is_refused(hosted: Hosted) -> None:
+def test_a_submission_that_is_no_longer_valid_is_refused(hosted: Hosted) -> None:
     outcome = Scorer(hosted.settings())(job(hosted.arena, hosted.arena.blue("gone", "squeezenet1_1").read_bytes()))
     assert outcome.state == "refused"
     assert outcome.problems is not None

@@ -120,7 +120,7 @@ def test_connections_that_say_nothing_keep_nobody_out() -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_served(tmp_path: Path) -> None:
+def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None:
     without = "sys.modules['fastapi'] = None"
     assert "pip install 'headstart[portal]'" in run(tmp_path, code=without)
     with socket.create_server(("127.0.0.1", 0)) as taken:

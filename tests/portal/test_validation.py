@@ -68,7 +68,7 @@ def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
     assert one[0]["pointer"] == "/models/1"
 
 
-def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Path]) -> None:
+def test_a_submission_waits_for_one_check_at_most(documents: tuple[Path, Path]) -> None:
     validator, order = Validator(*documents, read_rules()), list[str]()
 
     async def note(content: bytes, track: str) -> list[dict[str, str]]:

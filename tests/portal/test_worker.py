@@ -110,7 +110,7 @@ def test_a_score_is_kept_while_postgresql_is_away(postgresql: Server) -> None:
     assert row.attempt == len(calls) == 1
 
 
-def test_what_a_full_disk_kept_from_being_scored_is_tried_again(tmp_path: Path) -> None:
+def test_a_scoring_that_a_full_disk_stopped_is_tried_again(tmp_path: Path) -> None:
     database = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}")
     full = [True]
 
@@ -150,7 +150,7 @@ def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> 
     assert [job.submission_id for job in site.work()] == [1, 2]
 
 
-def test_what_cannot_be_scored_fails_with_what_organisers_see_alone(site: Site, tmp_path: Path) -> None:
+def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(site: Site, tmp_path: Path) -> None:
     def score(job: Job) -> Outcome:
         raise RuntimeError(f"no {tmp_path}/weights.pth")
 
