@@ -25,7 +25,8 @@ class Origin:
         name: Its name.
         file: Its file; None for a namespace package.
         is_package: Whether it is a package.
-        distributions: Version by name of the installed packages that it may be part of; empty if it is part of none.
+        distributions: Version by name of the installed packages that it may be part of; empty if it is part of none,
+            or of the suite or its tests, which count by their code.
     """
 
     name: str
@@ -57,11 +58,14 @@ def find_module(name: str) -> Origin | None:
     file, is_package = _locate(name)
     if file is None:
         return Origin(name, None, True) if is_package else None
-    if not name.startswith(SUITE) and file.is_relative_to(_standard_library()) and INSTALLED.isdisjoint(file.parts):
+    outermost = name.partition(".")[0]
+    if outermost == SUITE:
+        return Origin(name, file, is_package)
+    if file.is_relative_to(_standard_library()) and INSTALLED.isdisjoint(file.parts):
         return None
     # The folder in which imports look for the outermost package.
     root = file.parents[min(name.count(".") + is_package, len(file.parents) - 1)]
-    return Origin(name, file, is_package, _distributions(name.partition(".")[0], root))
+    return Origin(name, file, is_package, _distributions(outermost, root))
 
 
 def own_loaded_modules() -> list[str]:

@@ -95,7 +95,7 @@ class ReachedCode:
             return
         self._paths.add(path)
         for origin, rest in _origins(path):
-            if origin.distributions and not origin.is_suite:
+            if origin.distributions:
                 self.packages |= {name: version for name, version in origin.distributions if name not in OF_OPTIONS}
             elif origin.file is not None and origin.name not in (self.suite if origin.is_suite else self.own):
                 self._add_module(origin)
@@ -234,7 +234,7 @@ def _origins(path: str) -> Iterator[tuple[Origin, list[str]]]:
         if origin is None:
             return
         yield origin, names[length:]
-        if not origin.is_package or (origin.distributions and not origin.is_suite):
+        if not origin.is_package or origin.distributions:
             return
 
 
