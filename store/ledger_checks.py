@@ -14,17 +14,15 @@ ORIGIN = "digest, document"
 
 
 def checksum(*values: object) -> int:
-    """Return a checksum of the values of a row; a flipped bit, or up to 32 in a row, always change it.
+    """Return a checksum of the values of a row; a flipped bit, or up to 32 in a row, of bytes always change it.
 
     Args:
         values: The values: texts, bytes, whole numbers, or None.
     """
-    result = 0
-    for value in values:
-        content = value if isinstance(value, bytes) else str(value).encode(errors="surrogateescape")
-        # A flipped bit can make a text of bytes, and move the border between two values.
-        result = zlib.crc32(content, zlib.crc32(f"{type(value).__name__} {len(content)} ".encode(), result))
-    return result
+    # A flipped bit can make a text of bytes, and move the border between two values.
+    sizes = [len(value) if isinstance(value, bytes) else value for value in values]
+    content = b"".join(value for value in values if isinstance(value, bytes))
+    return zlib.crc32(content, zlib.crc32(ascii(sizes).encode()))
 
 
 def is_intact(row: Sequence[object], ledger_format: int) -> bool:

@@ -79,20 +79,27 @@ def first_streaks(
         Samples seen at the last evaluation of the first full streak (samples to criterion) and at its first (onset),
         `[lengths, 2, ...]`, infinite where the trace never meets the criterion.
     """
-    evaluations = correct.shape[-1]
-    indices = np.arange(evaluations, dtype=np.min_scalar_type(-max(evaluations, 1)))
-    # The streak counts the evaluations since the last one that did not pass.
-    streaks = indices - np.maximum.accumulate(np.where(correct >= required, indices.dtype.type(-1), indices), axis=-1)
-
     result = np.full((len(consecutive), 2, *correct.shape[:-1]), np.inf)
-    for samples_and_onset, length in zip(result, consecutive, strict=True):
-        full = streaks == length
-        met = full.any(axis=-1)
+    begins, shorter = correct >= required, 1
+    for index in np.argsort(consecutive):
+        length = consecutive[index]
+        begins, shorter = _longer_streaks(begins, shorter, length), length
+        met = begins.any(axis=-1)
         if met.any():
-            last = full.argmax(axis=-1)
-            samples_and_onset[0] = np.where(met, samples_seen[last], np.inf)
-            samples_and_onset[1] = np.where(met, samples_seen[last - length + 1], np.inf)
+            first = begins.argmax(axis=-1)
+            result[index, 0] = np.where(met, samples_seen[first + length - 1], np.inf)
+            result[index, 1] = np.where(met, samples_seen[first], np.inf)
     return result
+
+
+def _longer_streaks(begins: Flags, shorter: int, length: int) -> Flags:
+    """Return where streaks of a length begin, `[..., evaluations - length + 1]`, from where shorter ones do."""
+    while shorter < length:
+        # Two streaks that touch or overlap are a longer one.
+        step = min(shorter, length - shorter)
+        begins = begins[..., :-step] & begins[..., step:]
+        shorter += step
+    return begins
 
 
 def is_open(

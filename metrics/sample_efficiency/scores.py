@@ -170,14 +170,15 @@ def sign_flip_p_values(differences: Floats) -> Floats:
 
     exact = is_exact_in_floats(differences.T)
     differences = differences.astype(np.float32 if exact else np.float64)
-    observed = differences.sum(axis=0)
+    observed = differences.sum(axis=0)[:, None]
     tolerance = 0 if exact else np.abs(observed) * 1e-14
 
     patterns, below, above = min(2**count, PERMUTATIONS), np.zeros(comparisons), np.zeros(comparisons)
     for part in np.array_split(np.arange(patterns), -(-patterns // BATCH)):
-        null = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False) @ differences
-        below += (null <= observed + tolerance).sum(axis=0)
-        above += (null >= observed - tolerance).sum(axis=0)
+        signs = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False)
+        null = differences.T @ signs.T
+        below += np.count_nonzero(null <= observed + tolerance, axis=1)
+        above += np.count_nonzero(null >= observed - tolerance, axis=1)
 
     # The observed pattern counts in addition to sampled ones.
     is_sampled = patterns == PERMUTATIONS
