@@ -115,7 +115,7 @@ def read_stream(
 
 def _are_counts(counts: NDArray[np.int32], most: int) -> bool:
     """Whether numbers are counts of correct predictions, or the marks of evaluations that were skipped."""
-    return bool(SKIPPED <= counts.min() and counts.max() <= most)
+    return bool(counts.min() >= SKIPPED and counts.max() <= most)
 
 
 def choose_stream(

@@ -5,7 +5,7 @@ from typing import Any
 
 from headstart.evaluation.report.material import Material
 from headstart.evaluation.report.replication import replication
-from headstart.evaluation.report.robustness import label_budgets, over_settings, sensitivity, setup_stability
+from headstart.evaluation.report.robustness import axis, label_budgets, over_settings, sensitivity, setup_stability
 from headstart.evaluation.report.settings import overview, settings_section
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -40,6 +40,7 @@ def comparison_page(
         overview(document, marks),
         over_settings(document, marks),
         label_budgets(document, marks),
+        axis(document, marks),
         settings_section(settings, curves, marks),
         sensitivity(document, marks),
         setup_stability(document),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.report import series
 from headstart.output.page.cells import number
@@ -64,6 +65,31 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     return Section("label-budgets", "Accuracy at label budgets", [paragraph], [part])
 
 
+def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
+    """Return the methods by the values of an option that settings vary; None where none was requested."""
+    shown = document["axis"]
+    if not shown:
+        return None
+    key, parts = shown["key"].replace("_", " "), []
+    paragraph = (
+        f"Each table and chart holds the settings that differ in {key} alone. Intervals hold 95 % over orderings; at "
+        "one value, methods that share a letter do not differ significantly."
+    )
+
+    for index, panel in enumerate(shown["panels"], 1):
+        tables, figures = [], []
+        for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
+            header, *rows = axis_rows(shown, panel, labels)
+            cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
+            caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
+            tables.append(Table(caption, [Column(each) for each in header], cells))
+            data = series.by_value(panel, labels, marks)
+            figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
+        remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
+        parts.append(Part(panel["name"], remarks=remarks, tables=tables, figures=figures))
+    return Section("axis", f"By {key}", [paragraph], parts)
+
+
 def _ranks(document: Mapping[str, Any], marks: Marks) -> Table:
     over = document["over_settings"]
     numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
@@ -107,7 +133,7 @@ def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:
     )
     consecutive = document["sensitivity"]["consecutive"]
     tables = [_grid(setting, consecutive, marks) for setting in document["sensitivity"]["settings"]]
-    parts = [Part(tables=[table]) for table in tables]
+    parts = [Part(tables=[table], setting=table.title) for table in tables]
     return Section("sensitivity", "Sensitivity to the criterion", [paragraph], parts)
 
 

@@ -109,7 +109,8 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
         warnings = [f"WARNING: {warning}" for warning in setting["warnings"]]
         remarks = [_describe(setting, traces), *warnings, *setting["remarks"]]
         id_ = _setting_id(index)
-        parts.append(Part(title, id_, remarks, tables, _figures(id_, setting, traces, marks)))
+        figures = _figures(id_, setting, traces, marks)
+        parts.append(Part(title, id_, remarks, tables, figures, setting=setting["name"]))
     return Section("settings", "Leaderboard of each setting", paragraphs, parts)
 
 

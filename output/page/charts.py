@@ -59,8 +59,8 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
         palette: The colours.
 
     Returns:
-        The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
-        the parts of a setup.
+        The charts, by name: `learning_curves`, `reached`, `by_value`, `accuracy_by_value`, `improvement`, `aggregate`,
+        and `stability`, whose labels are the parts of a setup.
     """
     styles = marks(count)
     chosen = alt.condition(_is_shown(), _colour(styles, palette._replace(legend=False)), alt.value(palette.pale))
@@ -68,6 +68,8 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     return {
         "learning_curves": _learning_curves(styles, palette),
         "reached": _reached(styles, palette),
+        "by_value": _by_value("by_value", "samples to criterion", styles, palette),
+        "accuracy_by_value": _by_value("accuracy_by_value", "accuracy, %", styles, palette),
         "improvement": _forest("improvement", "method", relative, 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
         "stability": _forest(
@@ -118,6 +120,22 @@ def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     )
 
 
+def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+    """Define lines of an estimate with its intervals by the values of an option, which stand at whole numbers."""
+    chosen = _chart(name, "method", "position", "estimate", "low", "high").transform_filter(_is_shown())
+    axis = alt.Axis(values=alt.ExprRef("sequence(length(values))"), labelExpr="values[datum.value]", grid=False)
+    scale = alt.Scale(domain=[-0.5, alt.ExprRef("beyond")], nice=False, zero=False)
+    x, y = alt.X("position:Q", title=None, scale=scale, axis=axis), alt.Y("estimate:Q", title=title)
+    shared = {"x": x, "color": _colour(styles, palette), "tooltip": [_name(), alt.Tooltip("estimate:Q", format=".4~g")]}
+    return _layered(
+        chosen.mark_rule(strokeWidth=WIDTH / 2).encode(y="low:Q", y2="high:Q", **shared),
+        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, strokeDash=_dashes(styles, palette), **shared),
+        chosen.mark_point(filled=True, opacity=1, size=30).encode(y="estimate:Q", **shared),
+        values=[],
+        beyond=1,
+    )
+
+
 def _forest(name: str, rows: str, title: str, reference: float, palette: Palette, colour: Any) -> alt.LayerChart:  # noqa: ANN401 - whatever Altair takes for a colour
     """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
     numbers = _chart(name, rows, "estimate", "low", "high")
@@ -140,7 +158,7 @@ def _chart(name: str, *columns: str) -> alt.Chart:
     return chart.transform_calculate(name=f"labels[datum.{columns[0]}]")
 
 
-def _layered(*layers: alt.Chart, **parameters: float) -> alt.LayerChart:
+def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:
     """Layer charts, with their parameters and the values of these until they are filled."""
     named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
     return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)

@@ -15,7 +15,7 @@ from headstart.output.results_folder import FigureFormat
 ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE, legend=True)
 # Width in pixels, and dots per pixel in a PNG.
 WIDTH, SCALE = 480, 3
-LINES = ("learning_curves", "reached")
+LINES = ("learning_curves", "reached", "by_value", "accuracy_by_value")
 AXIS = {"labelFontSize": FONT, "titleFontSize": FONT, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
 CONFIG = {"axis": AXIS, "legend": {"labelFontSize": FONT}, "title": {"fontSize": FONT, "fontWeight": "normal"}}
 

@@ -114,7 +114,18 @@ class Text:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a section; empty parts of it are left out."""
+    """A part of a section; empty parts of it are left out.
+
+    Attributes:
+        title: Its title.
+        id: Its identifier, to which links lead.
+        remarks: Remarks below the title.
+        tables: Its tables.
+        figures: Its charts.
+        commands: Commands.
+        files: Files, whose texts are shown on request.
+        setting: Name of the setting that it shows alone, by which it is filtered.
+    """
 
     title: str = ""
     id: str = ""
@@ -123,6 +134,7 @@ class Part:
     figures: Sequence[Figure] = ()
     commands: Sequence[Text] = ()
     files: Sequence[Text] = ()
+    setting: str = ""
 
 
 @dataclass(frozen=True)
@@ -195,6 +207,7 @@ def render(page: Page) -> str:
 
     return environment.get_template("page.html").render(
         **vars(page),
+        settings=len({part.setting for section in page.sections for part in section.parts} - {""}),
         light=[style.colour for style in LINE_STYLES],
         dark=ON_DARK,
         marks=marks(len(page.methods)),

@@ -1,6 +1,8 @@
 "use strict";
 const content = JSON.parse(document.getElementById("content").textContent);
-const boxes = [...document.querySelectorAll("#legend input")];
+const boxes = [...document.querySelectorAll("#legend [name=method]")];
+const inTables = document.getElementById("in-tables");
+const filter = document.getElementById("filter");
 const views = [];
 
 const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.value));
@@ -34,7 +36,28 @@ async function drawAll() {
 
 function choose(numbers) {
   for (const box of boxes) box.checked = numbers.includes(Number(box.value));
+  showMethods();
+}
+
+function showMethods() {
   views.forEach(show);
+  for (const row of document.querySelectorAll("tr[data-method]")) row.hidden = inTables.checked && !chosen().includes(Number(row.dataset.method));
+}
+
+function showSettings() {
+  const words = filter.value.toLowerCase().split(/\s+/);
+  for (const part of document.querySelectorAll("[data-setting]")) {
+    const name = part.dataset.setting.toLowerCase();
+    part.hidden = !words.every((word) => name.includes(word));
+  }
+  // Rows that lead to a setting.
+  const links = [...document.querySelectorAll("tbody a[href^='#setting-']")];
+  for (const link of links) link.closest("tr").hidden = document.querySelector(link.hash).closest(".part").hidden;
+  const settings = [...document.querySelectorAll("#settings .part")];
+  const found = settings.filter((part) => !part.hidden).length;
+  document.querySelector("output").textContent = filter.value.trim() ? `${found} of ${settings.length} settings, by: ${filter.value.trim()}` : "";
+  // Charts take the width of what was hidden.
+  window.dispatchEvent(new Event("resize"));
 }
 
 function sort(header) {
@@ -69,5 +92,7 @@ document.addEventListener("click", (event) => {
   const choice = event.target.dataset.choice;
   if (choice) choose(choice === "all" ? boxes.map((box) => Number(box.value)) : content.shown);
 });
-boxes.forEach((box) => box.addEventListener("change", () => views.forEach(show)));
+for (const box of [...boxes, inTables]) box?.addEventListener("change", showMethods);
+filter?.addEventListener("input", showSettings);
+filter?.form.addEventListener("submit", (event) => event.preventDefault());
 drawAll();

@@ -124,6 +124,27 @@ def test_methods_come_and_go_in_all_charts(page: Page) -> None:
     assert bands(page, "setting-1-learning_curves") == ["0.14"] * 6
 
 
+def test_methods_and_settings_are_filtered_in_tables(page: Page) -> None:
+    assert column(page, 1) != column(page, 1)[:1]
+    page.locator("#legend input").first.uncheck()
+    scores = page.locator("#setting-1 ~ .wide").first.locator("tbody tr:visible")
+    assert scores.count() == len(METHODS)
+    page.check("#in-tables")
+    assert scores.count() == 5
+    assert "baseline" not in scores.locator("th").all_text_contents()
+    page.fill("#filter", "Resnet  FLOW")
+    assert page.locator("output").text_content() == "1 of 2 settings, by: Resnet  FLOW"
+    for visible in ("#settings h3:visible", "#overview tbody tr:visible", "#sensitivity table:visible"):
+        [text] = page.locator(visible).all_text_contents()
+        assert "flowers" in text
+    page.fill("#filter", "")
+    assert page.locator("#settings h3:visible").count() == 2
+    charts = page.locator("#settings .chart svg").evaluate_all("(all) => all.map((each) => each.clientWidth)")
+    assert min(charts) > 100
+    page.get_by_role("button", name="all", exact=True).click()
+    assert scores.count() == len(METHODS)
+
+
 @pytest.mark.parametrize(
     "width", [pytest.param(320, marks=pytest.mark.slow), 375, pytest.param(768, marks=pytest.mark.slow)]
 )
