@@ -50,11 +50,11 @@ def test_a_photo_that_changes_for_a_moment_of_a_first_run(
         rows, counts = stored_rows(tmp_path / "clean" / "cache"), stored_counts(tmp_path / "clean" / "ledger")
         assert len(rows) == 12
         assert len(counts) == 4
-        random, passed, changed = np.random.default_rng(0), moments.passed, 0
+        random, passed, opened, changed = np.random.default_rng(0), moments.passed, moments.opened, 0
         for trial in range(trials):
             fault = FAULTS[list(FAULTS)[trial % len(FAULTS)]]
-            # The photo is digested and decoded at the last moments; folders are listed before.
-            first = int(random.integers(passed) if trial % 2 else passed - random.integers(1, 4))
+            # The photo is digested and then decoded; folders are listed before.
+            first = int(random.integers(passed) if trial % 2 else opened - random.integers(3))
             last, place = first + int(random.integers(1, 4)), str(trial)
             during = moments.run(lambda: run(place, "first"), fault, first, last)  # noqa: B023
             changed += during != clean

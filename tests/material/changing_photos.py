@@ -49,12 +49,14 @@ class Moments:
     Attributes:
         first: The moment from which the victim is changed; None for never.
         last: The moment at which it is intact again.
+        passed: Moments that have passed.
+        opened: The last moment at which the victim was opened.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.victim, self.intact = folder, folder / VICTIM, (folder / VICTIM).read_bytes()
         self.first: int | None = None
-        self.passed, self.last = 0, 0
+        self.passed, self.last, self.opened = 0, 0, 0
         self.active = False
         self.messages: list[str] = []
 
@@ -72,6 +74,7 @@ class Moments:
 
     def pass_by(self, path: str) -> None:
         number, self.passed = self.passed, self.passed + 1
+        self.opened = number if path == str(self.victim) else self.opened
         if self.first is None or not self.first <= number <= self.last:
             return
         if number == self.last:
