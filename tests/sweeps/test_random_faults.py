@@ -155,7 +155,7 @@ def test_a_disturbed_sweep_ends_tells_the_truth_and_is_completed(
     number: int, work: Work, output: Path, request: pytest.FixtureRequest
 ) -> None:
     chance, engine, cluster = random.Random(number), ENGINES[number % len(ENGINES)], None
-    options = [f"--timeout={TIMEOUT}", *(["--workers=2"] if engine == "workers" else [])]
+    options = ["--workers=2"] if engine == "workers" else []
     if engine == "ray":
         cluster = request.getfixturevalue("cluster")
         while len(cluster.list_all_nodes()) < 3:
@@ -171,7 +171,9 @@ def test_a_disturbed_sweep_ends_tells_the_truth_and_is_completed(
     limit = chance.randrange(100, 60_000)
     is_full = "fill disk" in outside
     set_limit = (lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) if is_full else None
-    process = work.start(output, *options, stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=set_limit)
+    process = work.start(
+        output, *options, f"--timeout={TIMEOUT}", stdout=subprocess.PIPE, stderr=subprocess.PIPE, preexec_fn=set_limit
+    )
     errors: list[bytes] = []
     assert process.stderr is not None
     reader = threading.Thread(target=errors.extend, args=(process.stderr,))
