@@ -1,0 +1,262 @@
+"""Forecasts of accuracy at more labels: one exponent for each curve, pooled over data sets, with conformal intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.forecast.known_curves import KnownCurves
+from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, log_error, observe
+
+# Numbers of labels after which the known curves are forecast, and how many times as many labels they are forecast at.
+KNOWN = (10, 14, 20, 35, 50, 70, 100)
+RATIOS = (1.4, 2, 2.8, 4, 5.6, 8)
+FURTHEST = 8
+# Coverage that intervals promise.
+LEVELS = (0.8, 0.95)
+# Added to the sizes of errors, so that their logarithms exist.
+LEAST_RESIDUAL = 0.02
+# Prior standard deviations of the coefficients in `design_of` and `scale_design_of`, of the effects of methods, and what
+# a data set has of its own.
+PRIOR, METHOD, NOISE = (0.5, 0.3, 1.0, 0.3, 0.05, 0.1, 0.05, 0.05, 0.3), 0.1, 0.15
+SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 0.5, 0.3, 0.5, 0.2), 0.2, 0.5
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Forecasts to make, and where known, what became of them.
+
+    Attributes:
+        observed: What is known of each curve, `[cases]`.
+        methods: Names of the methods, `[cases]`.
+        ratios: How many times as many labels, `[cases]`.
+        accuracies: The accuracy at that number of labels, NaN where it is unknown, `[cases]`.
+        data_sets: The data set of each case, empty where it is unknown, `[cases]`.
+        curves: Index of each case's curve among the known ones, -1 for others, `[cases]`.
+    """
+
+    observed: Observations
+    methods: NDArray[np.str_]
+    ratios: Floats
+    accuracies: Floats
+    data_sets: NDArray[np.str_]
+    curves: NDArray[np.int64]
+
+    def where(self, chosen: Flags) -> Cases:
+        """Return some of the cases, by truth values `[cases]`."""
+        observed = Observations(**{each.name: getattr(self.observed, each.name)[chosen] for each in fields(Observations)})
+        others = {each.name: getattr(self, each.name)[chosen] for each in fields(Cases) if each.name != "observed"}
+        return Cases(observed, **others)
+
+
+def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> Cases:
+    """Return all forecasts that known curves allow, of the mean over all orderings and of the first alone.
+
+    Args:
+        curves: The curves.
+        known: Numbers of labels after which to forecast.
+        ratios: How many times as many labels to forecast at; the nearest number with an evaluation is taken.
+    """
+    parts: list[Cases] = []
+    whole = curves.accuracies.shape[1]
+    for orderings in sorted({1, min(2, whole), whole}):
+        accuracies = curves.accuracies[:, :orderings].mean(1)
+        for at in known:
+            observed = observe(curves.labels, accuracies, at, curves.classes, orderings)
+            for ratio in ratios:
+                column = int(np.abs(np.log(curves.labels / (at * ratio))).argmin())
+                later = accuracies[:, column]
+                exact = np.full(len(later), curves.labels[column] / at)
+                known_later = ~np.isnan(later) & (abs(exact / ratio - 1) < 0.15)
+                cases = Cases(observed, curves.methods, exact, later, curves.data_sets, np.arange(len(later)))
+                parts.append(cases.where(known_later))
+    return join(parts)
+
+
+def join(parts: Sequence[Cases]) -> Cases:
+    """Return the cases of several parts, one after the other."""
+    observed = Observations(
+        **{each.name: np.concatenate([getattr(part.observed, each.name) for part in parts]) for each in fields(Observations)}
+    )
+    names = [each.name for each in fields(Cases) if each.name != "observed"]
+    return Cases(observed, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Forecasts of accuracy.
+
+    Attributes:
+        accuracies: The accuracies that are expected, `[cases]`.
+        intervals: Lower and upper ends by the coverage that is promised, `[2, cases]`.
+    """
+
+    accuracies: Floats
+    intervals: dict[float, Floats]
+
+
+class Forecaster:
+    """Forecasts from the curves of other data sets.
+
+    The logarithm of the error is linear in the logarithm of the labels from the last label on: a power law through what is
+    known. Its exponent is a ridge regression on what is known of the curve (its own slope, level, number of
+    classes, labels so far) with an effect of each method, which is drawn towards the mean of all methods. The size of
+    the error of a forecast is a regression of the same kind; the intervals are conformal: as wide as the share of
+    forecasts of other data sets, each made without its own data set, asks for.
+
+    Sources: Seth Hoffmann's power law of learning curves...
+
+    Args:
+        cases: What became of forecasts on known curves.
+    """
+
+    def __init__(self, cases: Cases) -> None:
+        self.cases = cases
+        self.methods = np.unique(cases.methods)
+
+    def forecast(self, cases: Cases) -> Forecasts:
+        """Forecast the accuracy of cases; what became of them is not read."""
+        errors = _expected(cases, design_of(cases, self.methods) @ self._exponents)
+        scale = np.exp(scale_design_of(cases, self.methods) @ self._scale)
+        intervals = {
+            level: accuracy_of(np.stack([errors + factor * scale, errors - factor * scale]))
+            for level, factor in self._factors(cases.methods).items()
+        }
+        return Forecasts(accuracy_of(errors), intervals)
+
+    @cached_property
+    def _exponents(self) -> Floats:
+        return _fit(self.cases, self.methods)
+
+    @cached_property
+    def _left_out(self) -> Floats:
+        """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
+        errors = np.empty(len(self.cases.ratios))
+        for own, others, left_out in self._splits():
+            expected = _expected(left_out, design_of(left_out, self.methods) @ _fit(others, self.methods))
+            errors[own] = log_error(left_out.accuracies) - expected
+        return errors
+
+    @cached_property
+    def _scale(self) -> Floats:
+        return _fit_scale(self.cases, self.methods, self._left_out)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """Errors of forecasts without the data set, in units of the size expected without it, `[cases]`."""
+        scores = np.empty(len(self.cases.ratios))
+        for own, others, left_out in self._splits():
+            coefficients = _fit_scale(others, self.methods, self._left_out[~own])
+            scores[own] = abs(self._left_out[own]) / np.exp(scale_design_of(left_out, self.methods) @ coefficients)
+        return scores
+
+    def _splits(self) -> Iterator[tuple[Flags, Cases, Cases]]:
+        """Yield for every data set which cases are its own, `[cases]`, the cases of the others, and its own."""
+        for data_set in np.unique(self.cases.data_sets):
+            own = self.cases.data_sets == data_set
+            yield own, self.cases.where(~own), self.cases.where(own)
+
+    def _factors(self, methods: NDArray[np.str_]) -> dict[float, Floats]:
+        """Return the factors by which intervals are wider than the expected size of an error, `[cases]` by level."""
+        weights, factors = data_set_weights(self.cases), {}
+        for level in LEVELS:
+            pooled = weighted_quantile(self._scores, weights, level)
+            of = {}
+            for name in self.methods:
+                own = self.cases.methods == name
+                of[name] = max(pooled, weighted_quantile(self._scores[own], weights[own], level))
+            factors[level] = np.array([of.get(name, max(of.values())) for name in methods])
+        return factors
+
+
+def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
+    """Return the smallest value such that the values up to it have this share of all weights."""
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
+
+
+def data_set_weights(cases: Cases) -> Floats:
+    """Return weights with which every data set counts alike, 1 in all for each."""
+    _, indices, counts = np.unique(cases.data_sets, return_inverse=True, return_counts=True)
+    return np.asarray(1 / counts[indices])
+
+
+def accuracy_of(errors: Floats) -> Floats:
+    """Return accuracies of logarithms of the error, of any shape."""
+    return np.asarray(1 - np.exp(np.minimum(errors, 0)))
+
+
+def _expected(cases: Cases, change: Floats) -> Floats:
+    """Return the expected logarithm of the error, which is at least that of `LEAST_ERROR`, `[cases]`."""
+    return np.asarray(np.maximum(cases.observed.level + change, np.log(LEAST_ERROR)))
+
+
+def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+    """Return what the change of the logarithm of the error is linear in, `[cases, columns]`; last an effect by method."""
+    seen, distance = cases.observed, np.log(cases.ratios)
+    shared = [
+        np.ones(len(distance)),
+        seen.slope,
+        np.log(seen.labels / 30),
+        seen.level - seen.chance,
+        _many_classes(seen),
+        distance,
+        seen.slope / seen.orderings,
+    ]
+    of_method = cases.methods[:, None] == methods
+    return np.column_stack([seen.mean, seen.mean / seen.orderings, np.column_stack([*shared, of_method]) * distance[:, None]])
+
+
+def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+    """Return what the logarithm of the size of a forecast's error is linear in, `[cases, columns]`."""
+    seen = cases.observed
+    shared = [
+        np.ones(len(cases.ratios)),
+        seen.level,
+        np.log(np.log(cases.ratios)),
+        np.log(seen.labels / 30),
+        1 / seen.orderings,
+        _many_classes(seen),
+    ]
+    return np.column_stack([*shared, cases.methods[:, None] == methods])
+
+
+def _many_classes(seen: Observations) -> Floats:
+    """Return the logarithm of half of the number of classes."""
+    return -np.log(1 - np.exp(seen.chance)) - np.log(2)
+
+
+def _fit(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+    change = log_error(cases.accuracies) - cases.observed.level
+    return _ridge(design_of(cases, methods), change, cases, PRIOR, METHOD, NOISE)
+
+
+def _fit_scale(cases: Cases, methods: NDArray[np.str_], errors: Floats) -> Floats:
+    sizes = np.log(abs(errors) + LEAST_RESIDUAL)
+    return _ridge(scale_design_of(cases, methods), sizes, cases, SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE)
+
+
+def _ridge(
+    design: Floats, values: Floats, cases: Cases, shared: Sequence[float], method: float, noise: float
+) -> Floats:
+    """Return the coefficients that are most likely where their prior is normal around 0.
+
+    Args:
+        design: `[cases, columns]`.
+        values: `[cases]`.
+        cases: The cases, of which every data set counts as one observation.
+        shared: Prior standard deviations of the first coefficients.
+        method: That of the others, the effects of methods.
+        noise: Standard deviation of what a data set has of its own.
+    """
+    weights = data_set_weights(cases)
+    deviations = np.full(design.shape[1], method)
+    deviations[: len(shared)] = shared
+    gram = (design * weights[:, None]).T @ design
+    return np.asarray(np.linalg.solve(gram + np.diag((noise / deviations) ** 2), design.T @ (weights * values)))
