@@ -5,15 +5,25 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
-from headstart.metrics.forecast.forecaster import LEVELS, Cases, data_set_weights, design_of, known_cases
+from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
+from headstart.metrics.forecast.forecaster import (
+    LEVELS,
+    Cases,
+    Forecaster,
+    data_set_weights,
+    design_of,
+    known_cases,
+)
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
 from headstart.metrics.forecast.laws import GaussianProcess, linear_quantile, own_exponential, own_power_law
 from headstart.metrics.forecast.observations import log_error
 
-KNOWN, TIMES = (10, 20, 50, 100), (2, 4, 8)
+KNOWN = (10, 20, 50, 100)
+THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 
 
 def by_curves(cases: Cases, curves: KnownCurves, law: Callable[..., Floats]) -> Floats:
@@ -33,8 +43,7 @@ def _groups(cases: Cases, curves: KnownCurves) -> list[tuple[Flags, int, int, Fl
     for orderings, labels, later in np.unique(keys, axis=0):
         chosen = (keys == (orderings, labels, later)).all(1)
         accuracies = curves.accuracies[cases.curves[chosen], : int(orderings)].mean(1)
-        columns = (int(np.searchsorted(curves.labels, each)) for each in (labels, later))
-        known, end = columns
+        known, end = (int(np.searchsorted(curves.labels, each)) for each in (labels, later))
         groups.append((chosen, known + 1, end, accuracies))
     return groups
 
@@ -49,7 +58,7 @@ def by_gaussian_process(cases: Cases, curves: KnownCurves) -> Floats:
         whole = others & ~np.isnan(errors).any(1)
         of = {name: np.nanmean(errors[others & (curves.methods == name)], axis=0) for name in np.unique(curves.methods)}
         means = np.stack([of[name] for name in curves.methods])
-        weights = np.full(whole.sum(), 1 / 14)
+        weights = np.full(whole.sum(), 1 / len(of))
         process = GaussianProcess(curves.labels, 1 - np.exp(errors[whole]), weights, means[whole])
         own = np.flatnonzero(cases.data_sets == data_set)
         part = cases.where(cases.data_sets == data_set)
@@ -57,6 +66,18 @@ def by_gaussian_process(cases: Cases, curves: KnownCurves) -> Floats:
             rows = part.curves[chosen]
             forecasts[own[chosen]] = process.forecast(known, later, accuracies, means[rows])[0]
     return forecasts
+
+
+def by_one_exponent(cases: Cases) -> Floats:
+    """Return accuracies by one exponent for all curves, which is fitted to other data sets, `[cases]`."""
+    change, distance = log_error(cases.accuracies) - cases.observed.level, np.log(cases.ratios)
+    found = np.empty(len(distance))
+    for data_set in np.unique(cases.data_sets):
+        own = cases.data_sets == data_set
+        weights = data_set_weights(cases.where(~own))
+        exponent = (weights * change[~own] * distance[~own]).sum() / (weights * distance[~own] ** 2).sum()
+        found[own] = 1 - np.exp(np.minimum(cases.observed.level[own] + exponent * distance[own], 0))
+    return found
 
 
 def by_quantiles(cases: Cases, level: float = 0.8) -> tuple[Floats, Floats]:
@@ -81,6 +102,7 @@ def laws(cases: Cases, curves: KnownCurves) -> dict[str, Floats]:
         "as accurate as now": 1 - error,
         "twice the labels halve the error": 1 - error / cases.ratios,
         "error x n^-0.25": 1 - error * cases.ratios**-0.25,
+        "one exponent of other data sets": by_one_exponent(cases),
         "own power law": by_curves(cases, curves, own_power_law),
         "own piecewise power law": by_curves(cases, curves, lambda *given: own_power_law(*given, piecewise=True)),
         "own exponential": by_curves(cases, curves, own_exponential),
@@ -94,6 +116,48 @@ def judged_cases(judged: Judged) -> Flags:
     cases = judged.cases
     near = np.abs(cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
     return np.isin(cases.observed.labels, KNOWN) & near.any(1)
+
+
+def reached(curves: KnownCurves) -> dict[str, list[tuple[bool, bool]]]:
+    """Return whether both intervals of the labels at which a threshold is reached hold, by method.
+
+    The mean of all orderings reaches a threshold where its line between two evaluations does. Of a curve all
+    thresholds count that it has not reached before, where it is known when it does, or that it does not within
+    8 times the labels.
+    """
+    held: dict[str, list[tuple[bool, bool]]] = {}
+    for data_set in np.unique(curves.data_sets):
+        forecaster = Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
+        for index in np.flatnonzero(curves.data_sets == data_set):
+            accuracies, classes = curves.accuracies[index], int(curves.classes[index])
+            for known in KNOWN:
+                method = str(curves.methods[index])
+                found = forecast_curve(curves.labels, accuracies, classes, method, known, forecaster)
+                for threshold in THRESHOLDS:
+                    truth = _first_reached(curves.labels, accuracies.mean(0), threshold)
+                    if truth <= known or np.isnan(truth):
+                        continue
+                    ends = found.reaches(threshold)
+                    held.setdefault(method, []).append(tuple(_holds(ends[level], truth, found) for level in LEVELS))
+    return held
+
+
+def _first_reached(labels: NDArray[np.int64], accuracies: Floats, threshold: float) -> float:
+    """Return where a line first reaches a threshold, infinite where it does not up to the last label; NaN if unknown."""
+    above = accuracies >= threshold
+    if not above.any():
+        return np.nan if np.isnan(accuracies).any() else np.inf
+    column = int(above.argmax())
+    if column == 0:
+        return float(labels[0])
+    return float(np.interp(threshold, accuracies[column - 1 : column + 1], labels[column - 1 : column + 1]))
+
+
+def _holds(ends: tuple[float | None, float | None], truth: float, found: CurveForecast) -> bool:
+    """Return whether an interval holds the truth; its ends are infinite beyond what is forecast, and so is the truth."""
+    low, high = (np.inf if end is None else end for end in ends)
+    limited = np.inf if truth > found.labels[-1] else truth
+    return bool(low <= limited <= high)
 
 
 def print_shares(judged: Judged, groups: Mapping[str, Flags]) -> None:
@@ -131,6 +195,11 @@ def main(curves: str | None = None, write: bool = False) -> None:
     for key in ("methods", "data_sets"):
         values = getattr(cases, key)
         print_shares(judged, {each: chosen & (values == each) for each in np.unique(values)})
+
+    held = reached(known)
+    print(f"\n{'labels to reach a threshold':34}" + "".join(f"{f'{level:.0%} held':>10}" for level in LEVELS) + f"{'cases':>8}")
+    for name, cases_of in {"all": [each for of in held.values() for each in of], **held}.items():
+        print(f"{name:34}" + "".join(f"{share:10.1%}" for share in np.mean(cases_of, axis=0)) + f"{len(cases_of):8}")
 
     if write:
         shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}

@@ -13,7 +13,7 @@ from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.forecast.coverage import read_coverage
 from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
@@ -93,19 +93,21 @@ def forecast_setting(setting: Setting, labels: int) -> list[MethodForecast]:
         UserError: No evaluation lies within the labels, or one was left out, or the classes are unknown.
     """
     curves, classes = setting.curves, setting.protocol.get("classes")
-    within = curves.samples_seen <= labels
-    if not within.any():
-        raise UserError(f"labels: {labels} given, but the first evaluation is after {curves.samples_seen[0]} samples")
+    first, last = int(curves.samples_seen[0]), int(curves.samples_seen[-1])
+    if labels < first:
+        raise UserError(f"labels: {labels} given, but the first evaluation is after {first} samples; give more")
+    if labels >= last + first:
+        mend = "give fewer, or run headstart train with --criterion.until=limit"
+        raise UserError(f"labels: {labels} given, but traces end at {last} samples; {mend}")
     if not classes:
-        raise UserError("labels: a ledger alone does not say how many classes there are; give the folder of a run")
+        raise UserError("labels: a ledger alone does not say how many classes there are; give the folder of a run, too")
     # What comes later is cut off here, so that nothing below can look ahead.
+    within = curves.samples_seen <= labels
     known = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
     accuracies = known.accuracy
     if np.isnan(accuracies).any():
-        ends = known.correct == NOT_EVALUATED
-        why = f"traces end before {labels} samples" if ends.any() else "lazy evaluation left evaluations out"
-        mend = "give fewer" if ends.any() else "run headstart train with --criterion.evaluation=every"
-        raise UserError(f"labels: {labels} given, but {why}; {mend}")
+        why = "lazy evaluation left evaluations out" if known.is_lazy else "some traces end before"
+        raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.evaluation=every")
 
     forecasts = []
     for name, own, met_at in zip(known.methods, accuracies, _met_at(known), strict=True):

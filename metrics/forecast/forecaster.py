@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 
@@ -17,13 +17,15 @@ from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, l
 KNOWN = (10, 14, 20, 35, 50, 70, 100)
 RATIOS = (1.4, 2, 2.8, 4, 5.6, 8)
 FURTHEST = 8
+# A number of labels in the middle of `KNOWN`.
+MIDDLE = 30
 # Coverage that intervals promise.
 LEVELS = (0.8, 0.95)
 # Added to the sizes of errors, so that their logarithms exist.
 LEAST_RESIDUAL = 0.02
 # Prior standard deviations of the coefficients in `design_of` and `scale_design_of`, of the effects of methods, and what
 # a data set has of its own.
-PRIOR, METHOD, NOISE = (0.5, 0.3, 1.0, 0.3, 0.05, 0.1, 0.05, 0.05, 0.3), 0.1, 0.15
+PRIOR, METHOD, NOISE = (1.0, 0.05), 0.1, 0.15
 SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 0.5, 0.3, 0.5, 0.2), 0.2, 0.5
 
 
@@ -100,6 +102,38 @@ class Forecasts:
     intervals: dict[float, Floats]
 
 
+class Regression:
+    """A regression in which every data set counts as one observation, and coefficients have a normal prior around 0.
+
+    Args:
+        design: `[cases, columns]`.
+        values: `[cases]`.
+        cases: The cases.
+        deviations: Prior standard deviations of the first coefficients, the last one also of all that follow.
+        noise: Standard deviation of what a data set has of its own.
+    """
+
+    def __init__(self, design: Floats, values: Floats, cases: Cases, deviations: Sequence[float], noise: float) -> None:
+        self.design = design
+        _, self.own = np.unique(cases.data_sets, return_inverse=True)
+        rows = [self.own == index for index in range(self.own.max() + 1)]
+        self.grams = np.stack([design[each].T @ design[each] / each.sum() for each in rows])
+        self.moments = np.stack([design[each].T @ values[each] / each.sum() for each in rows])
+        every = np.append(deviations, np.full(design.shape[1] - len(deviations), deviations[-1]))
+        self.penalty = np.diag((noise / every) ** 2)
+
+    @property
+    def coefficients(self) -> Floats:
+        """The coefficients that are most likely, `[columns]`."""
+        return np.asarray(np.linalg.solve(self.grams.sum(0) + self.penalty, self.moments.sum(0)))
+
+    def without_own_data_set(self) -> Floats:
+        """Return what coefficients from the other data sets expect of each case, `[cases]`."""
+        grams, moments = (each.sum(0) - each for each in (self.grams, self.moments))
+        coefficients = np.linalg.solve(grams + self.penalty, moments[..., None])[..., 0]
+        return np.asarray(np.einsum("nc,nc->n", self.design, coefficients[self.own]))
+
+
 class Forecaster:
     """Forecasts from the curves of other data sets.
 
@@ -121,56 +155,50 @@ class Forecaster:
 
     def forecast(self, cases: Cases) -> Forecasts:
         """Forecast the accuracy of cases; what became of them is not read."""
-        errors = _expected(cases, design_of(cases, self.methods) @ self._exponents)
-        scale = np.exp(scale_design_of(cases, self.methods) @ self._scale)
-        intervals = {
-            level: accuracy_of(np.stack([errors + factor * scale, errors - factor * scale]))
-            for level, factor in self._factors(cases.methods).items()
-        }
+        errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
+        scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
+        intervals = {}
+        for level, factors in self.factors.items():
+            widest = max(factors.values())
+            reach = scale * np.array([factors.get(name, widest) for name in cases.methods.tolist()])
+            intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
     @cached_property
-    def _exponents(self) -> Floats:
-        return _fit(self.cases, self.methods)
+    def _change(self) -> Regression:
+        """The regression of the change of the logarithm of the error."""
+        change = log_error(self.cases.accuracies) - self.cases.observed.level
+        return Regression(design_of(self.cases, self.methods), change, self.cases, (*PRIOR, METHOD), NOISE)
 
     @cached_property
     def _left_out(self) -> Floats:
         """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
-        errors = np.empty(len(self.cases.ratios))
-        for own, others, left_out in self._splits():
-            expected = _expected(left_out, design_of(left_out, self.methods) @ _fit(others, self.methods))
-            errors[own] = log_error(left_out.accuracies) - expected
-        return errors
+        expected = _expected(self.cases, self._change.without_own_data_set())
+        return np.asarray(log_error(self.cases.accuracies) - expected)
 
     @cached_property
-    def _scale(self) -> Floats:
-        return _fit_scale(self.cases, self.methods, self._left_out)
+    def _size(self) -> Regression:
+        """The regression of the logarithm of the size of such an error."""
+        sizes = np.log(abs(self._left_out) + LEAST_RESIDUAL)
+        design = scale_design_of(self.cases, self.methods)
+        return Regression(design, sizes, self.cases, (*SCALE_PRIOR, SCALE_METHOD), SCALE_NOISE)
 
     @cached_property
     def _scores(self) -> Floats:
         """Errors of forecasts without the data set, in units of the size expected without it, `[cases]`."""
-        scores = np.empty(len(self.cases.ratios))
-        for own, others, left_out in self._splits():
-            coefficients = _fit_scale(others, self.methods, self._left_out[~own])
-            scores[own] = abs(self._left_out[own]) / np.exp(scale_design_of(left_out, self.methods) @ coefficients)
-        return scores
+        return np.asarray(abs(self._left_out) / np.exp(self._size.without_own_data_set()))
 
-    def _splits(self) -> Iterator[tuple[Flags, Cases, Cases]]:
-        """Yield for every data set which cases are its own, `[cases]`, the cases of the others, and its own."""
-        for data_set in np.unique(self.cases.data_sets):
-            own = self.cases.data_sets == data_set
-            yield own, self.cases.where(~own), self.cases.where(own)
-
-    def _factors(self, methods: NDArray[np.str_]) -> dict[float, Floats]:
-        """Return the factors by which intervals are wider than the expected size of an error, `[cases]` by level."""
+    @cached_property
+    def factors(self) -> dict[float, dict[str, float]]:
+        """By how much intervals are wider than the expected size of an error, by level and method."""
         weights, factors = data_set_weights(self.cases), {}
         for level in LEVELS:
             pooled = weighted_quantile(self._scores, weights, level)
-            of = {}
-            for name in self.methods:
-                own = self.cases.methods == name
-                of[name] = max(pooled, weighted_quantile(self._scores[own], weights[own], level))
-            factors[level] = np.array([of.get(name, max(of.values())) for name in methods])
+            factors[level] = {
+                name: max(pooled, weighted_quantile(self._scores[own], weights[own], level))
+                for name in self.methods.tolist()
+                if (own := self.cases.methods == name).any()
+            }
         return factors
 
 
@@ -199,18 +227,10 @@ def _expected(cases: Cases, change: Floats) -> Floats:
 
 def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
     """Return what the change of the logarithm of the error is linear in, `[cases, columns]`; last an effect by method."""
-    seen, distance = cases.observed, np.log(cases.ratios)
-    shared = [
-        np.ones(len(distance)),
-        seen.slope,
-        np.log(seen.labels / 30),
-        seen.level - seen.chance,
-        _many_classes(seen),
-        distance,
-        seen.slope / seen.orderings,
-    ]
+    distance = np.log(cases.ratios)
     of_method = cases.methods[:, None] == methods
-    return np.column_stack([seen.mean, seen.mean / seen.orderings, np.column_stack([*shared, of_method]) * distance[:, None]])
+    exponents = np.column_stack([np.ones(len(distance)), np.log(cases.observed.labels / MIDDLE), of_method])
+    return np.asarray(exponents * distance[:, None])
 
 
 def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
@@ -220,7 +240,7 @@ def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
         np.ones(len(cases.ratios)),
         seen.level,
         np.log(np.log(cases.ratios)),
-        np.log(seen.labels / 30),
+        np.log(seen.labels / MIDDLE),
         1 / seen.orderings,
         _many_classes(seen),
     ]
@@ -230,33 +250,3 @@ def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
 def _many_classes(seen: Observations) -> Floats:
     """Return the logarithm of half of the number of classes."""
     return -np.log(1 - np.exp(seen.chance)) - np.log(2)
-
-
-def _fit(cases: Cases, methods: NDArray[np.str_]) -> Floats:
-    change = log_error(cases.accuracies) - cases.observed.level
-    return _ridge(design_of(cases, methods), change, cases, PRIOR, METHOD, NOISE)
-
-
-def _fit_scale(cases: Cases, methods: NDArray[np.str_], errors: Floats) -> Floats:
-    sizes = np.log(abs(errors) + LEAST_RESIDUAL)
-    return _ridge(scale_design_of(cases, methods), sizes, cases, SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE)
-
-
-def _ridge(
-    design: Floats, values: Floats, cases: Cases, shared: Sequence[float], method: float, noise: float
-) -> Floats:
-    """Return the coefficients that are most likely where their prior is normal around 0.
-
-    Args:
-        design: `[cases, columns]`.
-        values: `[cases]`.
-        cases: The cases, of which every data set counts as one observation.
-        shared: Prior standard deviations of the first coefficients.
-        method: That of the others, the effects of methods.
-        noise: Standard deviation of what a data set has of its own.
-    """
-    weights = data_set_weights(cases)
-    deviations = np.full(design.shape[1], method)
-    deviations[: len(shared)] = shared
-    gram = (design * weights[:, None]).T @ design
-    return np.asarray(np.linalg.solve(gram + np.diag((noise / deviations) ** 2), design.T @ (weights * values)))

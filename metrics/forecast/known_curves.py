@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,12 @@ class KnownCurves:
     def where(self, chosen: Flags) -> KnownCurves:
         """Return some of the curves, by truth values `[curves]`."""
         return KnownCurves(**{name: each if name == "labels" else each[chosen] for name, each in vars(self).items()})
+
+    @classmethod
+    def join(cls, parts: Sequence[KnownCurves]) -> KnownCurves:
+        """Return the curves of several parts with the same numbers of labels."""
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+        return cls(**{**joined, "labels": parts[0].labels})
 
     def save(self, path: Path) -> None:
         """Write the curves as a compressed `.npz` file; accuracies are rounded to four digits."""
