@@ -118,14 +118,14 @@ def judged_cases(judged: Judged) -> Flags:
     return np.isin(cases.observed.labels, KNOWN) & near.any(1)
 
 
-def reached(curves: KnownCurves) -> dict[str, list[tuple[bool, bool]]]:
+def reached(curves: KnownCurves) -> dict[str, list[list[bool]]]:
     """Return whether both intervals of the labels at which a threshold is reached hold, by method.
 
     The mean of all orderings reaches a threshold where its line between two evaluations does. Of a curve all
     thresholds count that it has not reached before, where it is known when it does, or that it does not within
     8 times the labels.
     """
-    held: dict[str, list[tuple[bool, bool]]] = {}
+    held: dict[str, list[list[bool]]] = {}
     for data_set in np.unique(curves.data_sets):
         forecaster = Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
         for index in np.flatnonzero(curves.data_sets == data_set):
@@ -138,12 +138,12 @@ def reached(curves: KnownCurves) -> dict[str, list[tuple[bool, bool]]]:
                     if truth <= known or np.isnan(truth):
                         continue
                     ends = found.reaches(threshold)
-                    held.setdefault(method, []).append(tuple(_holds(ends[level], truth, found) for level in LEVELS))
+                    held.setdefault(method, []).append([_holds(ends[level], truth, found) for level in LEVELS])
     return held
 
 
 def _first_reached(labels: NDArray[np.int64], accuracies: Floats, threshold: float) -> float:
-    """Return where a line first reaches a threshold, infinite where it does not up to the last label; NaN if unknown."""
+    """Return where a line first reaches a threshold: infinite where it never does, NaN where that is unknown."""
     above = accuracies >= threshold
     if not above.any():
         return np.nan if np.isnan(accuracies).any() else np.inf
@@ -154,7 +154,7 @@ def _first_reached(labels: NDArray[np.int64], accuracies: Floats, threshold: flo
 
 
 def _holds(ends: tuple[float | None, float | None], truth: float, found: CurveForecast) -> bool:
-    """Return whether an interval holds the truth; its ends are infinite beyond what is forecast, and so is the truth."""
+    """Return whether an interval holds the truth; behind what is forecast, its ends and the truth are infinite."""
     low, high = (np.inf if end is None else end for end in ends)
     limited = np.inf if truth > found.labels[-1] else truth
     return bool(low <= limited <= high)
@@ -191,13 +191,19 @@ def main(curves: str | None = None, write: bool = False) -> None:
     seen = cases.observed
     print_shares(judged, {"all": chosen, **{f"{t} times": own for t, own in zip(TIMES, of_times, strict=True)}})
     print_shares(judged, {f"{each} labels": chosen & (seen.labels == each) for each in KNOWN})
-    print_shares(judged, {f"{each:g} orderings": chosen & (seen.orderings == each) for each in np.unique(seen.orderings)})
+    print_shares(
+        judged, {f"{each:g} orderings": chosen & (seen.orderings == each) for each in np.unique(seen.orderings)}
+    )
     for key in ("methods", "data_sets"):
         values = getattr(cases, key)
         print_shares(judged, {each: chosen & (values == each) for each in np.unique(values)})
 
     held = reached(known)
-    print(f"\n{'labels to reach a threshold':34}" + "".join(f"{f'{level:.0%} held':>10}" for level in LEVELS) + f"{'cases':>8}")
+    print(
+        f"\n{'labels to reach a threshold':34}"
+        + "".join(f"{f'{level:.0%} held':>10}" for level in LEVELS)
+        + f"{'cases':>8}"
+    )
     for name, cases_of in {"all": [each for of in held.values() for each in of], **held}.items():
         print(f"{name:34}" + "".join(f"{share:10.1%}" for share in np.mean(cases_of, axis=0)) + f"{len(cases_of):8}")
 

@@ -41,7 +41,36 @@ from headstart.modules.networks.backbone import BackboneSpec
 SHARED = "../shared"
 # Numbers of labels at which methods are evaluated.
 GRID = (
-    *(3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100, 120, 140, 160, 200, 240, 280, 320, 400),
+    *(
+        3,
+        4,
+        5,
+        6,
+        7,
+        8,
+        10,
+        12,
+        14,
+        17,
+        20,
+        25,
+        30,
+        35,
+        40,
+        50,
+        60,
+        70,
+        80,
+        100,
+        120,
+        140,
+        160,
+        200,
+        240,
+        280,
+        320,
+        400,
+    ),
     *(480, 560, 640, 800),
 )
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
@@ -191,9 +220,16 @@ class Fed:
         self.truth = torch.from_numpy(validation.labels[chosen])
         samples = torch.from_numpy(embed(train.subset(needed), spec, num_workers=0))
         _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
-        heads = {"source_head": backbone.source_head, "source_bias": backbone.source_bias}
-        numbers, classes = range(ORDERINGS), len(train.classes)
-        self.start = Start(samples.shape[1], classes, numbers, self.most, SEED, samples=samples, **heads)
+        self.start = Start(
+            samples.shape[1],
+            len(train.classes),
+            range(ORDERINGS),
+            self.most,
+            SEED,
+            source_head=backbone.source_head,
+            source_bias=backbone.source_bias,
+            samples=samples,
+        )
 
     def curve(self, name: str, method: Method) -> Floats:
         """Return the accuracies of a method, NaN where the training photos have run out, `[orderings, labels]`."""

@@ -19,7 +19,9 @@ FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "png")]
 # The tables of more settings are only written into files; so are panels of the figure.
 MOST_PRINTED, MOST_PANELS = 4, 9
 SHOWN, LEVELS = "0.8", ("0.8", "0.95")
-CAPTION = "accuracy in %, expected and [80 % interval]; samples: when the criterion will be met, in 80 % of such forecasts"
+CAPTION = (
+    "accuracy in %, expected and [80 % interval]; samples: when the criterion will be met, in 80 % of such forecasts"
+)
 
 
 def write_forecast(
@@ -59,7 +61,10 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
         names = ", ".join(sorted(unknown))
         remarks.append(f"The suite has no curves of {names}: the intervals are the widest of all methods.")
     shares = document["coverage"]
-    return [*remarks, *[f"On data sets left out, {shares[each]:.0%} of {float(each):.0%} intervals held." for each in shares]]
+    return [
+        *remarks,
+        *[f"On data sets left out, {shares[each]:.0%} of {float(each):.0%} intervals held." for each in shares],
+    ]
 
 
 def _rows(setting: Mapping[str, Any]) -> list[list[str]]:
@@ -95,7 +100,14 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
         for each in setting["methods"]:
             samples = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
             for later in each["later"]:
-                row = [setting["name"], each["name"], each["labels"], each["accuracy"], later["labels"], later["accuracy"]]
+                row = [
+                    setting["name"],
+                    each["name"],
+                    each["labels"],
+                    each["accuracy"],
+                    later["labels"],
+                    later["accuracy"],
+                ]
                 row += [end for level in LEVELS for end in later["intervals"][level]]
                 row += [each["met_at"], *(end for level in LEVELS for end in samples[level])]
                 rows.append([escape_cell(value) for value in row])

@@ -1,4 +1,4 @@
-"""`headstart forecast`: from the first labels of a stream, the labels that the criterion needs, and later accuracies."""
+"""`headstart forecast`: later accuracies and the samples that the criterion needs, from a stream's first labels."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -150,7 +150,9 @@ def _describe_method(method: MethodForecast, curves: Curves) -> dict[str, Any]:
     for times in TIMES:
         accuracy, ends = method.curve.at(times)
         intervals = {str(level): [*each] for level, each in ends.items()}
-        rows.append({"times": times, "labels": times * method.curve.known, "accuracy": accuracy, "intervals": intervals})
+        rows.append(
+            {"times": times, "labels": times * method.curve.known, "accuracy": accuracy, "intervals": intervals}
+        )
     return {
         "name": method.name,
         "labels": method.curve.known,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.forecast.forecaster import FURTHEST, LEVELS, Cases, Forecaster, known_cases
+from headstart.metrics.forecast.forecaster import FURTHEST, Cases, Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
 from headstart.metrics.forecast.observations import Observations, observe
 

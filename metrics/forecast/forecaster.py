@@ -1,4 +1,4 @@
-"""Forecasts of accuracy at more labels: one exponent for each curve, pooled over data sets, with conformal intervals."""
+"""Forecasts of accuracy at more labels: an exponent pooled over data sets, with conformal intervals."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from headstart.metrics.forecast.known_curves import KnownCurves
 from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, log_error, observe
 
 # Numbers of labels after which the known curves are forecast, and how many times as many labels they are forecast at.
-KNOWN = (10, 14, 20, 35, 50, 70, 100)
-RATIOS = (1.4, 2, 2.8, 4, 5.6, 8)
+KNOWN = (10, 20, 50, 100)
+RATIOS = (1.4, 2, 4, 8)
 FURTHEST = 8
 # A number of labels in the middle of `KNOWN`.
 MIDDLE = 30
@@ -23,10 +23,10 @@ MIDDLE = 30
 LEVELS = (0.8, 0.95)
 # Added to the sizes of errors, so that their logarithms exist.
 LEAST_RESIDUAL = 0.02
-# Prior standard deviations of the coefficients in `design_of` and `scale_design_of`, of the effects of methods, and what
-# a data set has of its own.
-PRIOR, METHOD, NOISE = (1.0, 0.05), 0.1, 0.15
-SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 0.5, 0.3, 0.5, 0.2), 0.2, 0.5
+# Prior standard deviations of the coefficients in `design_of` and `scale_design_of` and of the effects of methods, and
+# what a data set has of its own.
+PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
+SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,9 @@ class Cases:
 
     def where(self, chosen: Flags) -> Cases:
         """Return some of the cases, by truth values `[cases]`."""
-        observed = Observations(**{each.name: getattr(self.observed, each.name)[chosen] for each in fields(Observations)})
+        observed = Observations(
+            **{each.name: getattr(self.observed, each.name)[chosen] for each in fields(Observations)}
+        )
         others = {each.name: getattr(self, each.name)[chosen] for each in fields(Cases) if each.name != "observed"}
         return Cases(observed, **others)
 
@@ -83,7 +85,10 @@ def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Seque
 def join(parts: Sequence[Cases]) -> Cases:
     """Return the cases of several parts, one after the other."""
     observed = Observations(
-        **{each.name: np.concatenate([getattr(part.observed, each.name) for part in parts]) for each in fields(Observations)}
+        **{
+            each.name: np.concatenate([getattr(part.observed, each.name) for part in parts])
+            for each in fields(Observations)
+        }
     )
     names = [each.name for each in fields(Cases) if each.name != "observed"]
     return Cases(observed, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
@@ -137,16 +142,20 @@ class Regression:
 class Forecaster:
     """Forecasts from the curves of other data sets.
 
-    The logarithm of the error is linear in the logarithm of the labels from the last label on: a power law through what is
-    known. Its exponent is a ridge regression on what is known of the curve (its own slope, level, number of
-    classes, labels so far) with an effect of each method, which is drawn towards the mean of all methods. The size of
-    the error of a forecast is a regression of the same kind; the intervals are conformal: as wide as the share of
-    forecasts of other data sets, each made without its own data set, asks for.
+    The error is a power law from the last known label on. Its exponent is pooled over data sets: a ridge regression on
+    the labels known, the number of classes, the curve's own slope and the method, whose effects are drawn towards 0.
+    The size of a forecast's error is a regression, too. Intervals are as many times as wide as the promised share of
+    errors on other data sets asks for, each forecast without its own data set; for a method whose own errors ask for
+    more, as many as these ask for.
 
-    Sources: Seth Hoffmann's power law of learning curves...
+    Sources: Corinna Cortes, Lawrence D. Jackel, Sara A. Solla, Vladimir Vapnik and John S. Denker, "Learning Curves:
+    Asymptotic Values and Rate of Convergence", NIPS, 1993, for the power law; Jing Lei, Max G'Sell, Alessandro Rinaldo,
+    Ryan J. Tibshirani and Larry Wasserman, "Distribution-Free Predictive Inference for Regression", JASA, 2018, section
+    5.2, for conformal intervals whose width varies; Robin Dunn, Larry Wasserman and Aaditya Ramdas, "Distribution-Free
+    Prediction Sets for Two-Layer Hierarchical Models", JASA, 2023, section 3, for pooling groups that count alike.
 
     Args:
-        cases: What became of forecasts on known curves.
+        cases: What became of forecasts on known curves, of two data sets at least.
     """
 
     def __init__(self, cases: Cases) -> None:
@@ -226,10 +235,16 @@ def _expected(cases: Cases, change: Floats) -> Floats:
 
 
 def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
-    """Return what the change of the logarithm of the error is linear in, `[cases, columns]`; last an effect by method."""
-    distance = np.log(cases.ratios)
-    of_method = cases.methods[:, None] == methods
-    exponents = np.column_stack([np.ones(len(distance)), np.log(cases.observed.labels / MIDDLE), of_method])
+    """Return what the change of the logarithm of the error is linear in, `[cases, columns]`, last the methods."""
+    seen, distance = cases.observed, np.log(cases.ratios)
+    shared = [
+        np.ones(len(distance)),
+        seen.slope,
+        seen.slope / seen.orderings,
+        np.log(seen.labels / MIDDLE),
+        _many_classes(seen),
+    ]
+    exponents = np.column_stack([*shared, cases.methods[:, None] == methods])
     return np.asarray(exponents * distance[:, None])
 
 

@@ -29,7 +29,7 @@ class KnownCurves:
         methods: Its method, `[curves]`.
         classes: Number of classes, `[curves]`.
         labels: Numbers of labels, ascending, `[labels]`.
-        accuracies: Accuracy in every ordering, NaN where the training photos had run out, `[curves, orderings, labels]`.
+        accuracies: Accuracy in every ordering, NaN behind its end, `[curves, orderings, labels]`.
     """
 
     data_sets: NDArray[np.str_]

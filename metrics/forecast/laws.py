@@ -19,9 +19,9 @@ SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
 def own_power_law(labels: NDArray[np.int64], accuracies: Floats, later: float, piecewise: bool = False) -> Floats:
     """Return accuracies by a power law fitted to each curve's own beginning.
 
-    Source: Achin Jain, Gurumurthy Swaminathan, Paolo Favaro and others, "A Meta-Learning Approach to Predicting Performance
-    and Data Requirements", CVPR, 2023 (arXiv 2303.01598), for the piecewise form: the logarithm of the error is
-    quadratic in that of the labels, and from a switch on linear. Here the switch is the last label.
+    Source: Achin Jain, Gurumurthy Swaminathan, Paolo Favaro and others, "A Meta-Learning Approach to Predicting
+    Performance and Data Requirements", CVPR, 2023 (arXiv 2303.01598), for the piecewise form: the logarithm of the
+    error is quadratic in that of the labels, and from a switch on linear. Here the switch is the last label.
 
     Args:
         labels: Numbers of labels, `[labels]`.
@@ -74,7 +74,9 @@ class GaussianProcess:
     def __init__(self, labels: NDArray[np.int64], accuracies: Floats, weights: Floats, means: Floats) -> None:
         self.logs = np.log(labels / 30)
         residuals, most = log_error(accuracies) - means, -np.inf
-        for level, slope, smooth, length, rough in product((0.3, 0.6), (0.05, 0.15), (0.05, 0.15), (0.5, 1.5), (0.03, 0.08)):
+        for level, slope, smooth, length, rough in product(
+            (0.3, 0.6), (0.05, 0.15), (0.05, 0.15), (0.5, 1.5), (0.03, 0.08)
+        ):
             apart = self.logs[:, None] - self.logs
             covariance = (
                 level**2
@@ -106,8 +108,9 @@ class GaussianProcess:
 def linear_quantile(design: Floats, values: Floats, level: float, weights: Floats, penalty: Floats) -> Floats:
     """Return the coefficients of a linear quantile regression, by least squares that are weighted anew 40 times.
 
-    Source: Roger Koenker and Gilbert Bassett, "Regression Quantiles", Econometrica, 1978, equation 2.3; David R. Hunter and
-    Kenneth Lange, "Quantile Regression via an MM Algorithm", JCGS, 2000, section 3.
+    Sources: Roger Koenker and Gilbert Bassett, "Regression Quantiles", Econometrica, 1978; David R. Hunter and Kenneth
+    Lange, "Quantile Regression via an MM Algorithm", Journal of Computational and
+    Graphical Statistics, 2000.
 
     Args:
         design: `[cases, columns]`.
@@ -121,5 +124,6 @@ def linear_quantile(design: Floats, values: Floats, level: float, weights: Float
         residuals = values - design @ coefficients
         steps = weights / (abs(residuals) + 0.01)
         right = design.T @ (steps * values + weights * (2 * level - 1))
-        coefficients = np.linalg.solve((design * steps[:, None]).T @ design + np.diag(penalty), right)
+        gram = (design * steps[:, None]).T @ design
+        coefficients = np.asarray(np.linalg.solve(gram + np.diag(penalty), right))
     return coefficients

@@ -65,4 +65,6 @@ def observe(
 
     count = np.ones(len(errors))
     chance = np.log(1 - 1 / classes)
-    return Observations(labels[last] * count, errors[:, 0], errors.mean(1) - errors[:, 0], slope, chance, orderings * count)
+    return Observations(
+        labels[last] * count, errors[:, 0], errors.mean(1) - errors[:, 0], slope, chance, orderings * count
+    )

@@ -113,7 +113,9 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
 def test_weighted_quantile_is_that_of_numpy(level: float) -> None:
     generator = np.random.default_rng(2)
     values, weights = generator.standard_normal(50), generator.uniform(0.1, 1, 50)
-    assert weighted_quantile(values, weights, level) == np.quantile(values, level, weights=weights, method="inverted_cdf")
+    assert weighted_quantile(values, weights, level) == np.quantile(
+        values, level, weights=weights, method="inverted_cdf"
+    )
 
 
 def test_what_is_observed_is_a_power_law_within_the_window() -> None:
@@ -151,5 +153,3 @@ def test_a_missing_accuracy_is_refused() -> None:
         forecast_curve(LABELS, accuracies, 3, "sgd", 50)
     with pytest.raises(ValueError, match="up to 4 labels are missing"):
         forecast_curve(LABELS, accuracies, 3, "sgd", 4)
-
-
