@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -197,6 +198,13 @@ def main(curves: str | None = None, write: bool = False) -> None:
     for key in ("methods", "data_sets"):
         values = getattr(cases, key)
         print_shares(judged, {each: chosen & (values == each) for each in np.unique(values)})
+
+    drawn = np.char.startswith(known.data_sets, "drawn")
+    together = leave_data_sets_out(
+        known_cases(replace(known, data_sets=np.where(drawn, "all drawings", known.data_sets)))
+    )
+    own = together.cases.data_sets == "all drawings"
+    print_shares(together, {"all drawings left out together": judged_cases(together) & own})
 
     held = reached(known)
     print(

@@ -40,49 +40,19 @@ from headstart.modules.networks.backbone import BackboneSpec
 
 SHARED = "../shared"
 # Numbers of labels at which methods are evaluated.
-GRID = (
-    *(
-        3,
-        4,
-        5,
-        6,
-        7,
-        8,
-        10,
-        12,
-        14,
-        17,
-        20,
-        25,
-        30,
-        35,
-        40,
-        50,
-        60,
-        70,
-        80,
-        100,
-        120,
-        140,
-        160,
-        200,
-        240,
-        280,
-        320,
-        400,
-    ),
-    *(480, 560, 640, 800),
+GRID = tuple(
+    map(
+        int,
+        "3 4 5 6 7 8 10 12 14 17 20 25 30 35 40 50 60 70 80 100 120 140 160 200 240 280 320 400 480 560 640 800".split(),
+    )
 )
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
 # Methods whose result depends on the size of batches.
 ONE_BY_ONE = ("baseline", "sgd", "replay", "cosine_classifier", "learned_semantic_prior")
 OMITTED = ("ScikitLearnClassifier", "OwnLightningModule", "GradientDescent")
-WEIGHTS = f"{SHARED}/weights/mobilenet_v2_"
 SOURCES = {
     "objects": "embedded",
-    "imagenet": f"{WEIGHTS}imagenet.safetensors",
-    "birds": f"{WEIGHTS}inat_birds.safetensors",
-    "insects": f"{WEIGHTS}inat_insects.safetensors",
+    "imagenet": f"{SHARED}/weights/mobilenet_v2_imagenet.safetensors",
 }
 
 
@@ -146,37 +116,24 @@ def _objects(first: int, last: int) -> PhotoSource:
     return ClassSubset(DrawnObjects(train_size=2400, validation_size=1200), list(SOURCE_CLASSES[first:last]))
 
 
-def _flowers(*classes: str) -> PhotoSource:
-    flowers = ClassFolders(f"{SHARED}/data/flowers")
-    return ClassSubset(flowers, list(classes)) if classes else flowers
-
-
 TARGETS = {
     "ants and bees": Target(
         "ants and bees",
         partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"),
-        {"imagenet": 400, "birds": 400, "insects": 400, "objects": 400},
+        {"imagenet": 400},
     ),
-    "digits": Target("digits", HandwrittenDigits, {"objects": 800, "imagenet": 400}),
-    "drawn pets, occluded": Target(
-        "drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {"objects": 800, "imagenet": 400}
-    ),
-    "flowers": Target("flowers", _flowers, {"imagenet": 800, "birds": 400, "objects": 400}),
+    "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
+    "drawn pets, occluded": Target("drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {"objects": 800}),
+    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), {"imagenet": 800}),
     "cats and dogs": Target(
         "cats and dogs",
         partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"),
-        {"imagenet": 400, "birds": 400, "objects": 400},
+        {"imagenet": 400},
     ),
-    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400, "imagenet": 400}),
-    "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400, "imagenet": 400}),
-    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400, "imagenet": 400}),
-    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), {"objects": 400, "imagenet": 400}),
-    "daisies and roses": Target("flowers", partial(_flowers, "daisy", "rose"), {"imagenet": 400}),
-    "dandelions, sunflowers, tulips": Target(
-        "flowers", partial(_flowers, "dandelion", "sunflower", "tulip"), {"birds": 400}
-    ),
-    "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), {"objects": 400}),
-    "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), {"objects": 400}),
+    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
+    "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
+    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
+    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), {"objects": 400}),
 }
 
 
