@@ -40,11 +40,9 @@ from headstart.modules.networks.backbone import BackboneSpec
 
 SHARED = "../shared"
 # Numbers of labels at which methods are evaluated.
-GRID = tuple(
-    map(
-        int,
-        "3 4 5 6 7 8 10 12 14 17 20 25 30 35 40 50 60 70 80 100 120 140 160 200 240 280 320 400 480 560 640 800".split(),
-    )
+GRID = (
+    *(3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100),
+    *(120, 140, 160, 200, 240, 280, 320, 400, 480, 560, 640, 800),
 )
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
 # Methods whose result depends on the size of batches.
