@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -105,7 +106,7 @@ def laws(cases: Cases, curves: KnownCurves) -> dict[str, Floats]:
         "error x n^-0.25": 1 - error * cases.ratios**-0.25,
         "one exponent of other data sets": by_one_exponent(cases),
         "own power law": by_curves(cases, curves, own_power_law),
-        "own piecewise power law": by_curves(cases, curves, lambda *given: own_power_law(*given, piecewise=True)),
+        "own piecewise power law": by_curves(cases, curves, partial(own_power_law, piecewise=True)),
         "own exponential": by_curves(cases, curves, own_exponential),
         "Gaussian process": by_gaussian_process(cases, curves),
         "quantile regression": by_quantiles(cases)[0],
@@ -116,7 +117,7 @@ def judged_cases(judged: Judged) -> Flags:
     """Return which cases are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many, `[cases]`."""
     cases = judged.cases
     near = np.abs(cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
-    return np.isin(cases.observed.labels, KNOWN) & near.any(1)
+    return np.asarray(np.isin(cases.observed.labels, KNOWN) & near.any(1))
 
 
 def reached(curves: KnownCurves) -> dict[str, list[list[bool]]]:

@@ -39,7 +39,7 @@ class Judged:
 
     def root_mean_square(self, accuracies: Floats, chosen: Flags) -> float:
         """Return the root mean square error of forecast accuracies `[cases]` among chosen cases."""
-        return self._mean((accuracies - self.cases.accuracies) ** 2, chosen) ** 0.5
+        return float(np.sqrt(self._mean((accuracies - self.cases.accuracies) ** 2, chosen)))
 
     def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
         return float(np.average(values[chosen], weights=data_set_weights(self.cases.where(chosen))))

@@ -264,4 +264,4 @@ def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
 
 def _many_classes(seen: Observations) -> Floats:
     """Return the logarithm of half of the number of classes."""
-    return -np.log(1 - np.exp(seen.chance)) - np.log(2)
+    return np.asarray(-np.log(1 - np.exp(seen.chance)) - np.log(2))
