@@ -119,7 +119,7 @@ def test_weighted_quantile_is_that_of_numpy(level: float) -> None:
 
 
 def test_what_is_observed_is_a_power_law_within_the_window() -> None:
-    accuracies = 1 - 0.9 * np.arange(1, 101) ** -0.4
+    accuracies = np.asarray(1 - 0.9 * np.arange(1, 101) ** -0.4, dtype=np.float64)
     seen = observe(np.arange(1, 101), accuracies[None], 64, np.array([4]), 3)
     assert seen.labels == 64
     assert seen.slope == pytest.approx(-0.4)

@@ -50,10 +50,8 @@ def test_the_gaussian_process_is_that_of_scikit_learn() -> None:
     targets = np.log(1 - curves) - means
 
     def likelihood(kernel: object) -> float:
-        return sum(
-            GaussianProcessRegressor(kernel, optimizer=None).fit(logs, each).log_marginal_likelihood_value_
-            for each in targets
-        )
+        fitted = (GaussianProcessRegressor(kernel, optimizer=None).fit(logs, each) for each in targets)
+        return float(sum(each.log_marginal_likelihood_value_ for each in fitted))
 
     best = max(kernels, key=likelihood)
     np.testing.assert_allclose(process.covariance, best(logs), rtol=1e-9)
