@@ -30,6 +30,7 @@ COMMANDS = {
         "sample-efficiency": Command("score one run again, by another criterion", "evaluation.sample_efficiency"),
         "verify": Command("measure stored traces again and compare them", "cli.verify"),
         "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
+        "forecast": Command("forecast how many labels will be needed", "evaluation.forecast.forecast"),
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
     "How alike are the representations of two models?": {
@@ -65,7 +66,7 @@ COMMANDS = {
 
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
-POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "report", "performances", "list"}
+POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("evaluation.")}

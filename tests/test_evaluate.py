@@ -75,6 +75,7 @@ def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 ABSENT = {
     "sample-efficiency": (["nowhere", "--output=old.json"], "old.json"),
     "leaderboard": (["nowhere"], "runs/leaderboard/leaderboard.json"),
+    "forecast": (["nowhere"], "runs/forecast/forecast.json"),
     "report": (["nowhere"], "runs/leaderboard.json"),
     "cka": (["--submission=nowhere.json"], "runs/cka/score.json"),
     "cka-search": (["--team=red", "--size=2", "--registry=nowhere.json"], "runs/cka-search/search.json"),
@@ -112,7 +113,7 @@ def test_every_evaluation_is_tried() -> None:
     assert {*ABSENT, "list"} == set(EVALUATIONS)
 
 
-@pytest.mark.parametrize("name", ["sample-efficiency", "leaderboard", "report", "performances", "list"])
+@pytest.mark.parametrize("name", ["sample-efficiency", "leaderboard", "forecast", "report", "performances", "list"])
 def test_commands_that_mirror_nothing_have_no_logger(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         evaluate.main([name, "methods", "--logger=true"])

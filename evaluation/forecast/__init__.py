@@ -1,0 +1,1 @@
+"""`headstart forecast`: how many labels will be needed."""

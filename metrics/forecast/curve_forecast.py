@@ -1,0 +1,118 @@
+"""The forecast of one learning curve: accuracy at more labels, and the labels at which a threshold is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Floats
+from headstart.metrics.forecast.forecaster import FURTHEST, Cases, Forecaster, known_cases
+from headstart.metrics.forecast.known_curves import shipped_curves
+from headstart.metrics.forecast.observations import Observations, observe
+
+# How many times as many labels a table has.
+TIMES = (2, 4, 8)
+# Points of a forecast between the labels known and `FURTHEST` times as many, for plots and thresholds.
+STEPS = 96
+
+
+@dataclass(frozen=True)
+class CurveForecast:
+    """The forecast of one learning curve.
+
+    Attributes:
+        known: Number of labels that are known.
+        accuracy: Accuracy there, the mean over orderings.
+        labels: Numbers of labels from there to `FURTHEST` times as many, not rounded, `[points]`.
+        accuracies: Expected accuracies, `[points]`.
+        intervals: Lower and upper ends by the coverage that is promised, `[2, points]`.
+        is_known_method: Whether the suite has curves of the method; others have the widest of all methods' intervals.
+    """
+
+    known: int
+    accuracy: float
+    labels: Floats
+    accuracies: Floats
+    intervals: Mapping[float, Floats]
+    is_known_method: bool
+
+    def at(self, times: float) -> tuple[float, dict[float, tuple[float, float]]]:
+        """Return the expected accuracy at so many times the labels, and its interval by the coverage promised."""
+        point = int(np.abs(self.labels - times * self.known).argmin())
+        ends = {level: (float(low[point]), float(high[point])) for level, (low, high) in self.intervals.items()}
+        return float(self.accuracies[point]), ends
+
+    def reaches(self, threshold: float) -> dict[float, tuple[float | None, float | None]]:
+        """Return between which numbers of labels the curve reaches an accuracy, by the coverage promised.
+
+        Args:
+            threshold: The accuracy.
+
+        Returns:
+            Lower and upper end; None for an end beyond `FURTHEST` times the labels, where nothing is known.
+        """
+        return {
+            level: (self._first(high >= threshold), self._first(low >= threshold))
+            for level, (low, high) in self.intervals.items()
+        }
+
+    def _first(self, reached: NDArray[np.bool_]) -> float | None:
+        return float(self.labels[reached.argmax()]) if reached.any() else None
+
+
+@cache
+def shipped_forecaster() -> Forecaster:
+    """Return the forecaster that all curves of the suite calibrate."""
+    return Forecaster(known_cases(shipped_curves()))
+
+
+def forecast_curve(
+    labels: NDArray[np.int64],
+    accuracies: Floats,
+    classes: int,
+    method: str,
+    known: int | None = None,
+    forecaster: Forecaster | None = None,
+) -> CurveForecast:
+    """Forecast a learning curve from its beginning.
+
+    Args:
+        labels: Numbers of labels at which accuracy was measured, ascending, `[labels]`.
+        accuracies: The accuracies, `[orderings, labels]`; those at more labels than `known` are not read.
+        classes: Number of classes.
+        method: Name of the method in the suite, such as `streaming_lda`; `baseline` and `sgd` are gradient descent with
+            Adam and SGD.
+        known: Number of labels that are known; by default all.
+        forecaster: What forecasts; by default what the curves of the suite calibrate.
+
+    Returns:
+        The forecast of the mean accuracy over the same number of orderings.
+
+    Raises:
+        ValueError: No accuracy was measured at so few labels, or one of them is missing.
+
+    Example:
+        >>> labels = np.array([5, 10, 15, 20])
+        >>> forecast_curve(labels, np.array([[0.5, 0.6, 0.66, 0.7]]), 2, "streaming_lda").at(2)[0] > 0.7
+        True
+    """
+    forecaster = forecaster or shipped_forecaster()
+    within = labels <= (labels[-1] if known is None else known)
+    if not within.any() or np.isnan(accuracies[:, within]).any():
+        raise ValueError(f"labels: accuracies up to {known} labels are missing")
+    labels, mean = labels[within], accuracies[:, within].mean(0)
+    seen = observe(labels, mean[None], int(labels[-1]), np.array([classes]), len(accuracies))
+
+    ratios = np.geomspace(1, FURTHEST, STEPS + 1)[1:]
+    repeated = Observations(**{name: np.repeat(value, STEPS) for name, value in vars(seen).items()})
+    unknown = np.full(STEPS, np.nan), np.full(STEPS, ""), np.full(STEPS, -1)
+    cases = Cases(repeated, np.full(STEPS, method), ratios, *unknown)
+    found = forecaster.forecast(cases)
+    end, now = int(labels[-1]), float(mean[-1])
+    return CurveForecast(
+        end, now, end * ratios, found.accuracies, found.intervals, method in forecaster.methods.tolist()
+    )

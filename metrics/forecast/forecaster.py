@@ -1,0 +1,267 @@
+"""Forecasts of accuracy at more labels: an exponent pooled over data sets, with conformal intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.forecast.known_curves import KnownCurves
+from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, log_error, observe
+
+# Numbers of labels after which the known curves are forecast, and how many times as many labels they are forecast at.
+KNOWN = (10, 20, 50, 100)
+RATIOS = (1.4, 2, 4, 8)
+FURTHEST = 8
+# A number of labels in the middle of `KNOWN`.
+MIDDLE = 30
+# Coverage that intervals promise.
+LEVELS = (0.8, 0.95)
+# Added to the sizes of errors, so that their logarithms exist.
+LEAST_RESIDUAL = 0.02
+# Prior standard deviations of the coefficients in `design_of` and `scale_design_of` and of the effects of methods, and
+# what a data set has of its own.
+PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
+SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
+
+
+@dataclass(frozen=True)
+class Cases:
+    """Forecasts to make, and where known, what became of them.
+
+    Attributes:
+        observed: What is known of each curve, `[cases]`.
+        methods: Names of the methods, `[cases]`.
+        ratios: How many times as many labels, `[cases]`.
+        accuracies: The accuracy at that number of labels, NaN where it is unknown, `[cases]`.
+        data_sets: The data set of each case, empty where it is unknown, `[cases]`.
+        curves: Index of each case's curve among the known ones, -1 for others, `[cases]`.
+    """
+
+    observed: Observations
+    methods: NDArray[np.str_]
+    ratios: Floats
+    accuracies: Floats
+    data_sets: NDArray[np.str_]
+    curves: NDArray[np.int64]
+
+    def where(self, chosen: Flags) -> Cases:
+        """Return some of the cases, by truth values `[cases]`."""
+        observed = Observations(
+            **{each.name: getattr(self.observed, each.name)[chosen] for each in fields(Observations)}
+        )
+        others = {each.name: getattr(self, each.name)[chosen] for each in fields(Cases) if each.name != "observed"}
+        return Cases(observed, **others)
+
+
+def known_cases(curves: KnownCurves, known: Sequence[int] = KNOWN, ratios: Sequence[float] = RATIOS) -> Cases:
+    """Return all forecasts that known curves allow, of the mean over all orderings and of the first alone.
+
+    Args:
+        curves: The curves.
+        known: Numbers of labels after which to forecast.
+        ratios: How many times as many labels to forecast at; the nearest number with an evaluation is taken.
+    """
+    parts: list[Cases] = []
+    whole = curves.accuracies.shape[1]
+    for orderings in sorted({1, min(2, whole), whole}):
+        accuracies = curves.accuracies[:, :orderings].mean(1)
+        for at in known:
+            observed = observe(curves.labels, accuracies, at, curves.classes, orderings)
+            for ratio in ratios:
+                column = int(np.abs(np.log(curves.labels / (at * ratio))).argmin())
+                later = accuracies[:, column]
+                exact = np.full(len(later), curves.labels[column] / at)
+                known_later = ~np.isnan(later) & (abs(exact / ratio - 1) < 0.15)
+                cases = Cases(observed, curves.methods, exact, later, curves.data_sets, np.arange(len(later)))
+                parts.append(cases.where(known_later))
+    return join(parts)
+
+
+def join(parts: Sequence[Cases]) -> Cases:
+    """Return the cases of several parts, one after the other."""
+    observed = Observations(
+        **{
+            each.name: np.concatenate([getattr(part.observed, each.name) for part in parts])
+            for each in fields(Observations)
+        }
+    )
+    names = [each.name for each in fields(Cases) if each.name != "observed"]
+    return Cases(observed, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Forecasts of accuracy.
+
+    Attributes:
+        accuracies: The accuracies that are expected, `[cases]`.
+        intervals: Lower and upper ends by the coverage that is promised, `[2, cases]`.
+    """
+
+    accuracies: Floats
+    intervals: dict[float, Floats]
+
+
+class Regression:
+    """A regression in which every data set counts as one observation, and coefficients have a normal prior around 0.
+
+    Args:
+        design: `[cases, columns]`.
+        values: `[cases]`.
+        cases: The cases.
+        deviations: Prior standard deviations of the first coefficients, the last one also of all that follow.
+        noise: Standard deviation of what a data set has of its own.
+    """
+
+    def __init__(self, design: Floats, values: Floats, cases: Cases, deviations: Sequence[float], noise: float) -> None:
+        self.design = design
+        _, self.own = np.unique(cases.data_sets, return_inverse=True)
+        rows = [self.own == index for index in range(self.own.max() + 1)]
+        self.grams = np.stack([design[each].T @ design[each] / each.sum() for each in rows])
+        self.moments = np.stack([design[each].T @ values[each] / each.sum() for each in rows])
+        every = np.append(deviations, np.full(design.shape[1] - len(deviations), deviations[-1]))
+        self.penalty = np.diag((noise / every) ** 2)
+
+    @property
+    def coefficients(self) -> Floats:
+        """The coefficients that are most likely, `[columns]`."""
+        return np.asarray(np.linalg.solve(self.grams.sum(0) + self.penalty, self.moments.sum(0)))
+
+    def without_own_data_set(self) -> Floats:
+        """Return what coefficients from the other data sets expect of each case, `[cases]`."""
+        grams, moments = (each.sum(0) - each for each in (self.grams, self.moments))
+        coefficients = np.linalg.solve(grams + self.penalty, moments[..., None])[..., 0]
+        return np.asarray(np.einsum("nc,nc->n", self.design, coefficients[self.own]))
+
+
+class Forecaster:
+    """Forecasts from the curves of other data sets.
+
+    The error is a power law from the last known label on. Its exponent is pooled over data sets: a ridge regression on
+    the labels known, the number of classes, the curve's own slope and the method, whose effects are drawn towards 0.
+    The size of a forecast's error is a regression, too. Intervals are as many times as wide as the promised share of
+    errors on other data sets asks for, each forecast without its own data set; for a method whose own errors ask for
+    more, as many as these ask for.
+
+    Sources: Corinna Cortes, Lawrence D. Jackel, Sara A. Solla, Vladimir Vapnik and John S. Denker, "Learning Curves:
+    Asymptotic Values and Rate of Convergence", NIPS, 1993, for the power law; Jing Lei, Max G'Sell, Alessandro Rinaldo,
+    Ryan J. Tibshirani and Larry Wasserman, "Distribution-Free Predictive Inference for Regression", JASA, 2018, section
+    5.2, for conformal intervals whose width varies; Robin Dunn, Larry Wasserman and Aaditya Ramdas, "Distribution-Free
+    Prediction Sets for Two-Layer Hierarchical Models", JASA, 2023, section 3, for pooling groups that count alike.
+
+    Args:
+        cases: What became of forecasts on known curves, of two data sets at least.
+    """
+
+    def __init__(self, cases: Cases) -> None:
+        self.cases = cases
+        self.methods = np.unique(cases.methods)
+
+    def forecast(self, cases: Cases) -> Forecasts:
+        """Forecast the accuracy of cases; what became of them is not read."""
+        errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
+        scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
+        intervals = {}
+        for level, factors in self.factors.items():
+            widest = max(factors.values())
+            reach = scale * np.array([factors.get(name, widest) for name in cases.methods.tolist()])
+            intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
+        return Forecasts(accuracy_of(errors), intervals)
+
+    @cached_property
+    def _change(self) -> Regression:
+        """The regression of the change of the logarithm of the error."""
+        change = log_error(self.cases.accuracies) - self.cases.observed.level
+        return Regression(design_of(self.cases, self.methods), change, self.cases, (*PRIOR, METHOD), NOISE)
+
+    @cached_property
+    def _left_out(self) -> Floats:
+        """Errors of forecasts of every known case without its data set, of the logarithm of the error, `[cases]`."""
+        expected = _expected(self.cases, self._change.without_own_data_set())
+        return np.asarray(log_error(self.cases.accuracies) - expected)
+
+    @cached_property
+    def _size(self) -> Regression:
+        """The regression of the logarithm of the size of such an error."""
+        sizes = np.log(abs(self._left_out) + LEAST_RESIDUAL)
+        design = scale_design_of(self.cases, self.methods)
+        return Regression(design, sizes, self.cases, (*SCALE_PRIOR, SCALE_METHOD), SCALE_NOISE)
+
+    @cached_property
+    def _scores(self) -> Floats:
+        """Errors of forecasts without the data set, in units of the size expected without it, `[cases]`."""
+        return np.asarray(abs(self._left_out) / np.exp(self._size.without_own_data_set()))
+
+    @cached_property
+    def factors(self) -> dict[float, dict[str, float]]:
+        """By how much intervals are wider than the expected size of an error, by level and method."""
+        weights, factors = data_set_weights(self.cases), {}
+        for level in LEVELS:
+            pooled = weighted_quantile(self._scores, weights, level)
+            factors[level] = {
+                name: max(pooled, weighted_quantile(self._scores[own], weights[own], level))
+                for name in self.methods.tolist()
+                if (own := self.cases.methods == name).any()
+            }
+        return factors
+
+
+def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
+    """Return the smallest value such that the values up to it have this share of all weights."""
+    order = np.argsort(values)
+    shares = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
+
+
+def data_set_weights(cases: Cases) -> Floats:
+    """Return weights with which every data set counts alike, 1 in all for each."""
+    _, indices, counts = np.unique(cases.data_sets, return_inverse=True, return_counts=True)
+    return np.asarray(1 / counts[indices])
+
+
+def accuracy_of(errors: Floats) -> Floats:
+    """Return accuracies of logarithms of the error, of any shape."""
+    return np.asarray(1 - np.exp(np.minimum(errors, 0)))
+
+
+def _expected(cases: Cases, change: Floats) -> Floats:
+    """Return the expected logarithm of the error, which is at least that of `LEAST_ERROR`, `[cases]`."""
+    return np.asarray(np.maximum(cases.observed.level + change, np.log(LEAST_ERROR)))
+
+
+def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+    """Return what the change of the logarithm of the error is linear in, `[cases, columns]`, last the methods."""
+    seen, distance = cases.observed, np.log(cases.ratios)
+    shared = [
+        np.ones(len(distance)),
+        seen.slope,
+        seen.slope / seen.orderings,
+        np.log(seen.labels / MIDDLE),
+        _many_classes(seen),
+    ]
+    exponents = np.column_stack([*shared, cases.methods[:, None] == methods])
+    return np.asarray(exponents * distance[:, None])
+
+
+def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
+    """Return what the logarithm of the size of a forecast's error is linear in, `[cases, columns]`."""
+    seen = cases.observed
+    shared = [
+        np.ones(len(cases.ratios)),
+        seen.level,
+        np.log(np.log(cases.ratios)),
+        np.log(seen.labels / MIDDLE),
+        1 / seen.orderings,
+        _many_classes(seen),
+    ]
+    return np.column_stack([*shared, cases.methods[:, None] == methods])
+
+
+def _many_classes(seen: Observations) -> Floats:
+    """Return the logarithm of half of the number of classes."""
+    return np.asarray(-np.log(1 - np.exp(seen.chance)) - np.log(2))

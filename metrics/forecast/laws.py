@@ -1,0 +1,129 @@
+"""Simpler laws of learning curves, and other models of them, which forecasts are compared with."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.metrics.arrays import Floats
+from headstart.metrics.forecast.observations import log_error
+
+# Steepest and flattest exponent that a curve's own law may have.
+STEEPEST = -2.0
+# Scales of an exponential, in labels known.
+SCALES = (0.25, 0.5, 1.0, 2.0, 4.0)
+
+
+def own_power_law(labels: NDArray[np.int64], accuracies: Floats, later: float, piecewise: bool = False) -> Floats:
+    """Return accuracies by a power law fitted to each curve's own beginning.
+
+    Source: Achin Jain, Gurumurthy Swaminathan, Paolo Favaro and others, "A Meta-Learning Approach to Predicting
+    Performance and Data Requirements", CVPR, 2023 (arXiv 2303.01598), for the piecewise form: the logarithm of the
+    error is quadratic in that of the labels, and from a switch on linear. Here the switch is the last label.
+
+    Args:
+        labels: Numbers of labels, `[labels]`.
+        accuracies: Accuracies there, `[curves, labels]`.
+        later: The number of labels to forecast at.
+        piecewise: Whether the law is piecewise.
+
+    Returns:
+        `[curves]`.
+    """
+    logs, errors = np.log(labels / labels[-1]), log_error(accuracies)
+    degree = 2 if piecewise and len(labels) > 3 else 1
+    coefficients = np.linalg.lstsq(np.vander(logs, degree + 1), errors.T, rcond=None)[0]
+    slope = np.clip(coefficients[-2], STEEPEST, 0)
+    return np.asarray(1 - np.exp(np.minimum(coefficients[-1] + slope * np.log(later / labels[-1]), 0)))
+
+
+def own_exponential(labels: NDArray[np.int64], accuracies: Floats, later: float) -> Floats:
+    """Return accuracies by an exponential that tends to an error of its own: a + b exp(-n / scale).
+
+    Arguments and returned values as for `own_power_law`. Of some scales that is taken whose squared errors are least.
+    """
+    best, forecasts = np.full(len(accuracies), np.inf), np.empty(len(accuracies))
+    for scale in SCALES:
+        design = np.column_stack([np.ones(len(labels)), np.exp(-labels / (scale * labels[-1]))])
+        coefficients = np.linalg.lstsq(design, 1 - accuracies.T, rcond=None)[0]
+        squares = ((design @ coefficients + accuracies.T - 1) ** 2).sum(0)
+        error = coefficients[0] + np.maximum(coefficients[1], 0) * np.exp(-later / (scale * labels[-1]))
+        forecasts = np.where(squares < best, 1 - np.clip(error, 0, 1), forecasts)
+        best = np.minimum(squares, best)
+    return forecasts
+
+
+class GaussianProcess:
+    """A Gaussian process over the logarithm of labels, for the logarithm of the error.
+
+    Its mean is the mean of known curves. Its covariance is a level, a slope, a smooth and a rough part, whose sizes
+    are those of a grid under which known curves are most likely.
+
+    Source: Carl Edward Rasmussen and Christopher K. I. Williams, "Gaussian Processes for Machine Learning", MIT Press,
+    2006, equations 2.22 to 2.24 and 5.8.
+
+    Args:
+        labels: Numbers of labels, `[labels]`.
+        accuracies: Known curves without a gap, `[curves, labels]`.
+        weights: Weight of each, `[curves]`.
+        means: Mean logarithm of the error for every known curve, which is subtracted, `[curves, labels]`.
+    """
+
+    def __init__(self, labels: NDArray[np.int64], accuracies: Floats, weights: Floats, means: Floats) -> None:
+        self.logs = np.log(labels / 30)
+        residuals, most = log_error(accuracies) - means, -np.inf
+        for level, slope, smooth, length, rough in product(
+            (0.3, 0.6), (0.05, 0.15), (0.05, 0.15), (0.5, 1.5), (0.03, 0.08)
+        ):
+            apart = self.logs[:, None] - self.logs
+            covariance = (
+                level**2
+                + slope**2 * np.outer(self.logs, self.logs)
+                + smooth**2 * np.exp(-(apart**2) / (2 * length**2))
+                + rough**2 * np.eye(len(labels))
+            )
+            factor = np.linalg.cholesky(covariance)
+            whitened = np.linalg.solve(factor, residuals.T)
+            likelihood = -(weights * (whitened**2).sum(0)).sum() / 2 - weights.sum() * np.log(np.diag(factor)).sum()
+            if likelihood > most:
+                most, self.covariance = likelihood, covariance
+
+    def forecast(self, known: int, later: int, accuracies: Floats, means: Floats) -> tuple[Floats, float]:
+        """Return accuracies expected at a later column, and the standard deviation of the logarithm of the error.
+
+        Args:
+            known: Number of columns that are known.
+            later: Index of the column to forecast at.
+            accuracies: Curves, of which the first columns are read, `[curves, labels]`.
+            means: Mean logarithm of the error, `[curves, labels]`.
+        """
+        gain = np.linalg.solve(self.covariance[:known, :known], self.covariance[:known, later])
+        residuals = log_error(accuracies[:, :known]) - means[:, :known]
+        variance = self.covariance[later, later] - gain @ self.covariance[:known, later]
+        return 1 - np.exp(np.minimum(means[:, later] + residuals @ gain, 0)), float(variance**0.5)
+
+
+def linear_quantile(design: Floats, values: Floats, level: float, weights: Floats, penalty: Floats) -> Floats:
+    """Return the coefficients of a linear quantile regression, by least squares that are weighted anew 40 times.
+
+    Sources: Roger Koenker and Gilbert Bassett, "Regression Quantiles", Econometrica, 1978; David R. Hunter and Kenneth
+    Lange, "Quantile Regression via an MM Algorithm", Journal of Computational and
+    Graphical Statistics, 2000.
+
+    Args:
+        design: `[cases, columns]`.
+        values: `[cases]`.
+        level: The quantile, such as 0.1.
+        weights: Weight of each case, `[cases]`.
+        penalty: Ridge penalty of each coefficient, `[columns]`.
+    """
+    coefficients = np.zeros(design.shape[1])
+    for _ in range(40):
+        residuals = values - design @ coefficients
+        steps = weights / (abs(residuals) + 0.01)
+        right = design.T @ (steps * values + weights * (2 * level - 1))
+        gram = (design * steps[:, None]).T @ design
+        coefficients = np.asarray(np.linalg.solve(gram + np.diag(penalty), right))
+    return coefficients

@@ -1,0 +1,145 @@
+"""Forecasts of finished runs: what is written, that nothing later is read, and mistakes of one line each."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headstart.evaluation.forecast.forecast import forecast
+from headstart.metrics.forecast.coverage import read_coverage
+from headstart.metrics.forecast.curve_forecast import forecast_curve
+from headstart.metrics.sample_efficiency.curves import SKIPPED
+from headstart.output.errors import UserError
+from headstart.tests.material.runs import write_run
+
+CLASSES = ["ants", "bees", "wasps"]
+METHODS = ("baseline", "mine")
+
+
+def rising(evaluations: int = 60, seed: int = 0) -> NDArray[np.int64]:
+    """Draw counts of 100 that rise as power laws do, `[methods, orderings, evaluations]`."""
+    errors = np.array([[[0.75]], [[0.6]]]) * np.arange(1, evaluations + 1) ** -np.array([[[0.2]], [[0.3]]])
+    return np.random.default_rng(seed).binomial(100, 1 - errors, (2, 6, evaluations))
+
+
+def run(folder: Path, correct: Any = None, **options: Any) -> Path:
+    counts = rising() if correct is None else correct
+    return write_run(folder, counts, **{"classes": CLASSES, "limit": counts.shape[-1], **options})
+
+
+def foretell(folder: Path, **options: Any) -> dict[str, Any]:
+    output = folder.parent / "out"
+    document = forecast(str(folder), output=str(output), overwrite=True, **options)
+    assert json.loads((output / "forecast.json").read_text()) == json.loads(json.dumps(document))
+    return document
+
+
+def refusal(folder: Path, **options: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        forecast(str(folder), output=str(folder.parent / "out"), **options)
+    assert not (folder.parent / "out").exists()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
+    document = foretell(run(tmp_path / "run"), labels=20)
+    assert document["coverage"] == read_coverage()
+    [setting] = document["settings"]
+    assert setting["classes"] == 3
+    # The best by the accuracy known comes first; a method is found by its class, gradient descent as the baseline.
+    assert [each["name"] for each in setting["methods"]] == ["mine", "baseline"]
+    shipped = {"mine": "nearest_class_mean", "baseline": "baseline"}
+    for entry in setting["methods"]:
+        traces = rising()[METHODS.index(entry["name"])] / 100
+        assert entry["accuracy"] == pytest.approx(traces[:, 19].mean())
+        own = forecast_curve(np.arange(1, 21), traces[:, :20], 3, shipped[entry["name"]])
+        for row in entry["later"]:
+            accuracy, ends = own.at(row["times"])
+            assert row["labels"] == 20 * row["times"]
+            assert row["accuracy"] == pytest.approx(accuracy)
+            assert row["intervals"]["0.95"] == pytest.approx([*ends[0.95]])
+            assert row["intervals"]["0.95"][0] <= row["intervals"]["0.8"][0] <= accuracy <= row["intervals"]["0.8"][1]
+
+
+def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
+    other = rising()
+    other[..., 20:] = 100
+    one, another = (
+        foretell(run(tmp_path / name, counts), labels=20)["settings"][0]["methods"]
+        for name, counts in (("one", rising()), ("other", other))
+    )
+    assert one == another
+
+
+def test_a_met_criterion_is_named_where_it_was_met(tmp_path: Path) -> None:
+    counts = np.full((2, 3, 40), 50)
+    counts[1, :, 9:] = 85
+    slow, fast = foretell(run(tmp_path / "run", counts), labels=20)["settings"][0]["methods"][::-1]
+    # Three evaluations in a row from the tenth sample on.
+    assert (fast["met_at"], fast["samples_to_criterion"]) == (12, None)
+    assert slow["met_at"] is None
+    for low, high in slow["samples_to_criterion"].values():
+        assert low is None or low >= 21
+        assert high is None or low <= high
+
+
+def test_samples_to_criterion_follow_from_where_the_intervals_reach_the_threshold(tmp_path: Path) -> None:
+    counts = rising(60)[..., 3::4]
+    document = foretell(run(tmp_path / "run", counts, step=4, limit=60), labels=20)
+    [setting] = document["settings"]
+    for entry in setting["methods"]:
+        traces = counts[METHODS.index(entry["name"])] / 100
+        name = {"mine": "nearest_class_mean"}.get(entry["name"], "baseline")
+        reached = forecast_curve(4 * np.arange(1, 6), traces[:, :5], 3, name).reaches(0.8)
+        for level, ends in reached.items():
+            for end, found in zip(ends, entry["samples_to_criterion"][str(level)], strict=True):
+                # Batches of 4, and two more evaluations of the streak.
+                assert found == (None if end is None else max(24, int(np.ceil(end / 4)) * 4 + 8))
+
+
+def test_tables_and_remarks_name_methods_without_known_curves(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = run(tmp_path / "run")
+    config = (folder / "config.yaml").read_text()
+    (folder / "config.yaml").write_text(config.replace("headstart.modules.NearestClassMean", "my_own.Idea"))
+    document = foretell(folder, labels=20)
+    known = {each["name"]: each["is_known_method"] for each in document["settings"][0]["methods"]}
+    assert known == {"mine": False, "baseline": True}
+    output = capsys.readouterr().out
+    assert "no curves of mine: the intervals are the widest of all methods" in output
+    with (tmp_path / "out" / "forecast.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(each["method"], each["labels"]) for each in rows[:4]] == [
+        ("mine", "40"),
+        ("mine", "80"),
+        ("mine", "160"),
+        ("baseline", "40"),
+    ]
+    assert "| mine |" in (tmp_path / "out" / "forecast.md").read_text()
+    assert (tmp_path / "out" / "forecast.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    assert refusal(run(tmp_path / "short"), labels=100) == (
+        "labels: 100 given, but traces end at 60 samples; give fewer, or run headstart train with "
+        "--criterion.until=limit"
+    )
+    batches = run(tmp_path / "batches", rising(20), step=8, limit=160)
+    assert refusal(batches, labels=5) == "labels: 5 given, but the first evaluation is after 8 samples; give more"
+    lazy = rising()
+    lazy[..., 3] = SKIPPED
+    assert "lazy evaluation left evaluations out" in refusal(run(tmp_path / "lazy", lazy), labels=20)
+    assert "does not say how many classes" in refusal(run(tmp_path / "unnamed", classes=[]), labels=20)
+
+
+def test_a_forecast_of_other_labels_is_not_replaced(tmp_path: Path) -> None:
+    folder = run(tmp_path / "run")
+    forecast(str(folder), labels=20, output=str(tmp_path / "out"))
+    with pytest.raises(UserError, match="holds results of another configuration"):
+        forecast(str(folder), labels=30, output=str(tmp_path / "out"))

@@ -1,0 +1,155 @@
+"""Forecasts against exact power laws and other libraries; nothing is read of what comes after the labels known."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import Ridge
+
+from headstart.metrics.forecast.coverage import leave_data_sets_out, read_coverage
+from headstart.metrics.forecast.curve_forecast import forecast_curve, shipped_forecaster
+from headstart.metrics.forecast.forecaster import (
+    LEVELS,
+    Forecaster,
+    Regression,
+    data_set_weights,
+    known_cases,
+    weighted_quantile,
+)
+from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
+from headstart.metrics.forecast.observations import observe
+
+LABELS = np.array([5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 40, 50, 56, 70, 80, 100, 140, 200, 280, 400, 560, 800])
+EXPONENTS = {"slow": 0.15, "fast": 0.35}
+
+
+def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float = 0.01) -> KnownCurves:
+    """Return curves of two methods whose exponents differ, with what a data set adds to both, `spread`."""
+    generator = np.random.default_rng(seed)
+    added = generator.normal(0, spread, data_sets)
+    first = generator.uniform(0.4, 0.9, data_sets)
+    curves = [
+        1 - first[index] * (LABELS / 5) ** -(exponent + added[index]) + generator.normal(0, noise, (4, len(LABELS)))
+        for index in range(data_sets)
+        for exponent in EXPONENTS.values()
+    ]
+    names = np.repeat([f"set {index}" for index in range(data_sets)], 2)
+    methods = np.array([*EXPONENTS] * data_sets)
+    return KnownCurves(names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves))
+
+
+def test_a_power_law_is_continued() -> None:
+    forecaster = Forecaster(known_cases(simulate(10, spread=0.02, noise=0.0)))
+    for method, exponent in EXPONENTS.items():
+        accuracies = 1 - 0.6 * (LABELS / 5) ** -exponent
+        found = forecast_curve(LABELS, accuracies[None], 10, method, 50, forecaster)
+        assert found.known == 50
+        assert found.accuracy == pytest.approx(1 - 0.6 * 10**-exponent)
+        expected, ends = found.at(8)
+        assert expected == pytest.approx(1 - 0.6 * 80**-exponent, abs=0.02)
+        assert ends[0.95][0] <= ends[0.8][0] < expected < ends[0.8][1] <= ends[0.95][1]
+
+
+def test_nothing_later_is_read() -> None:
+    accuracies = np.linspace(0.3, 0.9, len(LABELS))[None]
+    changed = np.where(LABELS > 50, np.nan, accuracies)
+    one, other = (forecast_curve(LABELS, each, 3, "sgd", 50) for each in (accuracies, changed))
+    np.testing.assert_array_equal(one.accuracies, other.accuracies)
+    np.testing.assert_array_equal(one.intervals[0.8], other.intervals[0.8])
+
+
+def test_intervals_hold_on_data_sets_left_out() -> None:
+    judged = leave_data_sets_out(known_cases(simulate(30, seed=1), known=[20, 50], ratios=[2, 4]))
+    everywhere = np.full(len(judged.cases.ratios), True)
+    for level in LEVELS:
+        assert level - 0.07 < judged.coverage(level, everywhere) < min(level + 0.07, 1)
+
+
+def test_an_unknown_method_has_the_widest_interval() -> None:
+    accuracies = np.linspace(0.3, 0.6, len(LABELS))[None]
+    unknown = forecast_curve(LABELS, accuracies, 3, "mine", 50)
+    assert not unknown.is_known_method
+    known = [forecast_curve(LABELS, accuracies, 3, name, 50) for name in shipped_forecaster().methods.tolist()]
+    assert all(each.is_known_method for each in known)
+    for level, factors in shipped_forecaster().factors.items():
+        widest = max(factors, key=lambda name: factors[name])
+        assert factors[widest] >= np.median([*factors.values()])
+        low, high = unknown.intervals[level]
+        assert (low < high).all()
+
+
+def test_thresholds_are_reached_where_the_ends_of_intervals_reach_them() -> None:
+    accuracies = 1 - 0.6 * (LABELS / 5) ** -0.3
+    found = forecast_curve(LABELS, accuracies[None], 5, "streaming_lda", 50)
+    for level, (low, high) in found.reaches(0.75).items():
+        for end, reached in ((low, found.intervals[level][1]), (high, found.intervals[level][0])):
+            later = [labels for labels, value in zip(found.labels, reached, strict=True) if value >= 0.75]
+            assert end == (min(later) if later else None)
+    assert found.reaches(1.1) == dict.fromkeys(LEVELS, (None, None))
+
+
+def test_the_regression_is_that_of_scikit_learn() -> None:
+    cases = known_cases(simulate(4), known=[20], ratios=[2, 4])
+    generator = np.random.default_rng(0)
+    design = generator.standard_normal((len(cases.ratios), 5))
+    values = generator.standard_normal(len(design))
+    deviations, noise = np.array([0.5, 2.0, 0.3, 0.3, 0.3]), 0.7
+    regression = Regression(design, values, cases, (0.5, 2.0, 0.3), noise)
+
+    def other(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        # A prior of deviation s is a penalty of 1 on a column that is s times as large.
+        ridge = Ridge(alpha=noise**2, fit_intercept=False)
+        weights = data_set_weights(cases.where(chosen))
+        return np.asarray(ridge.fit((design * deviations)[chosen], values[chosen], weights).coef_ * deviations)
+
+    np.testing.assert_allclose(regression.coefficients, other(cases.ratios > 0), rtol=1e-6)
+    for data_set in np.unique(cases.data_sets):
+        own = cases.data_sets == data_set
+        np.testing.assert_allclose(regression.without_own_data_set()[own], design[own] @ other(~own), rtol=1e-6)
+
+
+@pytest.mark.parametrize("level", [0.1, 0.5, 0.8, 0.95, 1.0])
+def test_weighted_quantile_is_that_of_numpy(level: float) -> None:
+    generator = np.random.default_rng(2)
+    values, weights = generator.standard_normal(50), generator.uniform(0.1, 1, 50)
+    assert weighted_quantile(values, weights, level) == np.quantile(
+        values, level, weights=weights, method="inverted_cdf"
+    )
+
+
+def test_what_is_observed_is_a_power_law_within_the_window() -> None:
+    accuracies = np.asarray(1 - 0.9 * np.arange(1, 101) ** -0.4, dtype=np.float64)
+    seen = observe(np.arange(1, 101), accuracies[None], 64, np.array([4]), 3)
+    assert seen.labels == 64
+    assert seen.slope == pytest.approx(-0.4)
+    assert np.exp(seen.level) == pytest.approx(0.9 * 64**-0.4)
+    assert np.exp(seen.chance) == pytest.approx(0.75)
+
+
+def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
+    curves = simulate(3)
+    curves.accuracies[0, :, -2:] = np.nan
+    curves.save(tmp_path / "curves.npz")
+    read = KnownCurves.load(tmp_path / "curves.npz")
+    np.testing.assert_allclose(read.accuracies, curves.accuracies, atol=1e-4)
+    assert read.methods.tolist() == curves.methods.tolist()
+    halves = KnownCurves.join([curves.where(curves.data_sets == name) for name in ("set 0", "set 1", "set 2")])
+    np.testing.assert_array_equal(halves.accuracies, curves.accuracies)
+
+
+def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
+    curves = shipped_curves()
+    assert len(set(curves.data_sets)) >= 8
+    assert {float(level) for level in read_coverage()} == set(LEVELS)
+    for level, share in read_coverage().items():
+        assert abs(share - float(level)) <= 0.03
+
+
+def test_a_missing_accuracy_is_refused() -> None:
+    accuracies = np.full((2, len(LABELS)), 0.5)
+    accuracies[1, 3] = np.nan
+    with pytest.raises(ValueError, match="up to 50 labels are missing"):
+        forecast_curve(LABELS, accuracies, 3, "sgd", 50)
+    with pytest.raises(ValueError, match="up to 4 labels are missing"):
+        forecast_curve(LABELS, accuracies, 3, "sgd", 4)
