@@ -94,8 +94,8 @@ def _warnings(given: GivenPhotos) -> list[str]:
     warnings = []
     if given.single:
         warnings.append(
-            f"class {', '.join(given.single)} has one photo: its accuracy cannot be estimated, and the expected accuracy "
-            "is that of the other classes; add photos"
+            f"class {', '.join(given.single)} has one photo: its accuracy cannot be estimated, and the expected "
+            "accuracy is that of the other classes; add photos"
         )
     if given.contradicting:
         quoted = "; ".join(" = ".join(names) for names in given.contradicting[:QUOTED])
@@ -183,7 +183,10 @@ def markdown_page(document: Mapping[str, Any]) -> str:
         confusion.append([escape_markdown(name), *(f"{share:.0%}" for share in row)])
     doubtful = [["photo", "label", "predicted", "probability of the label"]]
     doubtful += [
-        [*(escape_markdown(each[key]) for key in ("photo", "label", "predicted")), f"{each['probability_of_label']:.3f}"]
+        [
+            *(escape_markdown(each[key]) for key in ("photo", "label", "predicted")),
+            f"{each['probability_of_label']:.3f}",
+        ]
         for each in document["doubtful_labels"]
     ]
     about = (

@@ -24,7 +24,7 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         curve, matrix = figure.subplots(1, 2)
         points = document["curve"]
         style, expected = LINE_STYLES[0], document["expected_accuracy"]
-        low, high = expected["interval"]
+        low = expected["interval"][0]
 
         labels = [each["labels"] for each in points] + [document["photos"]]
         accuracies = [each["accuracy"] for each in points] + [expected["estimate"]]

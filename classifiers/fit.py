@@ -23,6 +23,7 @@ from headstart.classifiers.figures import plot_answer
 from headstart.classifiers.folder import JSON, TENSORS, Classifier
 from headstart.classifiers.given_photos import GivenPhotos, read_photos, select
 from headstart.classifiers.heads import head_of
+from headstart.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
@@ -45,7 +46,8 @@ class Features:
         precision: Arithmetic of the backbones; `auto` takes bfloat16 where the processor or GPU gains from it.
         device: Where they run; `auto` takes a GPU where there is one.
         num_workers: Processes that decode photos; by default one per processor.
-        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache directory.
+        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+            directory.
     """
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -69,7 +71,7 @@ def fit(
     backbones: list[BackboneSpec] | None = None,
     orderings: PositiveInt = 100,
     seed: NonNegativeInt = 0,
-    features: Features = Features(),  # noqa: B008 - frozen
+    features: Features = Features(),
     onnx: bool = False,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
@@ -97,6 +99,8 @@ def fit(
     """
     start = time.perf_counter()
     results = ResultsFolder("runs/fit", FILES, **options)
+    if onnx:
+        require_onnx()
     given = read_photos(photos, demo, cache_folder(features.cache_dir))
     chosen = backbones or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     given, embedded = _embed(given, chosen, features, int(seed))
@@ -154,9 +158,7 @@ def _names(chosen: Sequence[BackboneSpec]) -> list[str]:
     return [f"{each.name}, {Path(each.weights).name}" for each in chosen]
 
 
-def _classifier(
-    given: GivenPhotos, assessment: Assessment, best: _Embedded, document: Mapping[str, Any]
-) -> Classifier:
+def _classifier(given: GivenPhotos, assessment: Assessment, best: _Embedded, document: Mapping[str, Any]) -> Classifier:
     """Fit the chosen method to all photos."""
     head = head_of(fit_all(assessment.best.kind, best.samples), best.samples.features)
     about = {
@@ -188,8 +190,6 @@ def _write(
 ) -> None:
     writers = classifier.writers()
     if onnx:
-        from headstart.classifiers.onnx_file import onnx_writer
-
         writers = {**onnx_writer(best.found.backbone, classifier), **writers}
     folder = results.path / FOLDER
     with results.writable():

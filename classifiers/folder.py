@@ -92,8 +92,8 @@ class Classifier:
     def _require_same(self, embedded: Embedded) -> None:
         if embedded.digest != self.weights_sha256:
             raise UserError(
-                f"classifier: {self.backbone.weights!r} now holds other weights of {self.backbone.name} than those that "
-                "the head was fitted to; restore them, or name the file with --weights=FILE"
+                f"classifier: {self.backbone.weights!r} now holds other weights of {self.backbone.name} than those "
+                "that the head was fitted to; restore them, or name the file with --weights=FILE"
             )
 
     def writers(self) -> dict[str, Callable[[Path], object]]:
@@ -147,11 +147,15 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
     except UserError:
         raise
     except FileNotFoundError as error:
-        raise UserError(f"classifier: {root} holds no classifier ({error.filename} is missing); see headstart fit") from error
+        raise UserError(
+            f"classifier: {root} holds no classifier ({error.filename} is missing); see headstart fit"
+        ) from error
     except Exception as error:  # damaged files raise errors of many unrelated kinds
         raise UserError(f"classifier: {root} cannot be read ({reason_of(error)}); fit it again") from error
     if len(classes) != head.bias.numel():
-        raise UserError(f"classifier: {root} has {len(classes)} classes and a head of {head.bias.numel()}; fit it again")
+        raise UserError(
+            f"classifier: {root} has {len(classes)} classes and a head of {head.bias.numel()}; fit it again"
+        )
     _require_file(spec)
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
@@ -161,4 +165,3 @@ def _require_file(backbone: BackboneSpec) -> None:
     path = Path(backbone.weights)
     if path.suffix in WEIGHT_FILES and not path.is_file() and backbone.weights not in (EMBEDDED, RANDOM):
         raise UserError(f"weights: there is no file {str(path)!r} any more; name it with --weights=FILE")
-

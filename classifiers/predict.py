@@ -1,5 +1,6 @@
 """`headstart predict`: the classes of photos by a classifier that `headstart fit` has written."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -49,16 +50,20 @@ def predict(
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
     best = found.argmax(1)
+    root = Path(photos).expanduser().absolute()
+    names = [Path(name).relative_to(root).as_posix() for name in pictures.names]
     rows = [
-        [name, "", ""] if index in unreadable else [name, fitted.classes[best[index]], f"{found[index, best[index]]:.4f}"]
-        for index, name in enumerate(pictures.names)
+        [name, "", ""]
+        if index in unreadable
+        else [name, fitted.classes[best[index]], f"{found[index, best[index]]:.4f}"]
+        for index, name in enumerate(names)
     ]
     write_text(path, csv_text(COLUMNS, rows), overwrite)
     readable = np.delete(best, list(unreadable))
     counts = np.bincount(readable, minlength=len(fitted.classes)).tolist()
     document = {
         "classes": dict(zip(fitted.classes, counts, strict=True)),
-        "unreadable": {pictures.names[index]: reason for index, reason in unreadable.items()},
+        "unreadable": {names[index]: reason for index, reason in unreadable.items()},
     }
     say(", ".join(f"{name}: {count}" for name, count in document["classes"].items()))
     if unreadable:

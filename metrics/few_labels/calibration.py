@@ -12,13 +12,13 @@ BINS = 10
 
 
 def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
-    """Return the temperature that the scores are to be divided by before a softmax, so that it gives probabilities.
+    """Return the temperature by which scores are divided before a softmax, so that it gives probabilities.
 
-    Source: Chuan Guo, Geoff Pleiss, Yu Sun, Kilian Q. Weinberger, "On Calibration of Modern Neural Networks", ICML, 2017,
-    section 4.2: the temperature of the least cross-entropy of predictions that were not learnt. Few samples may all be
-    right, and then the least is at a temperature of 0; so the targets are those of John Platt, "Probabilistic Outputs
-    for Support Vector Machines", Advances in Large Margin Classifiers, 1999, equation 10, for n_c samples of
-    a class and C classes: `(n_c + 1) / (n_c + C)` for the class itself and `1 / (n_c + C)` for each other one.
+    Source: Chuan Guo, Geoff Pleiss, Yu Sun, Kilian Q. Weinberger, "On Calibration of Modern Neural Networks", ICML,
+    2017, section 4.2: the temperature of the least cross-entropy of predictions that were not learnt. Few samples may
+    all be right, and then the least is at a temperature of 0; so the targets are those of John Platt, "Probabilistic
+    Outputs for Support Vector Machines", Advances in Large Margin Classifiers, 1999, equation 10, for n_c samples of a
+    class and C classes: `(n_c + 1) / (n_c + C)` for the class itself and `1 / (n_c + C)` for each other one.
 
     Args:
         logits: `[samples, classes]`.
@@ -44,6 +44,12 @@ def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
 def probabilities(logits: Floats, temperature: float) -> Floats:
     """Return probabilities of classes, `[samples, classes]`, from logits `[samples, classes]`."""
     result: Floats = softmax(logits / temperature, axis=1)
+    return result
+
+
+def cross_entropies(logits: Floats, labels: Indices, temperature: float) -> Floats:
+    """Return the cross-entropy of each prediction, `[samples]`; arguments as for `fit_temperature`."""
+    result: Floats = -log_softmax(logits / temperature, axis=1)[np.arange(len(labels)), labels]
     return result
 
 
