@@ -1,4 +1,4 @@
-"""`headstart fit` and `headstart predict`: what they write, and what they say about photos that are not as they should be."""
+"""`headstart fit` and `headstart predict`: what they write, and what they say about unusual photos."""
 
 import csv
 import json
@@ -47,6 +47,10 @@ def read_results(folder: str = "runs/fit") -> dict[str, Any]:
     return document
 
 
+def read_predictions() -> list[dict[str, str]]:
+    return [*csv.DictReader(Path("predictions.csv").read_text().splitlines())]
+
+
 def test_fit_and_predict(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("fit", photos, *OPTIONS)
     printed = capsys.readouterr().out
@@ -63,7 +67,7 @@ def test_fit_and_predict(photos: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert {path.name for path in Path("runs/fit/classifier").iterdir()} == {"classifier.json", "head.safetensors"}
 
     run("predict", "runs/fit/classifier", photos, "--output=predictions.csv", "--features.num_workers=0")
-    rows = [*csv.DictReader(Path("predictions.csv").open())]
+    rows = read_predictions()
     assert len(rows) == 24
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     assert np.mean([row["photo"].startswith(row["class"]) for row in rows]) > 0.9
@@ -135,7 +139,7 @@ def test_copies_and_photos_that_cannot_be_decoded(photos: Path) -> None:
     assert document["classes"] == {"dark": 12, "light": 13}
 
     run("predict", "runs/fit/classifier", photos, "--features.num_workers=0")
-    [broken] = [row for row in csv.DictReader(Path("predictions.csv").open()) if row["photo"] == "light/broken.jpg"]
+    [broken] = [row for row in read_predictions() if row["photo"] == "light/broken.jpg"]
     assert broken["class"] == broken["probability"] == ""
 
 
