@@ -13,6 +13,10 @@ from headstart.output.tables import Cells, format_number, markdown_report
 
 # Names and pairs that the screen quotes.
 QUOTED = 5
+# More classes are described by the pairs that are confused alone, of which so many are listed.
+MOST_IN_MATRIX, MOST_PAIRS = 100, 500
+# A curve is flat if twice the labels gained less than this, with so many labels per class.
+FLAT_GAIN, FLAT_LABELS = 0.01, 100
 
 
 def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -> dict[str, Any]:
@@ -49,7 +53,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         ],
         "curve": curve,
         "forecast": forecast_rows(assessment.sizes, best.curve, len(classes), best.method),
-        "confusion": assessment.confusion.round(6).tolist(),
+        "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),
         "doubtful_labels": _doubtful(given, assessment),
         "calibration": {"temperature": assessment.temperature, "error": assessment.calibration_error},
@@ -58,13 +62,28 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         "contradicting": given.contradicting,
         "unreadable": given.unreadable,
         "warnings": _warnings(given),
+        "is_flat": is_flat(assessment.sizes, [float(values.mean()) for values in best.curve], len(classes)),
     }
+
+
+def is_flat(sizes: Sequence[int], accuracies: Sequence[float], classes: int) -> bool:
+    """Whether further labels hardly help: the last doubling of many labels gained less than a point.
+
+    Args:
+        sizes: Labels at each point of the curve.
+        accuracies: Accuracies there.
+        classes: Number of classes.
+    """
+    earlier = (
+        [accuracy for size, accuracy in zip(sizes, accuracies, strict=True) if 2 * size <= sizes[-1]] if sizes else []
+    )
+    return bool(earlier) and sizes[-1] >= FLAT_LABELS * classes and accuracies[-1] - earlier[-1] < FLAT_GAIN
 
 
 def _confused(assessment: Assessment, classes: Sequence[str]) -> list[dict[str, Any]]:
     """Return pairs of a class and another one that it is taken for, the most frequent first."""
     shares = assessment.confusion * ~np.eye(len(classes), dtype=bool)
-    order = np.argsort(-shares, axis=None, kind="stable")[: QUOTED * len(classes)]
+    order = np.argsort(-shares, axis=None, kind="stable")[:MOST_PAIRS]
     pairs = [np.unravel_index(position, shares.shape) for position in order]
     return [
         {"class": classes[row], "taken_for": classes[column], "share": float(shares[row, column])}
@@ -172,6 +191,11 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     lines.append(f"duplicates, counted once: {len(copies)}" + "".join(f"; {each}" for each in copies[:QUOTED]))
     error = format_number(100 * document["calibration"]["error"], ".1f")
     lines.append(f"probabilities: calibration error {error} points")
+    if document["is_flat"]:
+        lines.append(
+            "advice: the learning curve is flat, further labels hardly help this backbone; try another one, or "
+            "fine-tuning with a training library"
+        )
     return lines + [f"WARNING: {warning}" for warning in document["warnings"]]
 
 
@@ -179,7 +203,7 @@ def markdown_page(document: Mapping[str, Any]) -> str:
     """Return the page."""
     classes = list(document["classes"])
     confusion = [["class", *map(escape_markdown, classes)]]
-    for name, row in zip(classes, document["confusion"], strict=True):
+    for name, row in zip(classes, document["confusion"] or [[]] * len(classes), strict=True):
         confusion.append([escape_markdown(name), *(f"{share:.0%}" for share in row)])
     doubtful = [["photo", "label", "predicted", "probability of the label"]]
     doubtful += [

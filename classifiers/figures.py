@@ -35,6 +35,9 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         curve.set_ylim(min(0.5, low, *accuracies) - 0.02, 1.01)
         curve.set(title=f"{document['method']}: learning curve", xlabel="labels", ylabel="accuracy")
 
+        if document["confusion"] is None:
+            matrix.remove()
+            return figure
         matrix.imshow(np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=1)
         if len(classes) <= MOST_NAMED:
             names = shorten(classes)

@@ -9,6 +9,8 @@ from headstart.metrics.arrays import Floats, Indices
 # Logarithms of the scales of scores that are tried, around that of the scores themselves.
 SCALES = (-12.0, 12.0)
 BINS = 10
+# One temperature needs no more predictions than so many, evenly spread over all.
+ENOUGH = 20_000
 
 
 def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
@@ -28,9 +30,11 @@ def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
     Returns:
         A positive number.
     """
+    sizes = np.bincount(labels, minlength=logits.shape[1])[labels] / repeats
+    step = max(1, len(labels) // ENOUGH)
+    logits, labels, sizes = logits[::step], labels[::step], sizes[::step]
     samples, classes = logits.shape
     spread = float(np.mean(np.sort(logits, 1)[:, -1] - logits.mean(1))) or 1.0
-    sizes = np.bincount(labels, minlength=classes)[labels] / repeats
     targets = np.repeat(1 / (sizes + classes), classes).reshape(samples, classes)
     targets[np.arange(samples), labels] += sizes / (sizes + classes)
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.classifiers.candidates import CANDIDATES, Labelled, fit_all, find_candidates
+from headstart.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
 from headstart.classifiers.heads import head_of
 from headstart.classifiers.left_out import prepare, rotate
 from headstart.classifiers.prequential import curve_sizes, learning_curve
