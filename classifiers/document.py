@@ -159,10 +159,12 @@ def curve_rows(document: Mapping[str, Any]) -> Cells:
     rows += [[str(each["labels"]), f"{each['labels'] / classes:g}", f"{each['accuracy']:.1%}"] for each in points]
     low, high = document["expected_accuracy"]["interval"]
     now = document["expected_accuracy"]["estimate"]
-    rows.append([str(document["photos"]), f"{document['photos'] / classes:.3g}", f"{now:.1%} [{low:.0%}, {high:.0%}]"])
+    rows.append(
+        [str(document["photos"]), f"{round(document['photos'] / classes, 1):g}", f"{now:.1%} [{low:.0%}, {high:.0%}]"]
+    )
     for each in document["forecast"]:
         low, high = each["interval"]
-        per_class = f"{each['labels'] / classes:.3g}"
+        per_class = f"{round(each['labels'] / classes, 1):g}"
         rows.append([str(each["labels"]), per_class, f"{each['estimate']:.1%} [{low:.0%}, {high:.0%}] forecast"])
     return rows
 

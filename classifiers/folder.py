@@ -59,7 +59,8 @@ class Classifier:
         Returns:
             Names of classes, `[photos]`.
         """
-        return np.asarray(self.classes)[self.predict_probabilities(photos, **options).argmax(1)]
+        best = self.predict_probabilities(photos, **options).argmax(1)
+        return np.array([self.classes[index] for index in best])
 
     def predict_probabilities(
         self, photos: str | Path | Sequence[Picture] | Pictures, **options: Any

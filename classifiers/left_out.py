@@ -121,7 +121,7 @@ def rotate(vectors: Tensor) -> Tensor:
     """
     if len(vectors) >= vectors.shape[1]:
         return vectors
-    triangle = torch.linalg.qr(vectors.double().mT, mode="r").R
+    triangle: Tensor = torch.linalg.qr(vectors.double().mT, mode="r").R
     return triangle.mT.to(vectors.dtype).contiguous()
 
 

@@ -27,7 +27,8 @@ class _Whole(nn.Module):
 
     def forward(self, photos: Tensor) -> Tensor:
         """Return probabilities `[photos, classes]` of uint8 `[photos, 3, height, width]`."""
-        return (self.head(self.backbone(photos)) / self.temperature).softmax(-1)
+        logits: Tensor = self.head(self.backbone(photos))
+        return (logits / self.temperature).softmax(-1)
 
 
 def require_onnx() -> None:
@@ -56,10 +57,17 @@ def _export(whole: _Whole, photo: Tensor, path: Path) -> None:
     import onnxruntime
 
     batch = torch.export.Dim("photos")
-    names = {"input_names": ["photos"], "output_names": ["probabilities"]}
-    shapes = {"photos": {0: batch}}
     photos = torch.cat([photo, photo.flip(-1)])
-    torch.onnx.export(whole, (photos,), path, dynamo=True, dynamic_shapes=shapes, external_data=False, **names)
+    torch.onnx.export(
+        whole,
+        (photos,),
+        path,
+        input_names=["photos"],
+        output_names=["probabilities"],
+        dynamo=True,
+        dynamic_shapes={"photos": {0: batch}},
+        external_data=False,
+    )
 
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     for given in (photos, photo):
