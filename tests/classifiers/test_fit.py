@@ -143,12 +143,6 @@ def test_copies_and_photos_that_cannot_be_decoded(photos: Path) -> None:
     assert broken["class"] == broken["probability"] == ""
 
 
-def test_a_wrong_label_is_found(photos: Path) -> None:
-    (photos / "light" / "0.jpg").rename(photos / "dark" / "wrong.jpg")
-    run("fit", photos, *OPTIONS)
-    assert "dark/wrong.jpg" in [each["photo"] for each in read_results()["doubtful_labels"]]
-
-
 @pytest.mark.parametrize("mistake", ["empty class", "two cases", "one class", "no decodable photo", "nothing given"])
 def test_bad_photos_leave_nothing(mistake: str, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = [photos]
