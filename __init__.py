@@ -11,6 +11,7 @@ from headstart.output.import_paths import hide_own_names
 from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
+    from headstart.classifiers.folder import load_classifier as load_classifier
     from headstart.datamodules.embedding import embed as embed
     from headstart.train import compare as compare
 

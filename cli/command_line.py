@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonargparse
 
-from headstart.cli.commands import POSITIONAL, Command, help_lines
+from headstart.cli.commands import FIRST, POSITIONAL, Command, help_lines
 from headstart.output.errors import UsageError, UserError
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import OneLineErrorParser, one_line_errors
@@ -56,6 +56,8 @@ def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
             raise
         raise UserError(f"{name}: {error}; pip install 'headstart[{command.extra}]'") from error
 
+    if name in FIRST and args and not args[0].startswith("-"):
+        args = [f"--{FIRST[name]}={args[0]}", *args[1:]]
     if command.home.endswith(":main"):
         function([*command.begins, *args])
     else:

@@ -33,6 +33,10 @@ COMMANDS = {
         "forecast": Command("forecast how many labels will be needed", "evaluation.forecast.forecast"),
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
+    "Which classifier do few labelled photos give, and how accurate will it be?": {
+        "fit": Command("fit a classifier to photos in class folders: fit FOLDER, or fit --demo", "classifiers.fit"),
+        "predict": Command("predict the classes of photos by such a classifier", "classifiers.predict"),
+    },
     "How alike are the representations of two models?": {
         "cka": Command("compare models on stimuli, or score a submission", "evaluation.alignment.cka"),
         "cka-search": Command("search a submission with a high score", "evaluation.alignment.cka_search"),
@@ -67,7 +71,9 @@ COMMANDS = {
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
-POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify"}
+POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify", "predict"}
+# Commands one of whose options, which is not required, may come first without its name.
+FIRST = {"fit": "photos"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("evaluation.")}
 

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,10 +15,10 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.photos.class_folders import list_photos, subfolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Policy, Resources, device_kind
+from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
 from headstart.datamodules.rows import rows
 from headstart.modules.arithmetic import settle_arithmetic
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone import Backbone, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
@@ -63,29 +64,73 @@ def embed(
         >>> embed(DrawnPets(train_size=4).train(), {"weights": "embedded"}).shape
         (4, 1280)
     """
+    pictures = read_pictures(photos)
+    chosen = _read_spec(backbone)
+    embedded = embed_readable(pictures, chosen, precision, device, num_workers, cache_dir, seed)
+    if embedded.unreadable:
+        first, *others = embedded.unreadable
+        raise UserError(
+            f"photos: {pictures.names[first]} cannot be decoded ({embedded.unreadable[first]})"
+            f"{f', nor can {len(others)} others' if others else ''}; leave it out"
+        )
+    return embedded.features
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """Features of pictures by one network.
+
+    Attributes:
+        features: `[samples, width]`; of a black picture where one cannot be decoded.
+        thumbnails: By which pictures are compared, `[samples, 64]`.
+        unreadable: Why pictures cannot be decoded, by index.
+        backbone: The network.
+        digest: SHA-256 of its weights.
+        precision: Its arithmetic.
+    """
+
+    features: NDArray[np.float32]
+    thumbnails: NDArray[np.float32]
+    unreadable: dict[int, str]
+    backbone: Backbone
+    digest: str
+    precision: Precision
+
+
+def embed_readable(
+    pictures: Pictures,
+    chosen: BackboneSpec,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    device: str = "auto",
+    num_workers: int | None = None,
+    cache_dir: str | None = None,
+    seed: int = 0,
+) -> Embedded:
+    """Compute features of pictures, also where some cannot be decoded; arguments and errors as for `embed`.
+
+    Args:
+        pictures: The pictures.
+        chosen: The network.
+        precision: As for `embed`.
+        device: As for `embed`.
+        num_workers: As for `embed`.
+        cache_dir: As for `embed`.
+        seed: As for `embed`.
+    """
     settle_arithmetic()
-    pictures = _read_pictures(photos)
     try:
         target = torch.device(device_kind(device) if device == "auto" else device)
     except RuntimeError as error:
         raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
-
-    chosen = _read_spec(backbone)
     with prefix_errors("backbone"):
         spec, network = build_chosen(chosen, seed, target)
 
     arithmetic = best_precision(target) if precision == "auto" else precision
     policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(target), thumbnails=True)
     stored = rows(spec, [], pictures, policy, Resources(cache_folder(cache_dir), "features", num_workers))
-
-    if stored.remarks:
-        first, *others = stored.remarks
-        raise UserError(
-            f"photos: {pictures.names[first]} cannot be decoded ({stored.remarks[first]})"
-            f"{f', nor can {len(others)} others' if others else ''}; leave it out"
-        )
-    features: NDArray[np.float32] = np.array(stored.rows[:, : network.width])
-    return features
+    features, thumbnails = (np.array(part) for part in np.split(stored.rows, [network.width], axis=1))
+    assert spec.loaded is not None
+    return Embedded(features, thumbnails, dict(stored.remarks), network, spec.loaded, arithmetic)
 
 
 def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:
@@ -98,7 +143,8 @@ def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec
     return spec
 
 
-def _read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures) -> Pictures:
+def read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures) -> Pictures:
+    """List pictures; arguments and errors as for `embed`."""
     if isinstance(photos, Pictures):
         return photos
     if isinstance(photos, str | Path):

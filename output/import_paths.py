@@ -14,6 +14,7 @@ OWN = frozenset(
         "__main__",
         "benchmarks",
         "callbacks",
+        "classifiers",
         "cli",
         "contract",
         "datamodules",

@@ -1,0 +1,49 @@
+"""The figure of `headstart fit`: the learning curve and what is confused."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from headstart.output.figures import LINE_STYLES, PALE, drawing, shorten
+
+# More classes have no room for their names.
+MOST_NAMED = 30
+
+
+def plot_answer(document: Mapping[str, Any]) -> Figure:
+    """Plot the learning curve of the chosen method beside the matrix of what classes are taken for.
+
+    Args:
+        document: The content of `results.json`.
+    """
+    classes = list(document["classes"])
+    with drawing():
+        figure = Figure(figsize=(10, 4.4), layout="constrained")
+        curve, matrix = figure.subplots(1, 2)
+        points = document["curve"]
+        style, expected = LINE_STYLES[0], document["expected_accuracy"]
+        low = expected["interval"][0]
+
+        labels = [each["labels"] for each in points] + [document["photos"]]
+        accuracies = [each["accuracy"] for each in points] + [expected["estimate"]]
+        curve.plot(labels, accuracies, color=style.colour, marker=style.marker, markersize=4)
+        for each in [{**expected, "labels": document["photos"]}, *document["forecast"]]:
+            curve.plot([each["labels"]] * 2, each["interval"], color=LINE_STYLES[1].colour)
+        curve.set_xscale("log")
+        curve.set_ylim(min(0.5, low, *accuracies) - 0.02, 1.01)
+        curve.set(title=f"{document['method']}: learning curve", xlabel="labels", ylabel="accuracy")
+
+        if document["confusion"] is None:
+            matrix.remove()
+            return figure
+        matrix.imshow(np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=1)
+        if len(classes) <= MOST_NAMED:
+            names = shorten(classes)
+            matrix.set_xticks(range(len(classes)), names, rotation=90)
+            matrix.set_yticks(range(len(classes)), names)
+        matrix.set(title="what each class is taken for", xlabel="predicted", ylabel="class")
+        matrix.spines[:].set_visible(True)
+        matrix.spines[:].set_color(PALE)
+    return figure

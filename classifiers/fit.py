@@ -1,0 +1,199 @@
+"""`headstart fit`: a classifier for photos with few labels, and how accurate it will be."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+
+from headstart.classifiers.assessment import Assessment, assess
+from headstart.classifiers.candidates import Labelled, fit_all
+from headstart.classifiers.document import (
+    curve_rows,
+    describe,
+    markdown_page,
+    method_rows,
+    photo_table,
+    sentences,
+)
+from headstart.classifiers.figures import plot_answer
+from headstart.classifiers.folder import JSON, TENSORS, Classifier
+from headstart.classifiers.given_photos import GivenPhotos, read_photos, select
+from headstart.classifiers.heads import head_of
+from headstart.classifiers.onnx_file import onnx_writer, require_onnx
+from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
+from headstart.output.errors import UserError, prefix_errors
+from headstart.output.files import write_together
+from headstart.output.printable import print_lines, say
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.tables import print_table
+from headstart.store.cache import cache_folder
+from headstart.store.segments import StoreError
+
+FOLDER = "classifier"
+FILES = ("results.json", "report.md", "photos.csv", f"{FOLDER}/{JSON}", f"{FOLDER}/{TENSORS}")
+
+
+@dataclass(frozen=True)
+class Features:
+    """How features are computed.
+
+    Args:
+        precision: Arithmetic of the backbones; `auto` takes bfloat16 where the processor or GPU gains from it.
+        device: Where they run; `auto` takes a GPU where there is one.
+        num_workers: Processes that decode photos; by default one per processor.
+        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+            directory.
+    """
+
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    num_workers: NonNegativeInt | None = None
+    cache_dir: str | None = None
+
+
+@dataclass(frozen=True)
+class _Embedded:
+    """A backbone with the features of the photos that remain."""
+
+    spec: BackboneSpec
+    found: Embedded
+    samples: Labelled = field(repr=False)
+
+
+def fit(
+    photos: str | None = None,
+    demo: bool = False,
+    backbones: list[BackboneSpec] | None = None,
+    orderings: PositiveInt = 100,
+    seed: NonNegativeInt = 0,
+    features: Features = Features(),
+    onnx: bool = False,
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
+    **options: Any,
+) -> dict[str, Any]:
+    """Fit a classifier to photos with few labels, and say how accurate it will be, without a validation set.
+
+    Every recommended method is tried on photos that it has not learnt. Writes results.json, report.md, photos.csv,
+    answer.png and the folder classifier/, which `headstart predict` takes.
+
+    Args:
+        photos: A folder with one folder of photos per class, a CSV file with the columns path and label, or a data set
+            of the Hugging Face Hub, `hf://owner/name`.
+        demo: Take drawn cats and dogs and the embedded backbone instead; no network is needed.
+        backbones: The networks to try, such as `[{name: resnet18}]`, with `weights` from a file; by default
+            MobileNetV2 pre-trained on ImageNet.
+        orderings: Orderings of the learning curve.
+        seed: Seed of folds, orderings, bootstraps and random weights.
+        features: How features are computed.
+        onnx: Whether to write backbone and head as one file, model.onnx, too.
+        figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
+        **options: Options of `ResultsFolder`.
+
+    Returns:
+        What results.json holds.
+    """
+    start = time.perf_counter()
+    results = ResultsFolder("runs/fit", FILES, **options)
+    if onnx:
+        require_onnx()
+    given = read_photos(photos, demo, cache_folder(features.cache_dir))
+    chosen = backbones or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
+    given, embedded = _embed(given, chosen, features, int(seed))
+
+    made_from = {
+        "photos_sha256": given.photos.fingerprint(),
+        "weights_sha256": [each.found.digest for each in embedded],
+        "orderings": int(orderings),
+        "seed": int(seed),
+    }
+    results.check_configuration(made_from)
+    assessment = assess([each.samples for each in embedded], int(orderings), int(seed))
+    document = {
+        "schema_version": 1,
+        **describe(given, assessment, _names(chosen)),
+        **made_from,
+        "backbones": [asdict(each) for each in chosen],
+        "seconds": time.perf_counter() - start,
+    }
+
+    best = embedded[assessment.best.backbone]
+    classifier = _classifier(given, assessment, best, document)
+    _write(results, classifier, document, {"photos": photo_table(given, assessment)}, figure_formats, best, onnx)
+    print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
+    print_table("Learning curve", curve_rows(document))
+    print_lines(["", *sentences(document)], indent=2)
+    results.print_written()
+    return document
+
+
+def _embed(
+    given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int
+) -> tuple[GivenPhotos, list[_Embedded]]:
+    """Compute the features of all backbones, and leave out what is no sample."""
+    found = []
+    try:
+        for spec in chosen:
+            with prefix_errors("features", about="num_workers: "):
+                found.append(embed_readable(given.photos, spec, seed=seed, **asdict(features)))
+    except StoreError as error:
+        raise UserError(f"features.cache_dir: {error}; choose another folder") from error
+
+    thumbnails = torch.from_numpy(found[0].thumbnails)
+    given, remaining = select(given, thumbnails, found[0].unreadable)
+    labels, classes = torch.from_numpy(given.photos.labels), len(given.photos.classes)
+    embedded = []
+    for spec, each in zip(chosen, found, strict=True):
+        vectors = torch.from_numpy(each.features)[remaining]
+        head, bias = each.backbone.source_head, each.backbone.source_bias
+        embedded.append(_Embedded(spec, each, Labelled(vectors, labels, classes, head, bias, seed)))
+    return given, embedded
+
+
+def _names(chosen: Sequence[BackboneSpec]) -> list[str]:
+    return [f"{each.name}, {Path(each.weights).name}" for each in chosen]
+
+
+def _classifier(given: GivenPhotos, assessment: Assessment, best: _Embedded, document: Mapping[str, Any]) -> Classifier:
+    """Fit the chosen method to all photos."""
+    head = head_of(fit_all(assessment.best.kind, best.samples), best.samples.features)
+    about = {
+        "method": document["method"],
+        "labels": document["photos"],
+        "expected_accuracy": document["expected_accuracy"],
+    }
+    found = best.found
+    return Classifier(
+        given.photos.classes,
+        best.spec,
+        found.digest,
+        found.precision,
+        head,
+        assessment.temperature,
+        about,
+        best.samples.seed,
+    )
+
+
+def _write(
+    results: ResultsFolder,
+    classifier: Classifier,
+    document: Mapping[str, Any],
+    tables: Mapping[str, Any],
+    figure_formats: Sequence[FigureFormat],
+    best: _Embedded,
+    onnx: bool,
+) -> None:
+    writers = classifier.writers()
+    if onnx:
+        writers = {**onnx_writer(best.found.backbone, classifier), **writers}
+    folder = results.path / FOLDER
+    with results.writable():
+        results.written += write_together(folder, writers)
+    pages = {"report.md": markdown_page(document)}
+    results.write(document, dict(tables), pages, {"answer": plot_answer(document)}, figure_formats)
+    say(f"headstart predict {folder} PHOTOS --output predictions.csv takes the classifier")

@@ -1,0 +1,168 @@
+"""Classifiers as folders: a head in safetensors, and JSON that names its backbone and its classes."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+
+from headstart.classifiers.heads import Head, read_head
+from headstart.datamodules.embedding import Embedded, Picture, embed_readable, read_pictures
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.metrics.few_labels.calibration import probabilities
+from headstart.modules.networks.backbone import EMBEDDED, RANDOM, BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import WEIGHT_FILES
+from headstart.output.errors import UserError, reason_of
+
+JSON, TENSORS = "classifier.json", "head.safetensors"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A head on a frozen backbone.
+
+    Attributes:
+        classes: Names of the classes.
+        backbone: The backbone.
+        weights_sha256: SHA-256 of its weights; other weights would make the head meaningless.
+        precision: Arithmetic of the backbone when the head was fitted.
+        head: The head.
+        temperature: Divides its logits before the softmax.
+        about: How it was fitted: method, labels, expected accuracy.
+        seed: Seed of random weights.
+    """
+
+    classes: Sequence[str]
+    backbone: BackboneSpec
+    weights_sha256: str
+    precision: str
+    head: Head
+    temperature: float
+    about: Mapping[str, Any]
+    seed: int = 0
+
+    def predict(self, photos: str | Path | Sequence[Picture] | Pictures, **options: Any) -> NDArray[np.str_]:
+        """Predict the classes of photos.
+
+        Args:
+            photos: As for `headstart.embed`.
+            **options: `device`, `num_workers` and `cache_dir` of `headstart.embed`.
+
+        Returns:
+            Names of classes, `[photos]`.
+        """
+        best = self.predict_probabilities(photos, **options).argmax(1)
+        return np.array([self.classes[index] for index in best])
+
+    def predict_probabilities(
+        self, photos: str | Path | Sequence[Picture] | Pictures, **options: Any
+    ) -> NDArray[np.float64]:
+        """Return calibrated probabilities of the classes, `[photos, classes]`; arguments as for `predict`.
+
+        Raises:
+            UserError: A photo cannot be decoded, or the backbone has other weights now.
+        """
+        pictures = read_pictures(photos)
+        found, unreadable = self.predict_readable(pictures, **options)
+        if unreadable:
+            index, reason = next(iter(unreadable.items()))
+            raise UserError(f"photos: {pictures.names[index]} cannot be decoded ({reason}); leave it out")
+        return found
+
+    def predict_readable(self, pictures: Pictures, **options: Any) -> tuple[NDArray[np.float64], dict[int, str]]:
+        """Return probabilities `[photos, classes]`, and why photos cannot be decoded, by index.
+
+        Args:
+            pictures: The photos.
+            **options: As for `predict`.
+        """
+        embedded = embed_readable(pictures, self.backbone, seed=self.seed, **options)
+        self._require_same(embedded)
+        with torch.no_grad():
+            logits = self.head(torch.from_numpy(embedded.features)).double().numpy()
+        return probabilities(logits, self.temperature), embedded.unreadable
+
+    def _require_same(self, embedded: Embedded) -> None:
+        if embedded.digest != self.weights_sha256:
+            raise UserError(
+                f"classifier: {self.backbone.weights!r} now holds other weights of {self.backbone.name} than those "
+                "that the head was fitted to; restore them, or name the file with --weights=FILE"
+            )
+
+    def writers(self) -> dict[str, Callable[[Path], object]]:
+        """Return what writes the files of the classifier, by name."""
+        tensors = {name: value.contiguous() for name, value in self.head.state_dict().items()}
+        chosen = asdict(self.backbone)
+        if Path(self.backbone.weights).suffix in WEIGHT_FILES:
+            chosen["weights"] = str(Path(self.backbone.weights).expanduser().resolve())
+        document = {
+            "schema_version": SCHEMA,
+            "classes": list(self.classes),
+            "backbone": {**chosen, "weights_sha256": self.weights_sha256, "precision": self.precision},
+            "seed": self.seed,
+            "head": {"file": TENSORS, "representation": self.head.representation},
+            "temperature": self.temperature,
+            **self.about,
+        }
+        text = json.dumps(document, indent=1, allow_nan=False) + "\n"
+        return {
+            TENSORS: partial(_save, tensors),
+            JSON: partial(Path.write_text, data=text, encoding="utf-8", newline=""),
+        }
+
+
+def _save(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
+    save_file(dict(tensors), path)
+
+
+def load_classifier(folder: str | Path, weights: str | None = None) -> Classifier:
+    """Load a classifier that `headstart fit` has written; nothing in its files is run as code.
+
+    Args:
+        folder: The folder that holds `classifier.json`, or the one above it.
+        weights: File of the backbone's weights, where it has moved since.
+
+    Raises:
+        UserError: There is none, or its files are damaged.
+    """
+    root = Path(folder).expanduser()
+    if not (root / JSON).is_file() and (root / "classifier" / JSON).is_file():
+        root = root / "classifier"
+    try:
+        document = json.loads((root / JSON).read_text(encoding="utf-8"))
+        backbone = dict(document["backbone"])
+        digest, precision = backbone.pop("weights_sha256"), backbone.pop("precision")
+        if backbone["preprocessing"] is not None:
+            backbone["preprocessing"] = Preprocessing(**backbone["preprocessing"])
+        head = read_head(document["head"], load_file(root / TENSORS), str(root / TENSORS))
+        classes, temperature = [str(name) for name in document["classes"]], float(document["temperature"])
+        spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
+    except UserError:
+        raise
+    except FileNotFoundError as error:
+        raise UserError(
+            f"classifier: {root} holds no classifier ({error.filename} is missing); see headstart fit"
+        ) from error
+    except Exception as error:  # damaged files raise errors of many unrelated kinds
+        raise UserError(f"classifier: {root} cannot be read ({reason_of(error)}); fit it again") from error
+    if len(classes) != head.bias.numel():
+        raise UserError(
+            f"classifier: {root} has {len(classes)} classes and a head of {head.bias.numel()}; fit it again"
+        )
+    _require_file(spec)
+    about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
+    return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
+
+
+def _require_file(backbone: BackboneSpec) -> None:
+    path = Path(backbone.weights)
+    if path.suffix in WEIGHT_FILES and not path.is_file() and backbone.weights not in (EMBEDDED, RANDOM):
+        raise UserError(f"weights: there is no file {str(path)!r} any more; name it with --weights=FILE")

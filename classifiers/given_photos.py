@@ -1,0 +1,162 @@
+"""The labelled photos that are given, and what is wrong with them."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from headstart.datamodules.near_duplicates import ALIKE, BLOCK
+from headstart.datamodules.photos.class_folders import UnsplitClassFolders, subfolders
+from headstart.datamodules.photos.csv_photos import CsvPhotos
+from headstart.datamodules.photos.drawn_photos import DrawnPets
+from headstart.datamodules.photos.duplicates import count_once
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset
+from headstart.datamodules.photos.photo_source import Photos, require_classes
+from headstart.output.errors import UserError, prefix_errors
+
+HUB = "hf://"
+DEMO_SIZE = 60
+
+
+@dataclass(frozen=True)
+class GivenPhotos:
+    """Labelled photos, each content once.
+
+    Attributes:
+        name: Name of the data set.
+        photos: The photos.
+        repeated: Names of photos of equal content in one class, of which the first stays.
+        contradicting: Names of photos of equal content in several classes, which all stay.
+        alike: Names of photos of one class that look alike, of which the first stays.
+        unreadable: Why photos cannot be decoded, by name.
+        single: Classes of one photo.
+    """
+
+    name: str
+    photos: Photos
+    repeated: list[list[str]]
+    contradicting: list[list[str]]
+    alike: list[list[str]] = field(default_factory=list)
+    unreadable: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def single(self) -> list[str]:
+        """Classes of one photo."""
+        sizes = np.bincount(self.photos.labels, minlength=len(self.photos.classes))
+        return [name for name, size in zip(self.photos.classes, sizes, strict=True) if size == 1]
+
+
+def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
+    """List the photos; nothing is decoded.
+
+    Args:
+        photos: A folder of class folders, a CSV file, or a data set of the Hugging Face Hub, `hf://owner/name`.
+        demo: Whether drawn photos are taken instead.
+        cache: The cache folder.
+
+    Raises:
+        UserError: There are none, or fewer than two classes.
+    """
+    if (photos is None) != demo:
+        raise UserError("photos: give a folder with one folder of photos per class, or --demo=true, and not both")
+    with prefix_errors("photos"):
+        name, found = _drawn() if photos is None else _list(photos, cache)
+        require_classes(found, "labelled")
+        once = count_once(found, cache)
+    return GivenPhotos(name, once.photos, once.repeated, once.in_several_classes)
+
+
+def _drawn() -> tuple[str, Photos]:
+    return DrawnPets.name, DrawnPets(train_size=DEMO_SIZE).train()
+
+
+def _list(photos: str, cache: Path) -> tuple[str, Photos]:
+    source: SplitSource
+    path = Path(photos).expanduser()
+    if photos.startswith(HUB):
+        source = HuggingFaceDataset(photos.removeprefix(HUB))
+    elif path.suffix.lower() == ".csv":
+        source = CsvPhotos(photos)
+    else:
+        source = UnsplitClassFolders(photos)
+        if path.is_dir():
+            _require_different_names(path)
+    source.prepare(cache)
+    return source.name, source.splits()[0]
+
+
+def _require_different_names(root: Path) -> None:
+    """Raise a UserError if two class folders have the same name in upper or lower case: one class is meant."""
+    by_name: defaultdict[str, list[str]] = defaultdict(list)
+    for folder in subfolders(root):
+        by_name[folder.name.casefold()].append(folder.name)
+    for names in by_name.values():
+        if len(names) > 1:
+            raise UserError(
+                f"root: the class folders {' and '.join(names)} of {root} differ in upper and lower case alone; "
+                "move their photos into one, or rename one"
+            )
+
+
+def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
+    """Leave out photos that cannot be decoded, and those that look like an earlier one of their class.
+
+    A copy of another size or compression is no new sample: with one of two copies left out, the other would know it.
+
+    Args:
+        given: The photos.
+        thumbnails: Their thumbnails, `[photos, 64]`.
+        unreadable: Why photos cannot be decoded, by index.
+
+    Returns:
+        The photos that remain, and their indices.
+
+    Raises:
+        UserError: No photo of a class can be decoded.
+    """
+    photos = given.photos
+    keeps = torch.ones(len(photos), dtype=torch.bool)
+    keeps[list(unreadable)] = False
+    pairs = [
+        (first, second)
+        for first, second in find_alike(thumbnails)
+        if keeps[first] and keeps[second] and photos.labels[first] == photos.labels[second]
+    ]
+    keeps[[second for _, second in pairs]] = False
+
+    remaining = torch.nonzero(keeps)[:, 0]
+    lost = sorted({*range(len(photos.classes))} - {*photos.labels[remaining].tolist()})
+    if lost:
+        names = ", ".join(photos.classes[label] for label in lost)
+        raise UserError(f"photos: no photo of class {names} can be decoded; mend them or remove the class")
+    return GivenPhotos(
+        given.name,
+        photos.subset(remaining.numpy()),
+        given.repeated,
+        given.contradicting,
+        [[photos.names[first], photos.names[second]] for first, second in pairs],
+        {photos.names[index]: reason for index, reason in unreadable.items()},
+    ), remaining
+
+
+def find_alike(thumbnails: Tensor) -> list[tuple[int, int]]:
+    """Find pictures that look like an earlier one.
+
+    Args:
+        thumbnails: `[pictures, 64]`, of unit length or zero.
+
+    Returns:
+        The earlier picture that is closest, and the picture, for each that has one.
+    """
+    pairs = []
+    step = max(1, BLOCK // max(1, len(thumbnails)))
+    for first in range(0, len(thumbnails), step):
+        block = thumbnails[first : first + step]
+        products = (block @ thumbnails[: first + len(block)].mT).tril(first - 1)
+        likeness, closest = products.max(1)
+        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
+    return pairs

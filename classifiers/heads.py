@@ -1,0 +1,154 @@
+"""Fitted methods as heads: tensors and a name, which a file can hold and another program can run."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from headstart.modules.method import Method
+from headstart.modules.methods.gaussian_discriminant_analysis import GaussianDiscriminantAnalysis
+from headstart.modules.methods.kernel_ridge import KernelRidge
+from headstart.modules.methods.logistic_regression import LogisticRegression
+from headstart.modules.methods.random_projection import RandomProjection
+from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
+from headstart.modules.methods.semantic_class_mean import SemanticClassMean
+from headstart.modules.methods.shrunken_class_mean import ShrunkenClassMean
+from headstart.output.errors import UserError
+
+# Largest relative difference between the logits of a method and of its head that rounding explains.
+ROUNDING = 1e-3
+
+
+def _plain(features: Tensor, _: Tensor) -> Tensor:
+    return features
+
+
+def _unit(features: Tensor, _: Tensor) -> Tensor:
+    return functional.normalize(features, dim=-1)
+
+
+def _projected(features: Tensor, projection: Tensor) -> Tensor:
+    return functional.normalize((features @ projection).relu(), dim=-1)
+
+
+def _near_samples(features: Tensor, samples: Tensor) -> Tensor:
+    """Return the Gaussian kernel of the features with samples, whose last column is the kernel's variance."""
+    variance = samples[0, -1]
+    return ((functional.normalize(features, dim=-1) @ samples[:, :-1].mT - 1) / variance).exp()
+
+
+def _source_classes(features: Tensor, source: Tensor) -> Tensor:
+    """Return vectors among source classes and unit features; the source's last columns are biases and temperature."""
+    vectors, biases, temperature = source[:, :-2], source[:, -2], source[0, -1]
+    shares = ((features @ vectors.mT + biases) / temperature).softmax(-1)
+    return torch.cat([functional.normalize(shares @ vectors, dim=-1), functional.normalize(features, dim=-1)], -1)
+
+
+# What a head multiplies its weights by: a function of the features and of one matrix.
+REPRESENTATIONS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "features": _plain,
+    "unit features": _unit,
+    "random projection": _projected,
+    "Gaussian kernel": _near_samples,
+    "source classes": _source_classes,
+}
+
+
+class Head(nn.Module):
+    """A classifier on features: a fixed representation of them, weights and biases.
+
+    Args:
+        representation: Name in `REPRESENTATIONS`.
+        matrix: What the representation is computed with, `[..., ...]`; empty where it needs nothing.
+        weight: `[represented, classes]`.
+        bias: `[classes]`.
+    """
+
+    matrix: Tensor
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, representation: str, matrix: Tensor, weight: Tensor, bias: Tensor) -> None:
+        super().__init__()
+        self.representation = representation
+        for name, value in (("matrix", matrix), ("weight", weight), ("bias", bias)):
+            self.register_buffer(name, value.detach().float().contiguous())
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return logits `[samples, classes]` of features `[samples, features]`."""
+        represented = REPRESENTATIONS[self.representation](features, self.matrix)
+        return represented @ self.weight + self.bias
+
+
+@torch.no_grad()
+def head_of(method: Method, features: Tensor) -> Head:
+    """Return the head that predicts as a fitted method does.
+
+    Args:
+        method: The method, fitted in one ordering.
+        features: Features on which both are compared, `[samples, features]`.
+
+    Raises:
+        AssertionError: Their logits differ by more than rounding.
+    """
+    head = _take_apart(method)
+    expected, logits = method(features)[0], head(features)
+    spread = expected.max() - expected.min()
+    assert (expected - logits).abs().max() <= ROUNDING * spread.clamp(min=1e-6), type(method).__name__
+    return head
+
+
+def _take_apart(method: Method) -> Head:
+    nothing = torch.empty(0)
+    if isinstance(method, KernelRidge):
+        samples = method.pairs.gather(slice(0, 1))[0]
+        matrix = torch.cat([samples, method.variance[0].expand(len(samples), 1)], 1)
+        return Head("Gaussian kernel", matrix, method.coefficients[0], torch.zeros(method.start.classes))
+    if isinstance(method, RandomProjection):
+        return Head("random projection", method.projection, method.weight[0], torch.zeros(method.start.classes))
+    if isinstance(method, SemanticClassMean):
+        source = method.source_classes
+        temperature = torch.full_like(source.biases, source.temperature)
+        matrix = torch.cat([source.vectors, source.biases[:, None], temperature[:, None]], 1)
+        return Head("source classes", matrix, *_read_linear(method, method.represented, 2 * method.start.features))
+    if isinstance(method, LogisticRegression):
+        return Head("features", nothing, method.weight[0], method.coefficients[0, 0])
+    assert isinstance(method, RecursiveLeastSquares | GaussianDiscriminantAnalysis | ShrunkenClassMean)
+    return Head("unit features", nothing, *_read_linear(method, None, method.start.features))
+
+
+def _read_linear(method: Method, represented: Any, width: int) -> tuple[Tensor, Tensor]:  # noqa: ANN401 - a mapping
+    """Read weights and biases off the logits of a method that is linear in vectors of unit length.
+
+    Args:
+        method: The method.
+        represented: Where the method keeps the vectors of inputs; None where these are the scaled inputs.
+        width: Length of the vectors.
+    """
+    axes = torch.cat([torch.eye(width), -torch.eye(width)])
+    if represented is not None:
+        represented[axes] = axes
+    ahead, behind = method(axes)[0].chunk(2)
+    return (ahead - behind) / 2, ((ahead + behind) / 2).mean(0)
+
+
+def read_head(description: dict[str, Any], tensors: dict[str, Tensor], file: str) -> Head:
+    """Build a head from its files.
+
+    Args:
+        description: Its entry in `classifier.json`.
+        tensors: The tensors of its file.
+        file: Name of that file, for messages.
+
+    Raises:
+        UserError: They do not belong together.
+    """
+    known = description.get("representation")
+    if known not in REPRESENTATIONS or set(tensors) != {"matrix", "weight", "bias"}:
+        raise UserError(f"classifier: {file} does not hold the head that its classifier.json describes; fit it again")
+    head = Head(str(known), tensors["matrix"], tensors["weight"], tensors["bias"])
+    if head.weight.dim() != 2 or head.bias.shape != head.weight.shape[1:]:
+        raise UserError(f"classifier: the shapes of the tensors in {file} do not fit each other; fit it again")
+    return head

@@ -1,0 +1,143 @@
+"""Predictions of samples by methods that have not learnt them."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headstart.classifiers.candidates import Labelled, create, fit_sets
+from headstart.modules.arithmetic import deterministic
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.computed_once import ComputedOnce
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.modules.methods.random_projection import RandomProjection
+from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
+from headstart.modules.methods.semantic_class_mean import SemanticClassMean
+
+# Values of the vectors that are gathered at once.
+GATHERED = 2**25
+
+
+class _MeanOfRepresented(SemanticClassMean):
+    """Semantic class mean of samples whose vectors in both spaces, one after the other, are computed already."""
+
+    spaces = 1
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample."""
+        NearestClassMean.begin(self, start)
+        self.represented = ComputedOnce()
+
+    def represent(self, inputs: Tensor) -> Tensor:
+        """Return the vectors, which are the inputs."""
+        return inputs
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A method and all samples as it sees them, ready to be fitted to parts of them many times.
+
+    Attributes:
+        name: Name of the method's class.
+        build: Builds the method.
+        vectors: What it learns from, `[samples, width]`.
+        samples: The samples.
+    """
+
+    name: str
+    build: Callable[[], Method]
+    vectors: Tensor
+    samples: Labelled
+
+    @torch.no_grad()
+    def predict(self, learnt: Tensor, others: Tensor) -> Tensor:
+        """Predict samples after other samples were learnt.
+
+        Args:
+            learnt: Samples that each set learns, `[sets, size]`.
+            others: Samples that each set predicts, `[sets, predicted]`.
+
+        Returns:
+            Logits, `[sets, predicted, classes]`.
+        """
+        step = max(1, GATHERED // (learnt.shape[1] * self.vectors.shape[1]))
+        parts = []
+        with deterministic():
+            for some, asked in zip(learnt.split(step), others.split(step), strict=True):
+                method = self.build()
+                fit_sets(self.name, method, self.samples, self.vectors, some)
+                parts.append(method(self.vectors[asked]))
+        return torch.cat(parts)
+
+    def predict_folds(self, folds: NDArray[np.int64]) -> Tensor:
+        """Predict every sample after the other folds were learnt.
+
+        Args:
+            folds: Fold of each sample in each split, -1 for samples that all folds learn, `[splits, samples]`.
+
+        Returns:
+            Logits, `[splits, samples, classes]`; NaN for samples that are never left out.
+        """
+        result = torch.full((*folds.shape, self.samples.classes), torch.nan)
+        for splits, learnt, left_out in _sets_of_equal_size(folds):
+            result[splits[:, None], left_out] = self.predict(learnt, left_out)
+        return result
+
+
+def prepare(name: str, samples: Labelled) -> LeftOut:
+    """Compute what a method makes of each sample by itself, once for all fits.
+
+    All methods depend on their vectors through inner products alone, so fewer samples than dimensions are rotated into
+    the space that they span: the predictions stay the same, to rounding, at a fraction of the cost.
+
+    Args:
+        name: Name of the method's class.
+        samples: The samples.
+    """
+    method = create(name)
+    if isinstance(method, RandomProjection):
+        ridge = method.ridge
+        method.begin(samples.start(samples.features, 1, 1))
+        projected = method.unit_features(samples.features)
+        return LeftOut(name, lambda: RecursiveLeastSquares(ridge), rotate(projected), samples)
+    if isinstance(method, SemanticClassMean):
+        method.begin(samples.start(samples.features, 1, 1))
+        halves = method.represent(samples.features).chunk(2, -1)
+        return LeftOut(name, _MeanOfRepresented, torch.cat([*map(rotate, halves)], -1), samples)
+    return LeftOut(name, lambda: create(name), rotate(samples.features), samples)
+
+
+def rotate(vectors: Tensor) -> Tensor:
+    """Return vectors with the same inner products in as many dimensions as there are vectors, if these are fewer.
+
+    Args:
+        vectors: `[samples, width]`.
+
+    Returns:
+        `[samples, min(samples, width)]`: of the decomposition X' = QR, the transpose of R.
+    """
+    if len(vectors) >= vectors.shape[1]:
+        return vectors
+    triangle: Tensor = torch.linalg.qr(vectors.double().mT, mode="r").R
+    return triangle.mT.to(vectors.dtype).contiguous()
+
+
+def _sets_of_equal_size(folds: NDArray[np.int64]) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
+    """Group the folds of all splits that leave out the same number of samples.
+
+    Yields:
+        Their splits `[sets]`, the samples that they learn `[sets, size]` and those that they leave out, `[sets, rest]`.
+    """
+    by_size: dict[int, list[tuple[int, NDArray[np.bool_]]]] = {}
+    for split, assigned in enumerate(folds):
+        for fold in range(int(folds.max()) + 1):
+            is_left_out = assigned == fold
+            by_size.setdefault(int(is_left_out.sum()), []).append((split, is_left_out))
+    by_size.pop(0, None)
+
+    for members in by_size.values():
+        learnt, left_out = (np.stack([np.flatnonzero(flags == kind) for _, flags in members]) for kind in (False, True))
+        yield torch.tensor([split for split, _ in members]), torch.from_numpy(learnt), torch.from_numpy(left_out)

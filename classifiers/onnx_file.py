@@ -1,0 +1,82 @@
+"""Backbone and head as one ONNX file."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from headstart.classifiers.folder import Classifier
+from headstart.classifiers.heads import Head
+from headstart.modules.networks.backbone import Backbone
+from headstart.output.errors import UserError
+
+FILE = "model.onnx"
+# Largest difference of a probability by ONNX Runtime that rounding explains.
+TOLERANCE = 1e-3
+
+
+class _Whole(nn.Module):
+    """From prepared photos to probabilities."""
+
+    def __init__(self, backbone: Backbone, head: Head, temperature: float) -> None:
+        super().__init__()
+        self.backbone, self.head, self.temperature = backbone, head, temperature
+
+    def forward(self, photos: Tensor) -> Tensor:
+        """Return probabilities `[photos, classes]` of uint8 `[photos, 3, height, width]`."""
+        logits: Tensor = self.head(self.backbone(photos))
+        return (logits / self.temperature).softmax(-1)
+
+
+def require_onnx() -> None:
+    """Raise a UserError if the extra `onnx` is not installed."""
+    try:
+        import onnx  # noqa: F401
+        import onnxruntime  # noqa: F401
+        import onnxscript  # noqa: F401
+    except ImportError as error:
+        raise UserError(f"onnx: {error}; pip install 'headstart[onnx]', or leave out --onnx") from error
+
+
+def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callable[[Path], object]]:
+    """Return what writes the file, by its name.
+
+    Args:
+        backbone: The classifier's backbone.
+        classifier: The classifier.
+    """
+    whole = _Whole(backbone, classifier.head, classifier.temperature).eval()
+    return {FILE: partial(_export, whole, backbone.noise_photo())}
+
+
+def _export(whole: _Whole, photo: Tensor, path: Path) -> None:
+    """Write the file and compare what it computes; a UserError, and no file, if that differs."""
+    import onnxruntime
+
+    batch = torch.export.Dim("photos")
+    photos = torch.cat([photo, photo.flip(-1)])
+    torch.onnx.export(
+        whole,
+        (photos,),
+        path,
+        input_names=["photos"],
+        output_names=["probabilities"],
+        dynamo=True,
+        dynamic_shapes={"photos": {0: batch}},
+        external_data=False,
+    )
+
+    session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
+    for given in (photos, photo):
+        with torch.no_grad():
+            expected = whole(given).cpu().numpy()
+        found = session.run(None, {"photos": given.cpu().numpy()})[0]
+        difference = float(np.abs(found - expected).max())
+        if not difference <= TOLERANCE:
+            raise UserError(
+                f"onnx: the file's probabilities differ from ours by {difference:.2g}, more than {TOLERANCE}; it is "
+                "not kept, choose another backbone or leave out --onnx"
+            )

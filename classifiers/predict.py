@@ -1,0 +1,73 @@
+"""`headstart predict`: the classes of photos by a classifier that `headstart fit` has written."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.classifiers.fit import Features
+from headstart.classifiers.folder import load_classifier
+from headstart.datamodules.embedding import read_pictures
+from headstart.output.errors import UserError, prefix_errors
+from headstart.output.files import output_file, write_text
+from headstart.output.markup import csv_text
+from headstart.output.printable import print_written, say
+from headstart.store.segments import StoreError
+
+COLUMNS = ("photo", "class", "probability")
+QUOTED = 5
+
+
+def predict(
+    classifier: str,
+    photos: str,
+    output: str = "predictions.csv",
+    weights: str | None = None,
+    features: Features = Features(),  # noqa: B008 - frozen
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Predict the classes of photos, with calibrated probabilities, into a CSV file: photo, class, probability.
+
+    Args:
+        classifier: Folder that `headstart fit` has written.
+        photos: Folder of photos, which may lie in folders of it.
+        output: The CSV file. A photo that cannot be decoded has an empty class.
+        weights: File of the backbone's weights, where it has moved since.
+        features: How features are computed.
+        overwrite: Replace a file of other content.
+
+    Returns:
+        Number of photos of each predicted class, and those that cannot be decoded with their reasons.
+    """
+    path = output_file("output", output)
+    fitted = load_classifier(classifier, weights)
+    pictures = read_pictures(photos)
+    chosen = {"device": features.device, "num_workers": features.num_workers, "cache_dir": features.cache_dir}
+    try:
+        with prefix_errors("features", about="num_workers: "):
+            found, unreadable = fitted.predict_readable(pictures, precision=features.precision, **chosen)
+    except StoreError as error:
+        raise UserError(f"features.cache_dir: {error}; choose another folder") from error
+
+    best = found.argmax(1)
+    root = Path(photos).expanduser().absolute()
+    names = [Path(name).relative_to(root).as_posix() for name in pictures.names]
+    rows = [
+        [name, "", ""]
+        if index in unreadable
+        else [name, fitted.classes[best[index]], f"{found[index, best[index]]:.4f}"]
+        for index, name in enumerate(names)
+    ]
+    write_text(path, csv_text(COLUMNS, rows), overwrite)
+    readable = np.delete(best, list(unreadable))
+    counts = np.bincount(readable, minlength=len(fitted.classes)).tolist()
+    document = {
+        "classes": dict(zip(fitted.classes, counts, strict=True)),
+        "unreadable": {names[index]: reason for index, reason in unreadable.items()},
+    }
+    say(", ".join(f"{name}: {count}" for name, count in document["classes"].items()))
+    if unreadable:
+        quoted = ", ".join(f"{name} ({reason})" for name, reason in [*document["unreadable"].items()][:QUOTED])
+        say(f"WARNING: {len(unreadable)} photos cannot be decoded: {quoted}")
+    print_written([path])
+    return document

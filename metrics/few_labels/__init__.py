@@ -1,0 +1,1 @@
+"""What few labels say without a validation set: folds, expected accuracy, calibration."""

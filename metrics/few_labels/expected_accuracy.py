@@ -1,0 +1,118 @@
+"""The accuracy that is expected of a classifier which was chosen among several, from left-out predictions alone."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, stdtrit
+
+from headstart.metrics.arrays import Floats
+
+BOOTSTRAPS = 1_000
+LEVEL = 0.95
+# Correct and wrong predictions that a uniform prior of an accuracy is worth.
+PRIOR = 1.0
+# Weight of the cross-entropy beside the accuracy, so small that it decides between equal accuracies alone.
+TIE_BREAK = 1e-3
+# The power of the number of labels by which errors fall, pooled over other targets.
+EXPONENT = 0.25
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy:
+    """The expected accuracy of the chosen method, fitted to all labels.
+
+    Attributes:
+        chosen: Index of the chosen method.
+        estimate: The accuracy.
+        low: Lower end of its interval.
+        high: Upper end.
+        uncorrected: The share of left-out predictions of the chosen method that are right.
+    """
+
+    chosen: int
+    estimate: float
+    low: float
+    high: float
+    uncorrected: float
+
+
+def merits(correct: Floats, losses: Floats) -> Floats:
+    """Return what methods are chosen by, the mean over samples: accuracy, and among equal ones the lower cross-entropy.
+
+    With few labels many methods are right on the same number of samples. The cross-entropy of their calibrated
+    probabilities tells more of them apart than the order of the methods on other data sets does.
+
+    Args:
+        correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`.
+        losses: Their mean cross-entropy, after calibration, likewise.
+    """
+    return correct - TIE_BREAK * losses
+
+
+def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
+    """Return the accuracy of the choice among methods, without the optimism of having chosen on the same samples.
+
+    Source: Ioannis Tsamardinos, Elissavet Greasidou, Giorgos Borboudakis, "Bootstrapping the out-of-sample predictions
+    for efficient and accurate cross-validation", Machine Learning, 2018, algorithm 3 (BBC-CV): on every bootstrap
+    sample of the samples the best method is chosen, and scored on the samples that are not in it; the estimate is the
+    mean.
+
+    Args:
+        correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`.
+        merit: As `merits` returns it.
+        seed: Seed of the bootstrap.
+    """
+    samples = correct.shape[1]
+    if len(correct) == 1 or samples < 2:
+        return float(correct.mean())
+    generator = np.random.default_rng((seed, 2))
+    drawn = generator.multinomial(samples, np.full(samples, 1 / samples), size=BOOTSTRAPS)
+    drawn = drawn[(drawn == 0).any(1)]
+
+    chosen = (drawn @ merit.T).argmax(1)
+    left_out = (drawn == 0).astype(np.float64)
+    right = (left_out @ correct.T)[np.arange(len(drawn)), chosen]
+    return float((right / left_out.sum(1)).mean())
+
+
+def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed: int = 0) -> ExpectedAccuracy:
+    """Return the method to choose, and its expected accuracy after it has learnt all samples.
+
+    The estimate is bootstrap-corrected for the choice. Its error is then lowered to that of all samples, as
+    `n^-0.25` for n samples, since each prediction was learnt from a share of them alone. The interval is that of the
+    posterior of a share from a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of
+    Chances", Philosophical Transactions, 1763), of as many predictions as samples were learnt: the variance of
+    cross-validation is that of test sets, enlarged by how far their training sets overlap (Claude Nadeau, Yoshua
+    Bengio, "Inference for the Generalization Error", Machine Learning, 2003).
+
+    Args:
+        correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`, the method that
+            is best on other data first.
+        losses: Their mean cross-entropy, after calibration, likewise.
+        learnt_share: Share of the samples that each prediction was learnt from.
+        seed: Seed of the bootstrap.
+    """
+    merit = merits(correct, losses)
+    chosen = int(merit.mean(1).argmax())
+    estimate = 1 - (1 - bootstrap_corrected(correct, merit, seed)) * learnt_share**EXPONENT
+    effective = correct.shape[1] * learnt_share
+    right, wrong = effective * estimate + PRIOR, effective * (1 - estimate) + PRIOR
+    low, high = betaincinv(right, wrong, np.array([1 - LEVEL, 1 + LEVEL]) / 2)
+    return ExpectedAccuracy(chosen, estimate, float(low), float(high), float(correct[chosen].mean()))
+
+
+def tied_with(correct: Floats, chosen: int) -> list[bool]:
+    """Return which methods the samples do not tell apart from the chosen one.
+
+    Two methods are told apart if the t interval of their difference over samples, at the level of all comparisons
+    together (Bonferroni), does not hold 0.
+
+    Args:
+        correct: As for `expected_accuracy`.
+        chosen: The chosen method.
+    """
+    methods, samples = correct.shape
+    differences = correct[chosen] - correct
+    errors = differences.std(1, ddof=1) / samples**0.5
+    bound = stdtrit(samples - 1, 1 - (1 - LEVEL) / 2 / max(methods - 1, 1))
+    return [bool(flag) for flag in differences.mean(1) <= bound * errors]

@@ -1,0 +1,96 @@
+"""Left-out predictions: those of plain fits to the other samples, for every method."""
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from headstart.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
+from headstart.classifiers.heads import head_of
+from headstart.classifiers.left_out import prepare, rotate
+from headstart.classifiers.prequential import curve_sizes, learning_curve
+from headstart.metrics.few_labels.folds import proportional_orderings, stratified_folds
+
+
+def make_samples(per_class: int, width: int, classes: int = 3) -> Labelled:
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.arange(classes).repeat_interleave(per_class)
+    centres = torch.randn(classes, width, generator=generator)
+    features = (centres[labels] + torch.randn(len(labels), width, generator=generator)).relu()
+    head = torch.randn(7, width, generator=generator)
+    return Labelled(features, labels, classes, head, torch.randn(7, generator=generator))
+
+
+def without(samples: Labelled, indices: Tensor) -> Labelled:
+    kept = torch.ones(len(samples.labels), dtype=torch.bool)
+    kept[indices] = False
+    return Labelled(
+        samples.features[kept], samples.labels[kept], samples.classes, samples.source_head, samples.source_bias
+    )
+
+
+@pytest.mark.parametrize("width", [12, 60])
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_folds_are_predicted_as_by_fits_to_the_others(name: str, width: int) -> None:
+    samples = make_samples(6, width)
+    folds = stratified_folds(samples.labels.numpy(), 4, 2, seed=0)
+    found = prepare(name, samples).predict_folds(folds)
+    for split, assigned in enumerate(folds):
+        for fold in range(4):
+            left_out = torch.from_numpy(np.flatnonzero(assigned == fold))
+            with torch.no_grad():
+                expected = fit_all(name, without(samples, left_out))(samples.features[left_out])[0]
+            spread = expected.max() - expected.min()
+            assert (found[split, left_out] - expected).abs().max() < 2e-3 * spread
+
+
+def test_samples_of_fold_minus_one_are_learnt_and_not_predicted() -> None:
+    samples = make_samples(4, 8)
+    folds = stratified_folds(samples.labels.numpy(), 2, 1, seed=0)
+    folds[:, 0] = -1
+    found = prepare("ShrunkenClassMean", samples).predict_folds(folds)[0]
+    assert found[0].isnan().all()
+    assert not found[1:].isnan().any()
+
+
+def test_rotated_vectors_have_the_same_products() -> None:
+    vectors = torch.randn(5, 40)
+    rotated = rotate(vectors)
+    assert rotated.shape == (5, 5)
+    torch.testing.assert_close(rotated @ rotated.mT, vectors @ vectors.mT, rtol=1e-4, atol=1e-4)
+    assert rotate(rotated) is rotated
+
+
+@pytest.mark.parametrize("name", CANDIDATES)
+def test_heads_predict_as_their_methods(name: str) -> None:
+    samples = make_samples(5, 10)
+    method = fit_all(name, samples)
+    others = torch.randn(30, 10).relu()
+    with torch.no_grad():
+        expected, found = method(others)[0], head_of(method, samples.features)(others)
+    assert (expected - found).abs().max() < 1e-3 * (expected.max() - expected.min())
+
+
+def test_learning_curve_is_that_of_a_loop() -> None:
+    samples = make_samples(5, 10)
+    labels = samples.labels.numpy()
+    orders = proportional_orderings(labels, 4, seed=0)
+    sizes = curve_sizes(15, 3)
+    assert sizes == [3, 6, 9, 12]
+    curve = learning_curve(prepare("StreamingLDA", samples), orders, sizes)
+    for size, end, values in zip(sizes, [6, 9, 12, 15], curve, strict=True):
+        for order, value in zip(orders, values, strict=True):
+            method = fit_all("StreamingLDA", without(samples, torch.from_numpy(order[size:])))
+            following = order[size:end]
+            with torch.no_grad():
+                predicted = method(samples.features[following])[0].argmax(-1).numpy()
+            assert value == (predicted == labels[following]).mean()
+
+
+def test_methods_that_need_a_source_head_or_few_samples_are_left_out() -> None:
+    samples = make_samples(5, 10)
+    assert tuple(find_candidates(samples)) == CANDIDATES
+    headless = Labelled(samples.features, samples.labels, 3)
+    assert tuple(find_candidates(headless)) == CANDIDATES[:-1]
+    many = Labelled(torch.zeros(1001, 2), torch.zeros(1001, dtype=torch.int64), 3)
+    assert "LogisticRegression" not in find_candidates(many)

@@ -1,0 +1,76 @@
+"""Expected accuracy: a plain loop over bootstraps, closed forms, and the coverage of simulated choices."""
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from headstart.metrics.few_labels.expected_accuracy import (
+    BOOTSTRAPS,
+    bootstrap_corrected,
+    expected_accuracy,
+    merits,
+    tied_with,
+)
+
+
+def test_correction_is_that_of_a_plain_loop() -> None:
+    generator = np.random.default_rng(0)
+    correct = (generator.random((4, 30)) < 0.7).astype(float)
+    merit = merits(correct, generator.random((4, 30)))
+    drawn = np.random.default_rng((5, 2)).multinomial(30, np.full(30, 1 / 30), size=BOOTSTRAPS)
+    values = []
+    for counts in drawn:
+        sample = np.repeat(np.arange(30), counts)
+        best = max(range(4), key=lambda method: merit[method, sample].mean())
+        values.append(correct[best, counts == 0].mean())
+    assert bootstrap_corrected(correct, merit, seed=5) == pytest.approx(np.mean(values))
+
+
+def test_choice_among_equal_methods_is_no_longer_optimistic() -> None:
+    generator = np.random.default_rng(1)
+    plain, corrected = [], []
+    for _ in range(60):
+        correct = (generator.random((8, 20)) < 0.6).astype(float)
+        found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+        plain.append(found.uncorrected)
+        corrected.append(found.estimate)
+    assert np.mean(plain) > 0.68
+    assert abs(np.mean(corrected) - 0.6) < 0.03
+
+
+def test_one_method_has_the_posterior_of_a_share() -> None:
+    correct = np.array([[1.0] * 16 + [0.0] * 4])
+    found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+    assert found.estimate == found.uncorrected == 0.8
+    assert (found.low, found.high) == pytest.approx(beta(17, 5).ppf([0.025, 0.975]))
+
+
+def test_interval_of_one_method_holds_as_often_as_it_says() -> None:
+    generator = np.random.default_rng(2)
+    held = []
+    for _ in range(2000):
+        truth = generator.random()
+        correct = (generator.random((1, 25)) < truth).astype(float)
+        found = expected_accuracy(correct, np.zeros_like(correct), 1.0)
+        held.append(found.low <= truth <= found.high)
+    assert 0.935 <= np.mean(held) <= 0.965
+
+
+def test_error_falls_with_the_labels_that_were_left_out() -> None:
+    correct = np.array([[1.0] * 8 + [0.0] * 2])
+    assert expected_accuracy(correct, np.zeros_like(correct), 0.8).estimate == pytest.approx(1 - 0.2 * 0.8**0.25)
+
+
+def test_cross_entropy_decides_between_equal_accuracies_alone() -> None:
+    correct = np.array([[1.0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1]])
+    losses = np.array([[0.9] * 4, [0.1] * 4, [5.0] * 4])
+    assert expected_accuracy(correct, losses, 1.0).chosen == 2
+    assert expected_accuracy(correct[:2], losses[:2], 1.0).chosen == 1
+    assert expected_accuracy(correct[:2], losses[:2] * 0, 1.0).chosen == 0
+
+
+def test_methods_are_told_apart_by_many_samples() -> None:
+    generator = np.random.default_rng(3)
+    correct = np.stack([generator.random(400) < share for share in (0.9, 0.89, 0.6)]).astype(float)
+    assert tied_with(correct, 0) == [True, True, False]
+    assert tied_with(correct[:, :6], 0)[:2] == [True, True]
