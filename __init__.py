@@ -11,8 +11,8 @@ from headstart.output.import_paths import hide_own_names
 from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from headstart.classifiers.folder import load_classifier as load_classifier
     from headstart.datamodules.embedding import embed as embed
+    from headstart.evaluation.classifiers.folder import load_classifier as load_classifier
     from headstart.train import compare as compare
 
 __version__ = "0.1.0"

@@ -34,8 +34,10 @@ COMMANDS = {
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
     "Which classifier do few labelled photos give, and how accurate will it be?": {
-        "fit": Command("fit a classifier to photos in class folders: fit FOLDER, or fit --demo", "classifiers.fit"),
-        "predict": Command("predict the classes of photos by such a classifier", "classifiers.predict"),
+        "fit": Command(
+            "fit a classifier to photos in class folders: fit FOLDER, or fit --demo", "evaluation.classifiers.fit"
+        ),
+        "predict": Command("predict the classes of photos by such a classifier", "evaluation.classifiers.predict"),
     },
     "How alike are the representations of two models?": {
         "cka": Command("compare models on stimuli, or score a submission", "evaluation.alignment.cka"),

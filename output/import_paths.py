@@ -14,7 +14,6 @@ OWN = frozenset(
         "__main__",
         "benchmarks",
         "callbacks",
-        "classifiers",
         "cli",
         "contract",
         "datamodules",

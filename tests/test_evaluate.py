@@ -75,6 +75,8 @@ def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
 ABSENT = {
     "sample-efficiency": (["nowhere", "--output=old.json"], "old.json"),
     "leaderboard": (["nowhere"], "runs/leaderboard/leaderboard.json"),
+    "fit": (["nowhere"], "runs/fit/results.json"),
+    "predict": (["nowhere", "photos"], "predictions.csv"),
     "forecast": (["nowhere"], "runs/forecast/forecast.json"),
     "report": (["nowhere"], "runs/leaderboard.json"),
     "cka": (["--submission=nowhere.json"], "runs/cka/score.json"),

@@ -8,13 +8,13 @@ import torch
 from numpy.typing import NDArray
 
 from headstart.benchmarks.coverage.frame import Shares, print_table
-from headstart.classifiers.assessment import try_left_out
-from headstart.classifiers.candidates import Labelled, find_candidates
-from headstart.classifiers.left_out import LeftOut, prepare
 from headstart.datamodules.embedding import embed_readable
 from headstart.datamodules.photos.class_folders import read_class_folders
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.photo_source import Photos
+from headstart.evaluation.classifiers.assessment import try_left_out
+from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
+from headstart.evaluation.classifiers.left_out import LeftOut, prepare
 from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
 
 SHARED_SETS = ("ants_and_bees", "cats_and_dogs", "flowers")

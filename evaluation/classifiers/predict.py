@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from headstart.classifiers.fit import Features
-from headstart.classifiers.folder import load_classifier
 from headstart.datamodules.embedding import read_pictures
+from headstart.evaluation.classifiers.fit import Features
+from headstart.evaluation.classifiers.folder import load_classifier
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text

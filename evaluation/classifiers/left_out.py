@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.classifiers.candidates import Labelled, create, fit_sets
+from headstart.evaluation.classifiers.candidates import Labelled, create, fit_sets
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, Start
 from headstart.modules.methods.computed_once import ComputedOnce

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from headstart.classifiers.folder import Classifier
-from headstart.classifiers.heads import Head
+from headstart.evaluation.classifiers.folder import Classifier
+from headstart.evaluation.classifiers.heads import Head
 from headstart.modules.networks.backbone import Backbone
 from headstart.output.errors import UserError
 

@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from headstart.classifiers.assessment import NEARLY_ALL, assess
-from headstart.classifiers.candidates import Labelled
-from headstart.classifiers.document import is_flat
+from headstart.evaluation.classifiers.assessment import NEARLY_ALL, assess
+from headstart.evaluation.classifiers.candidates import Labelled
+from headstart.evaluation.classifiers.document import is_flat
 
 
 def make_samples(sizes: tuple[int, ...], distance: float) -> Labelled:

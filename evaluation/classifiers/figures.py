@@ -29,10 +29,16 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         labels = [each["labels"] for each in points] + [document["photos"]]
         accuracies = [each["accuracy"] for each in points] + [expected["estimate"]]
         curve.plot(labels, accuracies, color=style.colour, marker=style.marker, markersize=4)
-        for each in [{**expected, "labels": document["photos"]}, *document["forecast"]]:
-            curve.plot([each["labels"]] * 2, each["interval"], color=LINE_STYLES[1].colour)
+        curve.plot([labels[-1]] * 2, expected["interval"], color=style.colour, label="all labels, 95 % interval")
+        forecast, other = document["forecast"], LINE_STYLES[1]
+        ends = np.array([each["interval"] for each in forecast]).T
+        estimates = np.array([each["estimate"] for each in forecast])
+        later = [each["labels"] for each in forecast]
+        reach = abs(ends - estimates)
+        curve.errorbar(later, estimates, reach, color=other.colour, ls=":", marker=other.marker, label="forecast, 80 %")
+        curve.legend(fontsize="small", loc="lower right")
         curve.set_xscale("log")
-        curve.set_ylim(min(0.5, low, *accuracies) - 0.02, 1.01)
+        curve.set_ylim(min(0.5, low, *accuracies, *ends[0]) - 0.02, 1.01)
         curve.set(title=f"{document['method']}: learning curve", xlabel="labels", ylabel="accuracy")
 
         if document["confusion"] is None:

@@ -5,10 +5,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
-from headstart.classifiers.heads import head_of
-from headstart.classifiers.left_out import prepare, rotate
-from headstart.classifiers.prequential import curve_sizes, learning_curve
+from headstart.evaluation.classifiers.candidates import CANDIDATES, Labelled, find_candidates, fit_all
+from headstart.evaluation.classifiers.heads import head_of
+from headstart.evaluation.classifiers.left_out import prepare, rotate
+from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
 from headstart.metrics.few_labels.folds import proportional_orderings, stratified_folds
 
 

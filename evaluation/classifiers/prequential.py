@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from headstart.classifiers.left_out import LeftOut
+from headstart.evaluation.classifiers.left_out import LeftOut
 from headstart.metrics.arrays import Floats
 
 # Samples that all orderings together learn for one point of a curve, and the fewest orderings of a point.

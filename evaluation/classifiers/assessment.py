@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from headstart.classifiers.candidates import Labelled, find_candidates
-from headstart.classifiers.left_out import LeftOut, prepare
-from headstart.classifiers.prequential import curve_sizes, learning_curve
+from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
+from headstart.evaluation.classifiers.left_out import LeftOut, prepare
+from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.few_labels.calibration import (
     calibration_error,

@@ -12,9 +12,9 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
 
-from headstart.classifiers.heads import Head, read_head
 from headstart.datamodules.embedding import Embedded, Picture, embed_readable, read_pictures
 from headstart.datamodules.photos.photo_source import Pictures
+from headstart.evaluation.classifiers.heads import Head, read_head
 from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone import EMBEDDED, RANDOM, BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from headstart.classifiers.assessment import Assessment, assess
-from headstart.classifiers.candidates import Labelled, fit_all
-from headstart.classifiers.document import (
+from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.evaluation.classifiers.assessment import Assessment, assess
+from headstart.evaluation.classifiers.candidates import Labelled, fit_all
+from headstart.evaluation.classifiers.document import (
     curve_rows,
     describe,
     markdown_page,
@@ -19,12 +20,11 @@ from headstart.classifiers.document import (
     photo_table,
     sentences,
 )
-from headstart.classifiers.figures import plot_answer
-from headstart.classifiers.folder import JSON, TENSORS, Classifier
-from headstart.classifiers.given_photos import GivenPhotos, read_photos, select
-from headstart.classifiers.heads import head_of
-from headstart.classifiers.onnx_file import onnx_writer, require_onnx
-from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.evaluation.classifiers.figures import plot_answer
+from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
+from headstart.evaluation.classifiers.given_photos import GivenPhotos, read_photos, select
+from headstart.evaluation.classifiers.heads import head_of
+from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together

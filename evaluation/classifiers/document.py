@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from headstart.classifiers.assessment import NEARLY_ALL, Assessment
-from headstart.classifiers.forecast import forecast_rows
-from headstart.classifiers.given_photos import GivenPhotos
+from headstart.evaluation.classifiers.assessment import NEARLY_ALL, Assessment
+from headstart.evaluation.classifiers.forecast import forecast_rows
+from headstart.evaluation.classifiers.given_photos import GivenPhotos
 from headstart.output.markup import escape_markdown
 from headstart.output.tables import Cells, format_number, markdown_report
 
@@ -52,7 +52,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
             for trial, accuracy, tied in zip(assessment.trials, assessment.accuracies, assessment.tied, strict=True)
         ],
         "curve": curve,
-        "forecast": forecast_rows(assessment.sizes, best.curve, len(classes), best.method),
+        "forecast": forecast_rows(assessment.sizes, best.curve, expected, len(labels), len(classes), best.method),
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),
         "doubtful_labels": _doubtful(given, assessment),
@@ -152,7 +152,7 @@ def method_rows(document: Mapping[str, Any]) -> Cells:
 
 
 def curve_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of the learning curve, with the forecast if there is one."""
+    """Return the table of the learning curve, with the forecast."""
     points = document["curve"]
     classes = len(document["classes"])
     rows = [["labels", "per class", "accuracy"]]
@@ -165,7 +165,8 @@ def curve_rows(document: Mapping[str, Any]) -> Cells:
     for each in document["forecast"]:
         low, high = each["interval"]
         per_class = f"{round(each['labels'] / classes, 1):g}"
-        rows.append([str(each["labels"]), per_class, f"{each['estimate']:.1%} [{low:.0%}, {high:.0%}] forecast"])
+        accuracy = f"{each['estimate']:.1%} [{low:.0%}, {high:.0%}] forecast, {each['level']:.0%}"
+        rows.append([str(each["labels"]), per_class, accuracy])
     return rows
 
 
