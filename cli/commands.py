@@ -34,9 +34,7 @@ COMMANDS = {
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
     "Which classifier do few labelled photos give, and how accurate will it be?": {
-        "fit": Command(
-            "fit a classifier to photos in class folders: fit FOLDER, or fit --demo", "evaluation.classifiers.fit"
-        ),
+        "fit": Command("fit a classifier to photos in class folders", "evaluation.classifiers.fit"),
         "predict": Command("predict the classes of photos by such a classifier", "evaluation.classifiers.predict"),
     },
     "How alike are the representations of two models?": {
