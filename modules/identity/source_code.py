@@ -78,6 +78,7 @@ def parse(source: bytes, package: str, is_own: bool = True) -> SourceCode:
     variables = [name for node in nodes for name in _variables(node)]
     readers = sum(bool(READERS & set(_name_of(node))) for node in nodes)
     names = {name for text in texts for name in _names_of_variables(text)} if readers > len(variables) else set()
+    aliases = {**local, **_aliases(nodes, local)}
     return SourceCode(
         imports=frozenset({*imports, *named}),
         exports=exports,
@@ -85,7 +86,7 @@ def parse(source: bytes, package: str, is_own: bool = True) -> SourceCode:
         variables=frozenset(variables),
         possible_variables=frozenset(names),
         is_dynamic=is_dynamic,
-        changes_others=any(_changes_others(node, {**local, **_aliases(nodes, local)}) for node in nodes),
+        changes_others=any(_changes_others(node, aliases) for node in nodes),
         digest=_digest(tree, nodes, is_own),
     )
 
