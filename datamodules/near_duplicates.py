@@ -1,4 +1,4 @@
-"""Photos of both splits that look alike: copies of other sizes, compressed once more, or slightly brighter."""
+"""Photos that look alike: copies of other sizes, compressed once more, or slightly brighter."""
 
 import torch
 from torch import Tensor
@@ -44,6 +44,25 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
     step = max(1, BLOCK // len(train))
     for first, block in zip(range(0, len(validation), step), validation.split(step), strict=True):
         likeness, closest = (block @ train.T).max(1)
+        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
+    return pairs
+
+
+def find_alike(thumbnails: Tensor) -> list[tuple[int, int]]:
+    """Find pictures that look like an earlier one.
+
+    Args:
+        thumbnails: `[pictures, 64]`, of unit length or zero.
+
+    Returns:
+        The earlier picture that is closest, and the picture, for each that has one.
+    """
+    pairs = []
+    step = max(1, BLOCK // max(1, len(thumbnails)))
+    for first in range(0, len(thumbnails), step):
+        block = thumbnails[first : first + step]
+        products = (block @ thumbnails[: first + len(block)].mT).tril(first - 1)
+        likeness, closest = products.max(1)
         pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
     return pairs
 

@@ -147,21 +147,25 @@ def _sample_value(name: str, parameter: Mapping[str, Any], generator: np.random.
         return parameter["value"]
     whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
     kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+
     try:
         if "values" in parameter:
             return parameter["values"][generator.choice(len(parameter["values"]), p=parameter.get("probabilities"))]
+
         distributions = _distributions(parameter, generator)
         if (basic := str(kind).removeprefix("q_")) not in distributions:
             raise UserError(
                 f"file: parameter {name} has distribution {kind!r}; give one of {', '.join(distributions)}, "
                 "perhaps with q_ before it"
             )
+
         _require_used(name, parameter, kind)
         value = distributions[basic]()
         if basic != kind:
             step = parameter.get("q", 1)
             value = type(step)(round(value / step) * step)
         return value
+
     except KeyError as error:
         raise UserError(f"file: parameter {name} has distribution {kind!r} without its {error}") from error
     except (TypeError, ValueError, ArithmeticError) as error:

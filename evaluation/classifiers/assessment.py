@@ -52,7 +52,7 @@ class Assessment:
     Attributes:
         trials: The methods, the best on other data first.
         accuracies: Share of the left-out predictions of each that are right, `[trials]`.
-        tied: Whether the samples do not tell it apart from the chosen one, `[trials]`.
+        tied: Whether it is not significantly worse than the chosen one, `[trials]`.
         expected: The accuracy that is expected of the chosen one.
         folds: Number of folds.
         splits: Number of splits into folds.

@@ -1,6 +1,5 @@
 """The methods that are tried, and how each is fitted."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -113,8 +112,3 @@ def fit_all(name: str, samples: Labelled) -> Method:
     method = create(name)
     fit_sets(name, method, samples, samples.features, torch.arange(len(samples.labels))[None])
     return method
-
-
-def method_names(candidates: Sequence[str]) -> list[str]:
-    """Return the names of methods in tables, by their classes."""
-    return [METHODS[name].name for name in candidates]

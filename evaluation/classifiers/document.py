@@ -1,6 +1,6 @@
-"""What `headstart fit` has found, as JSON, tables, sentences and figures."""
+"""What `headstart fit` has found, as JSON values and a table of photos."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -8,10 +8,9 @@ import numpy as np
 from headstart.evaluation.classifiers.assessment import NEARLY_ALL, Assessment
 from headstart.evaluation.classifiers.forecast import forecast_rows
 from headstart.evaluation.classifiers.given_photos import GivenPhotos
-from headstart.output.markup import escape_markdown
-from headstart.output.tables import Cells, format_number, markdown_report
+from headstart.metrics.few_labels.expected_accuracy import LEVEL
 
-# Names and pairs that the screen quotes.
+# Names that a warning quotes.
 QUOTED = 5
 # More classes are described by the pairs that are confused alone, of which so many are listed.
 MOST_IN_MATRIX, MOST_PAIRS = 100, 500
@@ -28,41 +27,45 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         names: Names of the backbones.
     """
     labels, classes = given.photos.labels, given.photos.classes
-    best, expected = assessment.best, assessment.expected
-    curve = [
-        {"labels": size, "accuracy": float(values.mean()), "orderings": len(values)}
-        for size, values in zip(assessment.sizes, best.curve, strict=True)
-    ]
+    best, expected, sizes = assessment.best, assessment.expected, assessment.sizes
+    means = [float(values.mean()) for values in best.curve]
     return {
         "dataset": given.name,
         "photos": len(labels),
         "classes": dict(zip(classes, np.bincount(labels, minlength=len(classes)).tolist(), strict=True)),
+        # The chosen method, and how accurate it will be.
         "method": best.method,
         "backbone": names[best.backbone],
         "expected_accuracy": {
             "estimate": expected.estimate,
             "interval": [expected.low, expected.high],
-            "level": 0.95,
+            "level": LEVEL,
             "uncorrected": expected.uncorrected,
         },
+        "calibration": {"temperature": assessment.temperature, "error": assessment.calibration_error},
+        # All methods, by left-out predictions.
         "folds": assessment.folds,
         "splits": assessment.splits,
         "methods": [
             {"backbone": names[trial.backbone], "method": trial.method, "accuracy": float(accuracy), "tied": tied}
             for trial, accuracy, tied in zip(assessment.trials, assessment.accuracies, assessment.tied, strict=True)
         ],
-        "curve": curve,
-        "forecast": forecast_rows(assessment.sizes, best.curve, expected, len(labels), len(classes), best.method),
+        # More labels.
+        "curve": [
+            {"labels": size, "accuracy": mean, "orderings": len(values)}
+            for size, mean, values in zip(sizes, means, best.curve, strict=True)
+        ],
+        "forecast": forecast_rows(sizes, best.curve, expected, len(labels), len(classes), best.method),
+        "is_flat": is_flat(sizes, means, len(classes)),
+        # Classes and photos.
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),
         "doubtful_labels": _doubtful(given, assessment),
-        "calibration": {"temperature": assessment.temperature, "error": assessment.calibration_error},
         "repeated": given.repeated,
         "alike": given.alike,
         "contradicting": given.contradicting,
         "unreadable": given.unreadable,
         "warnings": _warnings(given),
-        "is_flat": is_flat(assessment.sizes, [float(values.mean()) for values in best.curve], len(classes)),
     }
 
 
@@ -138,95 +141,3 @@ def photo_table(given: GivenPhotos, assessment: Assessment) -> tuple[list[str], 
         numbers = [f"{found[best]:.4f}", f"{assessment.otherwise[index]:.3f}"]
         rows.append([name, classes[labels[index]], classes[best], *numbers])
     return ["photo", "label", "predicted", "probability", "predicted_otherwise"], rows
-
-
-def method_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of methods, the best first."""
-    several = len({each["backbone"] for each in document["methods"]}) > 1
-    ranked = sorted(document["methods"], key=lambda each: -each["accuracy"])
-    rows = [["method", "left-out accuracy", "told apart"]]
-    for each in ranked:
-        name = f"{each['method']} ({each['backbone']})" if several else each["method"]
-        rows.append([name, f"{each['accuracy']:.1%}", "" if each["tied"] else "worse"])
-    return rows
-
-
-def curve_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of the learning curve, with the forecast."""
-    points = document["curve"]
-    classes = len(document["classes"])
-    rows = [["labels", "per class", "accuracy"]]
-    rows += [[str(each["labels"]), f"{each['labels'] / classes:g}", f"{each['accuracy']:.1%}"] for each in points]
-    low, high = document["expected_accuracy"]["interval"]
-    now = document["expected_accuracy"]["estimate"]
-    rows.append(
-        [str(document["photos"]), f"{round(document['photos'] / classes, 1):g}", f"{now:.1%} [{low:.0%}, {high:.0%}]"]
-    )
-    for each in document["forecast"]:
-        low, high = each["interval"]
-        per_class = f"{round(each['labels'] / classes, 1):g}"
-        accuracy = f"{each['estimate']:.1%} [{low:.0%}, {high:.0%}] forecast, {each['level']:.0%}"
-        rows.append([str(each["labels"]), per_class, accuracy])
-    return rows
-
-
-def sentences(document: Mapping[str, Any]) -> list[str]:
-    """Return the answer in sentences."""
-    expected, low_high = document["expected_accuracy"], document["expected_accuracy"]["interval"]
-    chosen = document["method"], document["backbone"]
-    tied = [each["method"] for each in document["methods"] if each["tied"]]
-    others = [name for name in dict.fromkeys(tied) if name != document["method"]]
-    lines = [
-        f"best: {chosen[0]} on {chosen[1]}; expected accuracy on further photos like these "
-        f"{expected['estimate']:.1%} [{low_high[0]:.1%}, {low_high[1]:.1%}], a 95 % interval",
-        f"not told apart from it: {', '.join(others) or 'none'}",
-    ]
-    if document["confused"]:
-        pairs = [f"{each['class']} as {each['taken_for']} {each['share']:.0%}" for each in document["confused"][:3]]
-        lines.append(f"most often confused: {', '.join(pairs)}")
-    doubtful = document["doubtful_labels"]
-    if doubtful:
-        quoted = [f"{each['photo']} ({each['label']}, predicted {each['predicted']})" for each in doubtful[:QUOTED]]
-        lines.append(f"labels that look wrong: {len(doubtful)}: {', '.join(quoted)}; see photos.csv")
-    else:
-        lines.append("labels that look wrong: none")
-    copies = [" = ".join(names) for names in document["repeated"]] + [" ~ ".join(each) for each in document["alike"]]
-    lines.append(f"duplicates, counted once: {len(copies)}" + "".join(f"; {each}" for each in copies[:QUOTED]))
-    error = format_number(100 * document["calibration"]["error"], ".1f")
-    lines.append(f"probabilities: calibration error {error} points")
-    if document["is_flat"]:
-        lines.append(
-            "advice: the learning curve is flat, further labels hardly help this backbone; try another one, or "
-            "fine-tuning with a training library"
-        )
-    return lines + [f"WARNING: {warning}" for warning in document["warnings"]]
-
-
-def markdown_page(document: Mapping[str, Any]) -> str:
-    """Return the page."""
-    classes = list(document["classes"])
-    confusion = [["class", *map(escape_markdown, classes)]]
-    for name, row in zip(classes, document["confusion"] or [[]] * len(classes), strict=True):
-        confusion.append([escape_markdown(name), *(f"{share:.0%}" for share in row)])
-    doubtful = [["photo", "label", "predicted", "probability of the label"]]
-    doubtful += [
-        [
-            *(escape_markdown(each[key]) for key in ("photo", "label", "predicted")),
-            f"{each['probability_of_label']:.3f}",
-        ]
-        for each in document["doubtful_labels"]
-    ]
-    about = (
-        f"{document['photos']} photos of {len(classes)} classes, without a validation set: every accuracy is of photos "
-        f"that the method had not learnt, {document['splits']} times in {document['folds']} folds."
-    )
-    tables: list[tuple[str, str, Cells]] = [
-        ("Methods", "", method_rows(document)),
-        ("Learning curve", "The last row is the expected accuracy with all labels.", curve_rows(document)),
-    ]
-    if len(classes) <= 30:
-        tables.append(("Confusion", "Share of each class, by rows, that is taken for each.", confusion))
-    if len(doubtful) > 1:
-        tables.append(("Labels that look wrong", "", doubtful))
-    title = f"Classifier for {escape_markdown(str(document['dataset']))}"
-    return markdown_report(title, about, sentences(document), tables)

@@ -12,19 +12,14 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.evaluation.classifiers.assessment import Assessment, assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
-from headstart.evaluation.classifiers.document import (
-    curve_rows,
-    describe,
-    markdown_page,
-    method_rows,
-    photo_table,
-    sentences,
-)
+from headstart.evaluation.classifiers.document import describe, photo_table
 from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.classifiers.folder import JSON, TENSORS, Classifier
 from headstart.evaluation.classifiers.given_photos import GivenPhotos, read_photos, select
 from headstart.evaluation.classifiers.heads import head_of
+from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
+from headstart.evaluation.classifiers.texts import curve_rows, markdown_page, method_rows, sentences
 from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
@@ -155,7 +150,9 @@ def _embed(
 
 
 def _names(chosen: Sequence[BackboneSpec]) -> list[str]:
-    return [f"{each.name}, {Path(each.weights).name}" for each in chosen]
+    """Return names of backbones; those of one name and weights are numbered by their order."""
+    names = [f"{each.name}, {Path(each.weights).name}" for each in chosen]
+    return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 
 def _classifier(given: GivenPhotos, assessment: Assessment, best: _Embedded, document: Mapping[str, Any]) -> Classifier:
@@ -193,6 +190,9 @@ def _write(
         writers = {**onnx_writer(best.found.backbone, classifier), **writers}
     folder = results.path / FOLDER
     with results.writable():
+        if not onnx:
+            # That of an earlier classifier, which is overwritten.
+            (folder / ONNX).unlink(missing_ok=True)
         results.written += write_together(folder, writers)
     pages = {"report.md": markdown_page(document)}
     results.write(document, dict(tables), pages, {"answer": plot_answer(document)}, figure_formats)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 
 from headstart.datamodules.embedding import Embedded, Picture, embed_readable, read_pictures
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.evaluation.classifiers.heads import Head, read_head
 from headstart.metrics.few_labels.calibration import probabilities
-from headstart.modules.networks.backbone import EMBEDDED, RANDOM, BackboneSpec
+from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, reason_of
@@ -84,7 +84,7 @@ class Classifier:
             pictures: The photos.
             **options: As for `predict`.
         """
-        embedded = embed_readable(pictures, self.backbone, seed=self.seed, **options)
+        embedded = embed_readable(pictures, self.backbone, seed=self.seed, **{"precision": self.precision, **options})
         self._require_same(embedded)
         with torch.no_grad():
             logits = self.head(torch.from_numpy(embedded.features)).double().numpy()
@@ -114,13 +114,9 @@ class Classifier:
         }
         text = json.dumps(document, indent=1, allow_nan=False) + "\n"
         return {
-            TENSORS: partial(_save, tensors),
+            TENSORS: partial(Path.write_bytes, data=save(tensors)),
             JSON: partial(Path.write_text, data=text, encoding="utf-8", newline=""),
         }
-
-
-def _save(tensors: Mapping[str, torch.Tensor], path: Path) -> None:
-    save_file(dict(tensors), path)
 
 
 def load_classifier(folder: str | Path, weights: str | None = None) -> Classifier:
@@ -136,6 +132,9 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
     root = Path(folder).expanduser()
     if not (root / JSON).is_file() and (root / "classifier" / JSON).is_file():
         root = root / "classifier"
+    if missing := [name for name in (JSON, TENSORS) if not (root / name).is_file()]:
+        raise UserError(f"classifier: {root} holds no classifier ({missing[0]} is missing); see headstart fit")
+
     try:
         document = json.loads((root / JSON).read_text(encoding="utf-8"))
         backbone = dict(document["backbone"])
@@ -147,22 +146,17 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
         spec = BackboneSpec(**{**backbone, **({"weights": weights} if weights else {})})
     except UserError:
         raise
-    except FileNotFoundError as error:
-        raise UserError(
-            f"classifier: {root} holds no classifier ({error.filename} is missing); see headstart fit"
-        ) from error
-    except Exception as error:  # damaged files raise errors of many unrelated kinds
+    # Damaged files raise errors of many unrelated kinds.
+    except Exception as error:
         raise UserError(f"classifier: {root} cannot be read ({reason_of(error)}); fit it again") from error
+
     if len(classes) != head.bias.numel():
         raise UserError(
             f"classifier: {root} has {len(classes)} classes and a head of {head.bias.numel()}; fit it again"
         )
-    _require_file(spec)
+    file = Path(spec.weights)
+    if file.suffix in WEIGHT_FILES and not file.is_file():
+        raise UserError(f"weights: there is no file {str(file)!r} any more; name it with --weights=FILE")
+
     about = {key: document[key] for key in ("method", "labels", "expected_accuracy") if key in document}
     return Classifier(classes, spec, digest, precision, head, temperature, about, int(document.get("seed", 0)))
-
-
-def _require_file(backbone: BackboneSpec) -> None:
-    path = Path(backbone.weights)
-    if path.suffix in WEIGHT_FILES and not path.is_file() and backbone.weights not in (EMBEDDED, RANDOM):
-        raise UserError(f"weights: there is no file {str(path)!r} any more; name it with --weights=FILE")

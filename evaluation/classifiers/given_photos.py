@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headstart.datamodules.near_duplicates import ALIKE, BLOCK
+from headstart.datamodules.near_duplicates import find_alike
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders, subfolders
 from headstart.datamodules.photos.csv_photos import CsvPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnPets
@@ -116,7 +116,7 @@ def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -
         The photos that remain, and their indices.
 
     Raises:
-        UserError: No photo of a class can be decoded.
+        UserError: No photo of a class can be decoded, or no class has two.
     """
     photos = given.photos
     keeps = torch.ones(len(photos), dtype=torch.bool)
@@ -133,6 +133,8 @@ def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -
     if lost:
         names = ", ".join(photos.classes[label] for label in lost)
         raise UserError(f"photos: no photo of class {names} can be decoded; mend them or remove the class")
+    if len(remaining) == len(photos.classes):
+        raise UserError("photos: every class has one photo, and an accuracy needs two of a class; add photos")
     return GivenPhotos(
         given.name,
         photos.subset(remaining.numpy()),
@@ -141,22 +143,3 @@ def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -
         [[photos.names[first], photos.names[second]] for first, second in pairs],
         {photos.names[index]: reason for index, reason in unreadable.items()},
     ), remaining
-
-
-def find_alike(thumbnails: Tensor) -> list[tuple[int, int]]:
-    """Find pictures that look like an earlier one.
-
-    Args:
-        thumbnails: `[pictures, 64]`, of unit length or zero.
-
-    Returns:
-        The earlier picture that is closest, and the picture, for each that has one.
-    """
-    pairs = []
-    step = max(1, BLOCK // max(1, len(thumbnails)))
-    for first in range(0, len(thumbnails), step):
-        block = thumbnails[first : first + step]
-        products = (block @ thumbnails[: first + len(block)].mT).tril(first - 1)
-        likeness, closest = products.max(1)
-        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
-    return pairs

@@ -42,10 +42,11 @@ def predict(
     path = output_file("output", output)
     fitted = load_classifier(classifier, weights)
     pictures = read_pictures(photos)
-    chosen = {"device": features.device, "num_workers": features.num_workers, "cache_dir": features.cache_dir}
+    # By default, the arithmetic is that of the features to which the head was fitted.
+    chosen = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
     try:
         with prefix_errors("features", about="num_workers: "):
-            found, unreadable = fitted.predict_readable(pictures, precision=features.precision, **chosen)
+            found, unreadable = fitted.predict_readable(pictures, **chosen)
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 

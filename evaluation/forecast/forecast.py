@@ -106,8 +106,10 @@ def forecast_setting(setting: Setting, labels: int) -> list[MethodForecast]:
     known = replace(curves, samples_seen=curves.samples_seen[within], correct=curves.correct[..., within])
     accuracies = known.accuracy
     if np.isnan(accuracies).any():
-        why = "lazy evaluation left evaluations out" if known.is_lazy else "some traces end before"
-        raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.evaluation=every")
+        why, mend = "some traces end before", "until=limit"
+        if known.is_lazy:
+            why, mend = "lazy evaluation left evaluations out", "evaluation=every"
+        raise UserError(f"labels: {labels} given, but {why}; run headstart train with --criterion.{mend}")
 
     forecasts = []
     for name, own, met_at in zip(known.methods, accuracies, _met_at(known), strict=True):
@@ -167,12 +169,17 @@ def _describe_method(method: MethodForecast, curves: Curves) -> dict[str, Any]:
 def _samples(forecast: CurveForecast, curves: Curves) -> dict[str, list[int | None]]:
     """Return between which samples the criterion will be met, by the coverage promised.
 
-    The streak begins where the threshold is reached, and ends some evaluations later, after the labels known at least.
+    The streak begins where the threshold is reached, and ends some evaluations later. One that may begin at once may
+    have begun within the labels known, and then ends with the next evaluation at the earliest.
     """
     step = int(curves.samples_seen[0])
     streak, earliest = (curves.consecutive - 1) * step, forecast.known + step
 
     def end(reached: float | None) -> int | None:
-        return None if reached is None else max(earliest, int(np.ceil(reached / step)) * step + streak)
+        return None if reached is None else int(np.ceil(reached / step)) * step + streak
 
-    return {str(level): [*map(end, ends)] for level, ends in forecast.reaches(curves.threshold).items()}
+    samples = {}
+    for level, (low, high) in forecast.reaches(curves.threshold).items():
+        first = earliest if low == forecast.labels[0] else end(low)
+        samples[str(level)] = [first, end(high)]
+    return samples

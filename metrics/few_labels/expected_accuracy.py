@@ -102,10 +102,10 @@ def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed
 
 
 def tied_with(correct: Floats, chosen: int) -> list[bool]:
-    """Return which methods the samples do not tell apart from the chosen one.
+    """Return which methods are not significantly worse than the chosen one.
 
-    Two methods are told apart if the t interval of their difference over samples, at the level of all comparisons
-    together (Bonferroni), does not hold 0.
+    A method is significantly worse if the t interval of the difference over samples, at the level of all comparisons
+    together (Bonferroni), lies above 0.
 
     Args:
         correct: As for `expected_accuracy`.

@@ -90,11 +90,17 @@ def test_the_same_command_gives_the_same_files(photos: Path) -> None:
     assert {**first, "seconds": 0} == {**again, "seconds": 0}
 
 
-def test_several_backbones_are_tried(photos: Path) -> None:
+def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = BACKBONE.replace("0.25", "0.35")
     run("fit", photos, *OPTIONS[:2], f"--backbones=[{BACKBONE}, {other}]")
     # A random network has no classifier of source classes, which one of the eight methods needs.
-    assert len(read_results()["methods"]) == 2 * 7
+    document = read_results()
+    assert len(document["methods"]) == 2 * 7
+    # The chosen method on the other network is another one.
+    line = " ".join(
+        capsys.readouterr().out.partition("not significantly worse: ")[2].partition("most often")[0].split()
+    )
+    assert line.count("mobilenet_v2") == sum(each["tied"] for each in document["methods"]) - 1
 
 
 def test_a_csv_file_lists_photos(photos: Path) -> None:
@@ -106,12 +112,14 @@ def test_a_csv_file_lists_photos(photos: Path) -> None:
 
 def test_results_of_other_photos_stay(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run("fit", photos, *OPTIONS)
+    Path("runs/fit/classifier/model.onnx").touch()
     before = Path("runs/fit/classifier/head.safetensors").read_bytes()
     next((photos / "dark").iterdir()).unlink()
     assert "another configuration (photos_sha256)" in fail(capsys, "fit", photos, *OPTIONS)
     assert Path("runs/fit/classifier/head.safetensors").read_bytes() == before
     run("fit", photos, *OPTIONS, "--overwrite=true")
     assert read_results()["photos"] == 23
+    assert not Path("runs/fit/classifier/model.onnx").exists()
 
 
 def test_one_photo_in_a_class(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,7 +153,9 @@ def test_copies_and_photos_that_cannot_be_decoded(photos: Path) -> None:
     assert broken["class"] == broken["probability"] == ""
 
 
-@pytest.mark.parametrize("mistake", ["empty class", "two cases", "one class", "no decodable photo", "nothing given"])
+@pytest.mark.parametrize(
+    "mistake", ["empty class", "two cases", "one class", "one photo each", "no decodable photo", "nothing given"]
+)
 def test_bad_photos_leave_nothing(mistake: str, photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = [photos]
     if mistake == "empty class":
@@ -159,6 +169,10 @@ def test_bad_photos_leave_nothing(mistake: str, photos: Path, capsys: pytest.Cap
     elif mistake == "one class":
         shutil.rmtree(photos / "dark")
         expected = f"photos.root: {photos} must hold a folder of photos for each of two or more classes; it holds light"
+    elif mistake == "one photo each":
+        for path in (path for folder in photos.iterdir() for path in sorted(folder.iterdir())[1:]):
+            path.unlink()
+        expected = "photos: every class has one photo, and an accuracy needs two of a class; add photos"
     elif mistake == "no decodable photo":
         for path in (photos / "dark").iterdir():
             path.write_bytes(path.name.encode())
@@ -188,6 +202,8 @@ def test_damaged_classifiers(photos: Path, capsys: pytest.CaptureFixture[str]) -
     save_file({name: tensor for name, tensor in tensors.items() if name != "bias"}, folder / "head.safetensors")
     with pytest.raises(UserError, match="does not hold the head"):
         headstart.load_classifier(folder)
+    (folder / "head.safetensors").unlink()
+    assert "head.safetensors is missing" in fail(capsys, "predict", folder, photos)
     assert not Path("predictions.csv").exists()
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from headstart.evaluation.forecast.forecast import forecast
 from headstart.metrics.forecast.coverage import read_coverage
 from headstart.metrics.forecast.curve_forecast import forecast_curve
-from headstart.metrics.sample_efficiency.curves import SKIPPED
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.output.errors import UserError
 from headstart.tests.material.runs import write_run
 
@@ -31,7 +31,7 @@ def run(folder: Path, correct: Any = None, **options: Any) -> Path:
     return write_run(folder, counts, **{"classes": CLASSES, "limit": counts.shape[-1], **options})
 
 
-def foretell(folder: Path, **options: Any) -> dict[str, Any]:
+def forecast_run(folder: Path, **options: Any) -> dict[str, Any]:
     output = folder.parent / "out"
     document = forecast(str(folder), output=str(output), overwrite=True, **options)
     assert json.loads((output / "forecast.json").read_text()) == json.loads(json.dumps(document))
@@ -47,7 +47,7 @@ def refusal(folder: Path, **options: Any) -> str:
 
 
 def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
-    document = foretell(run(tmp_path / "run"), labels=20)
+    document = forecast_run(run(tmp_path / "run"), labels=20)
     assert document["coverage"] == read_coverage()
     [setting] = document["settings"]
     assert setting["classes"] == 3
@@ -70,7 +70,7 @@ def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
     other = rising()
     other[..., 20:] = 100
     one, another = (
-        foretell(run(tmp_path / name, counts), labels=20)["settings"][0]["methods"]
+        forecast_run(run(tmp_path / name, counts), labels=20)["settings"][0]["methods"]
         for name, counts in (("one", rising()), ("other", other))
     )
     assert one == another
@@ -79,7 +79,7 @@ def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
 def test_a_met_criterion_is_named_where_it_was_met(tmp_path: Path) -> None:
     counts = np.full((2, 3, 40), 50)
     counts[1, :, 9:] = 85
-    slow, fast = foretell(run(tmp_path / "run", counts), labels=20)["settings"][0]["methods"][::-1]
+    slow, fast = forecast_run(run(tmp_path / "run", counts), labels=20)["settings"][0]["methods"][::-1]
     # Three evaluations in a row from the tenth sample on.
     assert (fast["met_at"], fast["samples_to_criterion"]) == (12, None)
     assert slow["met_at"] is None
@@ -90,7 +90,7 @@ def test_a_met_criterion_is_named_where_it_was_met(tmp_path: Path) -> None:
 
 def test_samples_to_criterion_follow_from_where_the_intervals_reach_the_threshold(tmp_path: Path) -> None:
     counts = rising(60)[..., 3::4]
-    document = foretell(run(tmp_path / "run", counts, step=4, limit=60), labels=20)
+    document = forecast_run(run(tmp_path / "run", counts, step=4, limit=60), labels=20)
     [setting] = document["settings"]
     for entry in setting["methods"]:
         traces = counts[METHODS.index(entry["name"])] / 100
@@ -102,13 +102,23 @@ def test_samples_to_criterion_follow_from_where_the_intervals_reach_the_threshol
                 assert found == (None if end is None else max(24, int(np.ceil(end / 4)) * 4 + 8))
 
 
+def test_a_streak_may_have_begun_within_the_labels_known(tmp_path: Path) -> None:
+    counts = np.full((2, 3, 40), 50)
+    counts[1, :, 18:] = 90
+    [fast, _] = forecast_run(run(tmp_path / "run", counts), labels=20)["settings"][0]["methods"]
+    assert fast["met_at"] is None
+    for low, high in fast["samples_to_criterion"].values():
+        assert low == 21
+        assert high is None or high >= 23
+
+
 def test_tables_and_remarks_name_methods_without_known_curves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run(tmp_path / "run")
     config = (folder / "config.yaml").read_text()
     (folder / "config.yaml").write_text(config.replace("headstart.modules.NearestClassMean", "my_own.Idea"))
-    document = foretell(folder, labels=20)
+    document = forecast_run(folder, labels=20)
     known = {each["name"]: each["is_known_method"] for each in document["settings"][0]["methods"]}
     assert known == {"mine": False, "baseline": True}
     output = capsys.readouterr().out
@@ -132,6 +142,11 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     )
     batches = run(tmp_path / "batches", rising(20), step=8, limit=160)
     assert refusal(batches, labels=5) == "labels: 5 given, but the first evaluation is after 8 samples; give more"
+    ended = rising()
+    ended[..., 10:15], ended[..., 15:18], ended[1, 0, 15:] = 95, 95, NOT_EVALUATED
+    assert refusal(run(tmp_path / "ended", ended), labels=20).endswith(
+        "before; run headstart train with --criterion.until=limit"
+    )
     lazy = rising()
     lazy[..., 3] = SKIPPED
     assert "lazy evaluation left evaluations out" in refusal(run(tmp_path / "lazy", lazy), labels=20)
