@@ -50,6 +50,7 @@ def predict(
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
+    # Photos that cannot be decoded have no class.
     best = found.argmax(1)
     root = Path(photos).expanduser().absolute()
     names = [Path(name).relative_to(root).as_posix() for name in pictures.names]
@@ -60,12 +61,14 @@ def predict(
         for index, name in enumerate(names)
     ]
     write_text(path, csv_text(COLUMNS, rows), overwrite)
+
     readable = np.delete(best, list(unreadable))
     counts = np.bincount(readable, minlength=len(fitted.classes)).tolist()
     document = {
         "classes": dict(zip(fitted.classes, counts, strict=True)),
         "unreadable": {names[index]: reason for index, reason in unreadable.items()},
     }
+
     say(", ".join(f"{name}: {count}" for name, count in document["classes"].items()))
     if unreadable:
         quoted = ", ".join(f"{name} ({reason})" for name, reason in [*document["unreadable"].items()][:QUOTED])

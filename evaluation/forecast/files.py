@@ -96,6 +96,7 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     columns = ["setting", "method", "known", "accuracy_known", "labels", "accuracy", *ends, "met_at"]
     columns += [f"samples_{each}" for each in ends]
     rows = []
+
     for setting in document["settings"]:
         for each in setting["methods"]:
             samples = each["samples_to_criterion"] or dict.fromkeys(LEVELS, (None, None))
@@ -133,9 +134,11 @@ def _plot(found: Mapping[str, Sequence["MethodForecast"]], document: Mapping[str
                 axes.fill_between(
                     best.curve.labels, low, high, alpha=shade, color=LINE_STYLES[2].colour, label=f"{level:.0%}", lw=0
                 )
+
             axes.plot(best.curve.labels, best.curve.accuracies, color=INK, label="expected")
             axes.plot([best.curve.known], [best.curve.accuracy], color=INK, marker="o", linestyle="", label="known")
             axes.axhline(setting["threshold"], color=ALARM, linewidth=0.8, label="threshold")
+
             axes.set_xscale("log")
             axes.set_title("\n".join(shorten([*setting["name"].split(", "), best.name])), fontsize="small")
             axes.set_xlabel("labels")
