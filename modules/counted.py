@@ -14,7 +14,8 @@ class Counted:
     """One evaluation of a method.
 
     Attributes:
-        counts: Predictions that are correct, and those that are not finite, `[2, orderings]`.
+        counts: Predictions that are correct, and those whose greatest logit is not finite, `[2, orderings]`. NaN and
+            minus infinity are wrong; plus infinity is a prediction without a probability, which may be correct.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
@@ -31,11 +32,10 @@ class Counted:
         """
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
-        is_finite = greatest.isfinite()
-        correct = (predicted == labels) & is_finite
+        correct = (predicted == labels) & (greatest > -torch.inf)
         if class_weights is not None:
             correct = correct * class_weights[labels]
-        self.counts = self.counts + torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
+        self.counts = self.counts + torch.stack([correct.sum(-1), (~greatest.isfinite()).sum(-1)])
         self.predictions.append((greatest, predicted))
 
     def agrees(self, other: "Counted") -> bool:

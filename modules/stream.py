@@ -56,7 +56,7 @@ class Snapshot:
         samples_seen: Samples that each ordering has fed so far.
         samples_validated: Validation samples of the evaluation.
         correct: Counts of correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
-        not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
+        not_finite: Predictions whose greatest logit is not finite, `[methods, orderings]`; see `Counted`.
     """
 
     samples_seen: int

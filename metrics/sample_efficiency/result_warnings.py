@@ -56,7 +56,7 @@ def method_warnings(name: str, scores: Mapping[str, Any]) -> list[str]:
 
 
 def last_evaluation_faults(correct: NDArray[np.integer[Any]]) -> list[str]:
-    """Return that a method predicts nothing right in the end, as a classifier that could never be fitted, if so.
+    """Return that a method predicts nothing right in the end, if so.
 
     Args:
         correct: Its counts of correct predictions, negative where it was not evaluated, `[orderings, evaluations]`.

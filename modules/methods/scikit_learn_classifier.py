@@ -35,10 +35,9 @@ class ScikitLearnClassifier(Method):
 
     Some classifiers cannot be fitted to few samples: nearest neighbours need as many as there are neighbours, and
     cross-validation needs a sample of every class in each part. While `fit` or `predict_proba` raises a ValueError, the
-    logits are NaN: no class is predicted, so no prediction is correct. A line on the error stream has the first reason.
-    As for all predictions that are not finite, the results name the method and the number of such orderings, and
-    those in which this is so at the last evaluation. Wrong parameters of scikit-learn's own classes, and other errors,
-    end the run.
+    most frequent class of the samples seen is predicted, as by chance. Its logit is infinite, as no probability is
+    known, so that the results name the method and the number of orderings in which this was so. A line on the error
+    stream has the first reason. Wrong parameters of scikit-learn's own classes, and other errors, end the run.
 
     Args:
         classifier: Import path of the class.
@@ -113,13 +112,13 @@ class ScikitLearnClassifier(Method):
             if not isinstance(error, ValueError) or isinstance(error, (OSError, TypeError, AttributeError)):
                 raise UserError(f"classifier: {reason}") from error
             self._warn(reason)
-            return classes, np.full((len(features), len(classes)), np.nan)
+            return np.array([np.bincount(labels).argmax()]), np.full((len(features), 1), np.inf)
         return np.asarray(classifier.classes_), np.asarray(probabilities)
 
     def _warn(self, reason: str) -> None:
         if self.classifier not in WARNED:
             WARNED.add(self.classifier)
-            say(f"WARNING: {reason}; until it can be, it predicts nothing, which counts as wrong.", sys.stderr)
+            say(f"WARNING: {reason}; until it can be, it predicts the most frequent class.", sys.stderr)
 
 
 def _import(path: str) -> Any:  # noqa: ANN401 - a class of another library
