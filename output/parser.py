@@ -1,5 +1,7 @@
 """A parser whose errors are one line, for the user's mistakes."""
 
+import ast
+import json
 import os
 import signal
 import sys
@@ -37,8 +39,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
         given = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
-            # Values for the parser of a class were read as YAML before, and written as Python.
-            given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
+            given = [_as_yaml(argument) for argument in given]
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 
@@ -93,6 +94,16 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         closest = f" (closest: {mistake.closest})" if mistake.closest else ""
         line = ": ".join(filter(None, (mistake.name, mistake.reason)))
         raise UsageError(file_mistake(text, args) or line + closest) from ex
+
+
+def _as_yaml(argument: str) -> str:
+    """Return an argument for the parser of a class, whose value was read as YAML before and written as Python."""
+    name, _, value = argument.partition("=")
+    try:
+        read = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return argument
+    return f"{name}={json.dumps(read)}" if read is None or isinstance(read, dict | list) else argument
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

@@ -38,6 +38,7 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
         (["--data.backbone=configs/backbone/imagenet.yaml"], NARROW),
         (["--data.backbone.name=resnet18", "--data.backbone.model_args={groups: 2}"], {"groups": 2}),
         (["--data.backbone.model_args={groups: 2}", "--data.backbone.name=resnet18"], {"groups": 2}),
+        (["--data.backbone.name=a.b", "--data.backbone.model_args={c: null, d: [null]}"], {"c": None, "d": [None]}),
     ],
 )
 def test_another_model_begins_with_its_own(
