@@ -14,7 +14,8 @@ class Counted:
     """One evaluation of a method.
 
     Attributes:
-        counts: Predictions that are correct, and those that are not finite, `[2, orderings]`.
+        counts: Predictions that are correct, those that are not finite, and the correct ones of each class if these are
+            counted, `[2, orderings]` or `[2 + classes, orderings]`.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
@@ -32,10 +33,15 @@ class Counted:
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
         is_finite = greatest.isfinite()
-        correct = (predicted == labels) & is_finite
-        if class_weights is not None:
-            correct = correct * class_weights[labels]
-        self.counts = self.counts + torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
+        is_correct = (predicted == labels) & is_finite
+        correct = is_correct if class_weights is None else is_correct * class_weights[labels]
+        counts = torch.stack([correct.sum(-1), (~is_finite).sum(-1)])
+        if classes := len(self.counts) - 2:
+            of_class = counts.new_zeros(len(is_correct), classes)
+            of_class.scatter_add_(1, labels.expand_as(is_correct), is_correct.long())
+            counts = torch.cat([counts, of_class.T])
+
+        self.counts = self.counts + counts
         self.predictions.append((greatest, predicted))
 
     def agrees(self, other: "Counted") -> bool:
