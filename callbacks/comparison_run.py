@@ -42,6 +42,8 @@ class ComparisonRun(LedgerOptions):
         ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is given.
+        per_class: Count the correct predictions of each class as well, for the balanced accuracy and the accuracy of
+            each class at the label budgets of a leaderboard. Traces without these counts are measured again.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
 
     Attributes:
@@ -59,11 +61,13 @@ class ComparisonRun(LedgerOptions):
         recompute: bool = False,
         ledger: str | None = None,
         accuracy_at: list[PositiveInt] = ACCURACY_AT,
+        per_class: bool = False,
         figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     ) -> None:
         super().__init__(overwrite, ledger)
         self.recompute = recompute
         self.accuracy_at = accuracy_at
+        self.per_class = per_class
         self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
         self.written: list[Path] = []
@@ -74,7 +78,7 @@ class ComparisonRun(LedgerOptions):
 
     @property
     def identity(self) -> str:
-        """A digest of everything that decides the scores, known once the ledger is open."""
+        """A digest of everything that decides the files, known once the ledger is open."""
         criterion, grid = self.criterion, self.traces.grid
         decided = {
             "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
@@ -83,6 +87,7 @@ class ComparisonRun(LedgerOptions):
             "threshold": criterion.threshold,
             "accuracy_at": self.accuracy_at,
             **({"until": criterion.until} if grid.to_limit else {}),
+            **({"per_class": True} if self.per_class else {}),
         }
         return digest_of(decided)
 
@@ -105,8 +110,14 @@ class ComparisonRun(LedgerOptions):
             criterion: The callback that measures the traces.
 
         Raises:
-            UserError: The folder cannot be written, or holds results of another configuration.
+            UserError: The folder cannot be written, or holds results of another configuration; classes cannot be
+                counted.
         """
+        if self.per_class and criterion.is_lazy:
+            raise UserError(
+                "results.per_class: true counts at every evaluation, and criterion.evaluation=lazy leaves most of them "
+                "out; give --criterion.evaluation=every"
+            )
         self.folder = RunFolder(folder, config, self.overwrite)
         self.criterion, self.registry = criterion, registry_digest(config)
         self.started = time.perf_counter()
@@ -183,6 +194,7 @@ class ComparisonRun(LedgerOptions):
         sizes = stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, criterion.measure)
         all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())
+        self.class_sizes, self.comparison.counts_classes = sizes, self.per_class
         counted: dict[str, Any] = {}
         if criterion.measure != "accuracy":
             counted = {"measure": criterion.measure, "all_correct": all_correct}
@@ -214,4 +226,6 @@ class ComparisonRun(LedgerOptions):
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
         if not len(grid.samples_seen):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
-        return Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute, digest_of_every)
+        keys = self.stream_digest, digests, stream.orderings
+        classes = sizes if self.per_class else None
+        return Traces(ledger, *keys, grid, self.recompute, digest_of_every, classes)

@@ -3,6 +3,7 @@
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -131,7 +132,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     criterion.log_stored(trainer, int(traces.lengths.max()))
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
-    paths = _write_files(run, curves, document)
+    paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
     run.document, run.written, run.remarks = document, paths, _remarks(run)
     for logger in trainer.loggers:
         if isinstance(logger, Publisher):
@@ -144,7 +145,9 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
 
 
-def _write_files(run: ComparisonRun, curves: Curves, document: dict[str, Any]) -> list[Path]:
+def _write_files(
+    run: ComparisonRun, curves: Curves, document: dict[str, Any], class_counts: dict[str, NDArray[Any]]
+) -> list[Path]:
     """Write the files of a run; without learning curves if it was evaluated lazily."""
     # matplotlib is slow to import.
     from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
@@ -153,7 +156,7 @@ def _write_files(run: ComparisonRun, curves: Curves, document: dict[str, Any]) -
     protocol = document["protocol"]
     fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"
     arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-    files: dict[str, Callable[[Path], object]] = {"curves.npz": curves.save}
+    files: dict[str, Callable[[Path], object]] = {"curves.npz": partial(curves.save, class_counts=class_counts)}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
     files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
@@ -183,6 +186,15 @@ def _curves(run: ComparisonRun, complete: bool, measured: NDArray[np.bool_]) -> 
         threshold=run.criterion.threshold,
         consecutive=run.criterion.consecutive,
     )
+
+
+def _class_counts(run: ComparisonRun, curves: Curves, measured: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Return what `Curves.save` takes of the same orderings; empty where classes are not counted."""
+    of_class = run.traces.of_class
+    if of_class is None:
+        return {}
+    counts = np.moveaxis(of_class[: len(curves.samples_seen), :, measured], 0, 2)
+    return {"class_correct": counts, "class_sizes": run.class_sizes}
 
 
 def _document(

@@ -74,7 +74,8 @@ class LedgerOptions:
         if self._known and identity != self._known and not self.overwrite:
             raise UserError(
                 "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
-                "code, photos, weights or versions; choose another folder, or give --results.overwrite=true"
+                "code, photos, weights, versions or options of results; choose another folder, or give "
+                "--results.overwrite=true"
             )
 
 

@@ -11,7 +11,8 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
 from headstart.callbacks.checkpoints import Checkpoints
-from headstart.callbacks.traces import Grid, Traces
+from headstart.callbacks.grid import Grid
+from headstart.callbacks.traces import Traces
 from headstart.metrics.sample_efficiency.curves import (
     CONSECUTIVE,
     NOT_EVALUATED,
@@ -92,7 +93,8 @@ class SampleEfficiency(Callback):
         evaluations = math.ceil(max_samples / batch_size) // self.evaluate_every
         seen = np.arange(1, evaluations + 1) * self.evaluate_every * batch_size
         required = required_correct(self.threshold, all_correct)
-        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, self.until == "limit")
+        to_limit = self.until == "limit"
+        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, to_limit, self.measure)
 
     def follow(
         self, traces: Traces, checkpoints: Checkpoints | None, methods: Sequence[str], validation_size: int
@@ -197,7 +199,8 @@ class SampleEfficiency(Callback):
         if self.is_lazy:
             self._update_met_lazily()
         else:
-            self.traces.add(self.now, self.traces.running, snapshot.correct, snapshot.not_finite)
+            counts = snapshot.correct, snapshot.not_finite, snapshot.of_class
+            self.traces.add(self.now, self.traces.running, *counts)
             self._streaks = np.where(snapshot.correct >= self.traces.grid.required, self._streaks + 1, 0)
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
             self._met_at[has_met] = snapshot.samples_seen

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from headstart.callbacks.training import fit_pass
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import UserError
+from headstart.output.printable import printable
 from headstart.store.unwritten_ledger import UnwrittenLedger
 
 SECONDS = 1.0
@@ -64,12 +66,14 @@ def spot_check(trainer: Trainer, comparison: Comparison, stream: SampleStream, r
     for chosen in _one_of_each(reused, generator):
         again = measure_again(trainer, comparison, stream, run, chosen, end)
         for method, ordering in np.argwhere(chosen).tolist():
-            then, now = stored.correct[:, method, ordering], again[:, method, ordering]
-            if not is_rounding(then, now, run):
+            of_class = None if stored.of_class is None else stored.of_class[:, method, ordering]
+            difference = find_difference(run, again, method, ordering, of_class)
+            if difference is not None and not difference.is_rounding:
                 raise UserError(
-                    f"results.ledger: in {stored.ledger.location!r} {describe_difference(run, method, ordering, now)}. "
+                    f"results.ledger: in {stored.ledger.location!r} {difference.text}. "
                     "Something has changed that no digest sees: give --results.recompute=true, or another folder"
                 )
+            then, now = stored.correct[:, method, ordering], again.correct[:, method, ordering]
             compared = int(((then >= 0) & (now >= 0)).sum())
             number = stored.keys[method][ordering].ordering
             run.checked.append({"method": run.methods[method], "ordering": number, "evaluations": compared})
@@ -94,7 +98,7 @@ def measure_again(
     run: ComparisonRun,
     chosen: NDArray[np.bool_],
     end: float = np.inf,
-) -> NDArray[np.int64]:
+) -> Traces:
     """Measure stored traces again in one pass, which changes neither the run's traces nor its ledger.
 
     Args:
@@ -106,11 +110,12 @@ def measure_again(
         end: When to end after the next evaluation, by `time.monotonic`.
 
     Returns:
-        Counts, `[evaluations, methods, orderings]`, as in `Traces.correct`.
+        The traces as they are measured again, with counts of classes if the comparison counts them.
     """
     criterion, stored = run.criterion, run.traces
     methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
-    again = Traces(UnwrittenLedger(), stored.keys[0][0].stream, methods, orderings, stored.grid)
+    sizes = run.class_sizes if comparison.counts_classes else None
+    again = Traces(UnwrittenLedger(), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
     ending, loggers = _End(again, int(stored.lengths[chosen].max()), end), trainer.loggers
 
@@ -126,39 +131,74 @@ def measure_again(
         callbacks.remove(ending)
         criterion.follow(stored, run.checkpoints, run.methods, len(stream.validation_labels))
         criterion.cut_off_because, criterion.is_mistaken = "", False
-    return again.correct
+    return again
 
 
-def describe_difference(run: ComparisonRun, method: int, ordering: int, now: NDArray[np.int64]) -> str:
-    """Describe where a stored trace differs first from what was measured again.
+@dataclass(frozen=True)
+class Difference:
+    """Where a stored trace differs from what was measured again.
+
+    Attributes:
+        text: A description of the first evaluation that differs.
+        is_rounding: Whether the traces agree but for rounding.
+    """
+
+    text: str
+    is_rounding: bool
+
+
+def find_difference(
+    run: ComparisonRun,
+    again: Traces,
+    method: int,
+    ordering: int,
+    of_class: NDArray[np.unsignedinteger[Any]] | None = None,
+) -> Difference | None:
+    """Compare a stored trace with what was measured again, as far as both were evaluated.
 
     Args:
         run: The run.
+        again: The traces as they are measured again.
         method: Index of the method.
         ordering: Index of the ordering.
-        now: The counts that were measured again, `[evaluations]`.
+        of_class: Stored correct predictions of each class, `[evaluations, classes]`; None where there are none.
+
+    Returns:
+        None where they are the same.
     """
-    then = run.traces.correct[:, method, ordering]
-    first = int(np.flatnonzero((then >= 0) & (now >= 0) & (then != now))[0])
-    samples, number = run.traces.grid.samples_seen[first], run.traces.keys[method][ordering].ordering
+    then, now = (traces.correct[:, method, ordering, None] for traces in (run.traces, again))
+    if of_class is not None and again.of_class is not None:
+        counts = again.of_class[:, method, ordering].astype(np.int64)
+        # Beyond the end of the stored counts, there is no difference.
+        stored = np.concatenate([of_class, counts[len(of_class) :]])[: len(counts)]
+        then, now = np.hstack([then, stored]), np.hstack([now, counts])
+
+    evaluations = np.flatnonzero((then[:, 0] >= 0) & (now[:, 0] >= 0))
+    then, now = then[evaluations], now[evaluations]
+    if np.array_equal(then, now):
+        return None
+    first, column = np.argwhere(then != now)[0].tolist()
+    text = _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
+    return Difference(text, _is_rounding(then, now, run))
+
+
+def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
+    """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
+    samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
+    names = run.stream.protocol().get("classes") or range(len(run.class_sizes))
+    of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
     return (
-        f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {first + 1} ({samples} "
-        f"samples): {then[first]} correct predictions are stored, measured again there are {now[first]}"
+        f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "
+        f"({samples} samples): {then} correct predictions{of_class} are stored, measured again there are {now}"
     )
 
 
-def is_rounding(then: NDArray[np.int64], now: NDArray[np.int64], run: ComparisonRun) -> bool:
-    """Whether two traces agree but for rounding, as far as both were evaluated.
-
-    Args:
-        then: Counts of one, `[evaluations]`.
-        now: Counts of the other, `[evaluations]`.
-        run: The run.
-    """
-    both = (then >= 0) & (now >= 0)
-    differences = np.abs(then[both] - now[both])
+def _is_rounding(then: NDArray[np.int64], now: NDArray[np.int64], run: ComparisonRun) -> bool:
+    """Whether counts `[evaluations, 1 or 1 + classes]` agree but for rounding."""
     weights = run.comparison.class_weights
     # A count moves by a whole sample at least.
-    sample = 1 if weights is None else int(weights.max())
-    is_small = differences.max(initial=0) <= max(sample, ROUNDED_SAMPLES * run.traces.grid.all_correct)
-    return bool(is_small and (differences > 0).sum() <= max(1, ROUNDED_COUNTS * len(differences)))
+    sample, samples = 1 if weights is None else int(weights.max()), int(run.class_sizes.sum())
+    most = np.full(then.shape[1], max(1, ROUNDED_SAMPLES * samples))
+    most[0] = max(sample, ROUNDED_SAMPLES * run.traces.grid.all_correct)
+    differing = (then != now).any(1).sum()
+    return bool((np.abs(then - now) <= most).all() and differing <= max(1, ROUNDED_COUNTS * len(then)))

@@ -1,51 +1,38 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
-import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
-from headstart.output.printable import say
+from headstart.callbacks.grid import Grid
+from headstart.callbacks.trace_checks import agree, is_possible, join, with_possible_classes
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, class_weights, samples_to_criterion
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import Trace, TraceKey
 
-# A killed process loses the measurements of the last seconds.
+# A killed process loses the measurements of the last seconds, or of more if writing would take more than this share of
+# the time.
 SECONDS_BETWEEN_WRITES = 2.0
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The evaluations of a comparison, and when a trace has met the criterion.
-
-    Attributes:
-        samples_seen: Samples that an ordering has fed at each evaluation up to the sample limit, `[evaluations]`.
-        all_correct: The count if all predictions are correct.
-        required: Lowest count that passes.
-        consecutive: Number of passes in a row that meet the criterion.
-        to_limit: Whether a trace that has met the criterion continues to the sample limit.
-    """
-
-    samples_seen: NDArray[np.int64]
-    all_correct: int
-    required: int
-    consecutive: int
-    to_limit: bool = False
+SHARE = 0.1
 
 
 class Traces:
     """The traces of every method and ordering of a comparison.
 
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
-    missing unless it has itself met the criterion, where that suffices, or reaches the limit.
+    missing unless it has itself met the criterion, where that suffices, or reaches the limit. Where the correct
+    predictions of each class are asked for, a stored trace reaches as far as it has them.
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is
             none, `SKIPPED` where lazy evaluation has left one out so far.
+        of_class: Correct predictions of each class, `[evaluations, methods, orderings, classes]`, 0 where there is no
+            evaluation; None where they are not asked for.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were finite.
         running: Traces that are being measured, `[methods, orderings]`.
@@ -61,6 +48,7 @@ class Traces:
         recompute: Measure all traces, stored ones, too.
         evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
             for those of methods that drew random numbers for several orderings at once.
+        class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
     """
 
     def __init__(
@@ -72,6 +60,7 @@ class Traces:
         grid: Grid,
         recompute: bool = False,
         evaluated: str | None = None,
+        class_sizes: NDArray[np.int64] | None = None,
     ) -> None:
         self.ledger, self.grid, self.recompute = ledger, grid, recompute
         self._evaluated = evaluated
@@ -80,6 +69,12 @@ class Traces:
         shape = len(methods), len(orderings)
         # Allocated at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
         self.correct = np.full((len(grid.samples_seen), *shape), NOT_EVALUATED, dtype=np.int64)
+        self.of_class: NDArray[np.unsignedinteger[Any]] | None = None
+        if class_sizes is not None:
+            # There may be a thousand classes.
+            kind = np.min_scalar_type(class_sizes.max())
+            self.class_sizes = class_sizes.astype(kind)
+            self.of_class = np.zeros((*self.correct.shape, len(class_sizes)), dtype=kind)
         self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
         self.measured = np.zeros(shape, dtype=bool)
         self.changed = np.zeros(shape, dtype=bool)
@@ -88,7 +83,7 @@ class Traces:
         self._stored: dict[TraceKey, Trace] = {}
         self._to_recompute = np.full(shape, recompute)
         self.reload()
-        self._written = time.monotonic()
+        self._due = time.monotonic() + SECONDS_BETWEEN_WRITES
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -127,27 +122,32 @@ class Traces:
         """Read traces from the ledger, except those that this run has measured."""
         indices = np.argwhere(~self.measured).tolist()
         evaluated = self._read_evaluated(indices)
-        self._stored |= self.ledger.read({self.keys[m][k] for m, k in indices})
+        self._stored |= self._read({self.keys[m][k] for m, k in indices})
         for m, k in indices:
             trace = evaluated.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
-            if trace is not None and self._is_possible(trace, self.keys[m][k]):
-                end = min(len(trace.correct), len(self.correct))
+            if trace is not None and is_possible(trace, self.keys[m][k], self.grid.all_correct):
+                end = min(self._reach(trace), len(self.correct))
                 self.correct[:end, m, k] = trace.correct[:end]
+                if self.of_class is not None and trace.of_class is not None:
+                    self.of_class[:end, m, k] = trace.of_class[1 : 1 + end]
                 diverged = trace.diverged
                 self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
                 self._unfinished[m, k] = trace.open
 
-    def _is_possible(self, trace: Trace, key: TraceKey) -> bool:
-        """Whether no count is higher than that of correct predictions alone; a warning says that one is."""
-        most = self.grid.all_correct
-        if SKIPPED <= trace.correct.min(initial=0) <= trace.correct.max(initial=0) <= most:
-            return True
-        say(
-            f"WARNING: In the ledger a trace in ordering {key.ordering} has counts that are not from 0 to {most}; "
-            "it is measured again.",
-            sys.stderr,
-        )
-        return False
+    def _read(self, keys: set[TraceKey]) -> dict[TraceKey, Trace]:
+        if self.of_class is None:
+            return self.ledger.read(keys)
+        weights = class_weights(self.class_sizes.astype(np.int64), self.grid.measure)
+        stored = self.ledger.read(keys, of_class=True)
+        return {key: with_possible_classes(trace, key, self.class_sizes, weights) for key, trace in stored.items()}
+
+    def _reach(self, trace: Trace | None) -> int:
+        """Return the number of evaluations of a stored trace that serve this comparison."""
+        if trace is None:
+            return 0
+        if self.of_class is None:
+            return len(trace.correct)
+        return 0 if trace.of_class is None else min(len(trace.of_class) - 1, len(trace.correct))
 
     def _read_evaluated(self, indices: list[list[int]]) -> dict[TraceKey, Trace]:
         """Read finished traces with every evaluation, by their keys in this comparison."""
@@ -217,6 +217,8 @@ class Traces:
         if known is not None:
             self.correct[:evaluations, chosen] = known[:, chosen]
         self.correct[evaluations:, chosen] = NOT_EVALUATED
+        if self.of_class is not None:
+            self.of_class[evaluations:, chosen] = 0
         self.diverged[chosen & (self.diverged >= evaluations)] = NOT_EVALUATED
 
         self._before = dict(self._stored)
@@ -229,6 +231,7 @@ class Traces:
         counted: NDArray[np.bool_],
         correct: NDArray[np.int64],
         not_finite: NDArray[np.int64],
+        of_class: NDArray[np.int64] | None = None,
     ) -> None:
         """Add the counts of one evaluation.
 
@@ -237,8 +240,11 @@ class Traces:
             counted: The traces that were evaluated, `[methods, orderings]`.
             correct: Counts of correct predictions, `[methods, orderings]` or of a shape that is broadcast to it.
             not_finite: Counts of predictions that are not finite, likewise.
+            of_class: Counts of correct predictions of each class, `[classes, methods, orderings]`, where asked for.
         """
         self.correct[evaluation] = np.where(counted, correct, self.correct[evaluation])
+        if self.of_class is not None and of_class is not None:
+            self.of_class[evaluation, counted] = of_class[:, counted].T
         # Lazy evaluation may make an earlier evaluation after a later one.
         earlier = (self.diverged != NOT_EVALUATED) & (self.diverged < evaluation)
         self.diverged[counted & (not_finite > 0) & ~earlier] = evaluation
@@ -255,20 +261,27 @@ class Traces:
 
     def write_if_due(self) -> None:
         """Store what has grown, at intervals."""
-        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+        if time.monotonic() > self._due:
             self.write()
 
     def write(self) -> None:
-        """Store the running traces that are longer than the stored ones.
+        """Store the running traces that reach further than the stored ones.
 
         Recomputed traces replace finished ones only when they are finished themselves.
         """
-        lengths = {key: len(trace.correct) for key, trace in self._stored.items()}
-        longer = {
-            key: trace for key, trace in self._running_traces().items() if len(trace.correct) > lengths.get(key, 0)
+        further = {
+            key: trace
+            for key, trace in self._running_traces().items()
+            if self._reach(trace) > self._reach(self._stored.get(key))
         }
-        recomputed = {key for key in longer if self.recompute and key in self._before and not self._before[key].open}
-        self._store({key: trace for key, trace in longer.items() if key not in recomputed})
+        recomputed = {key for key in further if self.recompute and key in self._before and not self._before[key].open}
+        joined = {}
+        for key, now in further.items():
+            before = self._stored.get(key, now)
+            # Counts of classes are added to a stored trace, which may be longer.
+            if key not in recomputed and (len(before.correct) <= len(now.correct) or agree(before, now)):
+                joined[key] = join(before, now)
+        self._store(joined)
 
     def finish(self, ended: NDArray[np.bool_]) -> None:
         """Store traces as finished, and find those that differ from the stored ones.
@@ -282,11 +295,9 @@ class Traces:
         for m, k in np.argwhere(self.running).tolist():
             now = finished[self.keys[m][k]]
             before = self._before.get(self.keys[m][k], now)
-            pairs = list(zip(before.correct.tolist(), now.correct.tolist(), strict=False))
-            # Lazy evaluation may have skipped different evaluations.
-            self.changed[m, k] = any(one != other and SKIPPED not in (one, other) for one, other in pairs)
-            if not self.changed[m, k] and len(before.correct) > len(now.correct):
-                finished[self.keys[m][k]] = replace(before, open=False)
+            self.changed[m, k] = not agree(before, now)
+            if not self.changed[m, k]:
+                finished[self.keys[m][k]] = replace(join(before, now), open=False)
 
         self._store(finished)
         self.ledger.release(finished)
@@ -296,22 +307,31 @@ class Traces:
         """Discard the running traces, here and in the ledger."""
         self.correct[:, self.running] = NOT_EVALUATED
         self.diverged[self.running] = NOT_EVALUATED
-        empty = self._running_traces()
-        self._store({key: trace for key, trace in empty.items() if key in self._stored and self._stored[key].open})
+        emptied = {}
+        for key, empty in self._running_traces().items():
+            before = self._stored.get(key)
+            if before is not None and before.open:
+                emptied[key] = empty
+            elif before is not None and before.of_class is not None:
+                emptied[key] = replace(before, of_class=empty.of_class)
+        self._store(emptied)
 
     def _running_traces(self) -> dict[TraceKey, Trace]:
         lengths = self.lengths
         traces = {}
         for m, k in np.argwhere(self.running).tolist():
             correct, diverged = self.correct[: lengths[m, k], m, k], int(self.diverged[m, k])
-            is_open = bool(self._unfinished[m, k])
-            traces[self.keys[m][k]] = Trace(correct, None if diverged == NOT_EVALUATED else diverged, is_open)
+            is_open, of_class = bool(self._unfinished[m, k]), None
+            if self.of_class is not None:
+                of_class = np.concatenate([self.class_sizes[None], self.of_class[: lengths[m, k], m, k]])
+            traces[self.keys[m][k]] = Trace(correct, None if diverged == NOT_EVALUATED else diverged, is_open, of_class)
         return traces
 
     def _store(self, traces: dict[TraceKey, Trace]) -> None:
+        began = time.monotonic()
         self.ledger.write(traces)
         self._stored |= traces
-        self._written = time.monotonic()
+        self._due = time.monotonic() + max(SECONDS_BETWEEN_WRITES, (time.monotonic() - began) / SHARE)
 
 
 def _draws(stream: str, method: str) -> dict[str, dict[str, str]]:

@@ -8,7 +8,7 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.spot_check import describe_difference, is_rounding, measure_again
+from headstart.callbacks.spot_check import find_difference, measure_again
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.store.ledger_file import TraceKey
@@ -38,7 +38,7 @@ class Verified:
 def verify(
     trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, choose: Choose
 ) -> Verified:
-    """Measure stored traces of a comparison again, as far as they go, and compare them count by count.
+    """Measure stored traces of a comparison again, as far as they go, and compare them count by count, class by class.
 
     Methods that have drawn random numbers for several orderings at once are left out, as by the spot check.
 
@@ -56,16 +56,19 @@ def verify(
     with run.opened(stream, comparison):
         stored = run.traces
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
+            keys = {stored.keys[method][ordering] for method, ordering in np.argwhere(part).tolist()}
+            traces = stored.ledger.read(keys, of_class=True).items()
+            of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
+            comparison.counts_classes = bool(of_class)
             again = measure_again(trainer, comparison, stream, run, part)
             for method, ordering in np.argwhere(part).tolist():
-                then, now = stored.correct[:, method, ordering], again[:, method, ordering]
-                both = (then >= 0) & (now >= 0)
-                if both.any():
-                    number = stored.keys[method][ordering].ordering
-                    verified.orderings.setdefault(run.methods[method], []).append(number)
-                if not np.array_equal(then[both], now[both]):
-                    rounding = ", which rounding on another processor can explain" * is_rounding(then, now, run)
-                    verified.differences.append(describe_difference(run, method, ordering, now) + rounding)
+                key = stored.keys[method][ordering]
+                if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
+                    verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
+                difference = find_difference(run, again, method, ordering, of_class.get(key))
+                if difference is not None:
+                    rounding = ", which rounding on another processor can explain" * difference.is_rounding
+                    verified.differences.append(difference.text + rounding)
     return verified
 
 

@@ -2,7 +2,7 @@
 
 import json
 import zipfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
 from pathlib import Path
@@ -13,6 +13,7 @@ import yaml
 from numpy.typing import NDArray
 
 from headstart.datamodules.orderings import SHUFFLED
+from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
@@ -108,8 +109,16 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     return list(folders)
 
 
-def read_run(folder: Path) -> Run:
-    """Read the run in a folder; a UserError where a file is missing or damaged."""
+def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]] = lambda _: ()) -> Run:
+    """Read the run in a folder.
+
+    Args:
+        folder: The folder.
+        labels: Returns the numbers of labels at which the accuracies of classes are read, from the run's protocol.
+
+    Raises:
+        UserError: A file is missing or damaged.
+    """
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         files = " and no ".join(missing)
@@ -118,10 +127,10 @@ def read_run(folder: Path) -> Run:
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.load((folder / "config.yaml").read_text(), LOADER)
-        curves, backbone = Curves.load(folder / "curves.npz"), dict(config["data"]["init_args"]["backbone"])
         # Earlier versions had no other order.
         protocol = {"order": SHUFFLED, **document["protocol"]}
-        run = Run(folder, document, curves, protocol, config["model"], backbone)
+        curves, backbone = Curves.load(folder / "curves.npz", labels(protocol)), config["data"]["init_args"]["backbone"]
+        run = Run(folder, document, curves, protocol, config["model"], dict(backbone))
 
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]
@@ -175,6 +184,10 @@ def warnings_of(runs: Sequence[Run], methods: Collection[str]) -> list[str]:
         warnings += [
             f"The trace of {trace} in the ledger is damaged, and left out." for trace in run.document.get("damaged", [])
         ]
+        warnings += [
+            f"The counts of each class of {trace} in the ledger are damaged, or those of another trace, and left out."
+            for trace in run.document.get("damaged_classes", [])
+        ]
         warnings += photo_warnings(run.protocol)
         for name in (name for name in run.curves.methods if name in methods):
             warnings += method_warnings(name, run.document.get("methods", {}).get(name, {}))
@@ -199,6 +212,7 @@ def join(runs: Sequence[Run], limit: int | None) -> Curves:
     orderings = list(dict.fromkeys(number for run in runs for number in run.curves.orderings.tolist()))
     correct = np.full((len(methods), len(orderings), len(longest.samples_seen)), NOT_EVALUATED)
 
+    of_classes = []
     for run in runs:
         names, numbers, traces = run.curves.methods, run.curves.orderings.tolist(), run.curves.correct
         rows, columns = [methods.index(name) for name in names], [orderings.index(number) for number in numbers]
@@ -213,7 +227,15 @@ def join(runs: Sequence[Run], limit: int | None) -> Curves:
         # Evaluated counts take precedence over skipped ones, and these over missing ones.
         is_known = (before >= 0) | (traces == NOT_EVALUATED)
         correct[block] = np.where(is_known, before, traces)
-    return replace(longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit)
+        of_classes.append((run.curves.class_accuracies, rows, columns))
+    return replace(
+        longest,
+        methods=methods,
+        orderings=np.array(orderings),
+        correct=correct,
+        limit=limit,
+        class_accuracies=join_class_accuracies(of_classes, len(methods), len(orderings)),
+    )
 
 
 def in_common(curves: Curves) -> tuple[Curves, list[str]]:
@@ -228,7 +250,7 @@ def in_common(curves: Curves) -> tuple[Curves, list[str]]:
             "by --methods"
         )
     remark = f"Of {len(common)} orderings those {common.sum()} are taken that every method has ({counts})."
-    return replace(curves, orderings=curves.orderings[common], correct=curves.correct[:, common]), [remark]
+    return curves.select_orderings(common), [remark]
 
 
 def limit_to_known(curves: Curves) -> Curves:

@@ -1,8 +1,9 @@
 """Traces of a ledger as runs: all methods and orderings that were fed one stream."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.orderings import SHUFFLED
+from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
 from headstart.evaluation.protocol_differences import (
     LISTED,
     SHOWN,
@@ -48,7 +50,12 @@ def open_ledger(folder: Path) -> Iterator[LedgerReader]:
 
 
 def read_stream(
-    ledger: LedgerReader, digest: str, fed: Mapping[str, Any], runs: Sequence[Run], criterion: Mapping[str, Any]
+    ledger: LedgerReader,
+    digest: str,
+    fed: Mapping[str, Any],
+    runs: Sequence[Run],
+    criterion: Mapping[str, Any],
+    labels: Collection[int] = (),
 ) -> Run:
     """Return the finished traces of one stream of a ledger as a run.
 
@@ -59,6 +66,7 @@ def read_stream(
         runs: Runs whose methods keep their names; other methods have those of their first measurement.
         criterion: Threshold and streak length; where they are missing, those of a lazily evaluated stream, or those of
             `headstart train`.
+        labels: Numbers of labels at which the accuracies of classes are read.
 
     Returns:
         The traces, -1 throughout where there is none of a method in an ordering; the sample limit is where the longest
@@ -98,6 +106,16 @@ def read_stream(
         limit=int(samples_seen[-1]),
         **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
     )
+    damaged_classes: list[tuple[str, int]] = []
+    if labels:
+        indices = [index for each in labels if (index := curves.index_at(each)) is not None]
+        counts = ledger.class_counts(digest)
+        accuracies, damaged_classes = accuracies_of_traces(counts, stored, indices, curves.measure)
+        parts = [
+            ({index: values[None, None] for index, values in own.items()}, [row[method]], [column[ordering]])
+            for (method, ordering), own in accuracies.items()
+        ]
+        curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
 
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"provenance": _without_description(document)} for key, document in documents.items()
@@ -108,8 +126,11 @@ def read_stream(
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    lost = [f"{names[method]} in ordering {ordering}" for method, ordering in damaged]
+    lost, misfits = (
+        [f"{names[method]} in ordering {ordering}" for method, ordering in each] for each in (damaged, damaged_classes)
+    )
     document = {"complete": True, "methods": methods, "unfinished": unfinished, "damaged": lost}
+    document["damaged_classes"] = misfits
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 

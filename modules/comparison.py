@@ -55,6 +55,7 @@ class Comparison(LightningModule):
     Attributes:
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
         resume_checks: Whether each method can be continued from a checkpoint, by name.
+        counts_classes: Whether the correct predictions of each class are counted as well.
     """
 
     def __init__(self, baseline: Method, methods: dict[str, Method] | None = None) -> None:
@@ -71,6 +72,7 @@ class Comparison(LightningModule):
         self._states = {name: MethodState(method) for name, method in zip(self.names, self, strict=True)}
         self.resume_checks = {name: ResumeCheck(state) for name, state in self._states.items()}
         self.fed: dict[str, Tensor | slice] = {}
+        self.counts_classes = False
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
@@ -158,8 +160,9 @@ class Comparison(LightningModule):
         self._lazy = {} if self._chooser is None else {name: self._lazily(name, self._chooser) for name in self.fed}
 
         self._columns = np.flatnonzero(is_fed)
-        # Correct predictions, and predictions that are not finite, `[2, methods, orderings that are fed]`.
-        self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
+        # As in `Counted`, `[2 or 2 + classes, methods, orderings that are fed]`.
+        rows = 2 + self.classes * self.counts_classes
+        self.counts = torch.zeros(rows, len(self.names), len(self._columns), dtype=torch.int64)
 
     def _begin(self, name: str, start: Start) -> None:
         state = self._states[name]
@@ -301,7 +304,7 @@ class Comparison(LightningModule):
     def _count(self, name: str, chunks: Chunks) -> Counted:
         """Count the predictions of a method that are correct, and those that are not finite."""
         method = self._states[name].method
-        counted = Counted(torch.zeros(2, 1, dtype=torch.int64, device=self.device), [])
+        counted = Counted(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device), [])
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation", closely=self._is_first_evaluation), folded(method), exact:
@@ -345,6 +348,6 @@ class Comparison(LightningModule):
         for name, is_finite in self._finite.items():
             with prefix_method_errors(name):
                 require_finite(self._states[name].method, is_finite, self.samples_seen)
-        correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
-        correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
-        return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
+        counts = np.zeros((len(self.counts), len(self.names), len(self.stream.orderings)), dtype=np.int64)
+        counts[..., self._columns] = self.counts.cpu().numpy()
+        return Snapshot(self.samples_seen, self.samples_validated, counts[0], counts[1], counts[2:])

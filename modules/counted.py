@@ -14,8 +14,9 @@ class Counted:
     """One evaluation of a method.
 
     Attributes:
-        counts: Predictions that are correct, and those whose greatest logit is not finite, `[2, orderings]`. NaN and
-            minus infinity are wrong; plus infinity is a prediction without a probability, which may be correct.
+        counts: Predictions that are correct, those whose greatest logit is not finite, and the correct ones of each
+            class if these are counted, `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity are wrong;
+            plus infinity is a prediction without a probability, which may be correct.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
@@ -32,10 +33,15 @@ class Counted:
         """
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
-        correct = (predicted == labels) & (greatest > -torch.inf)
-        if class_weights is not None:
-            correct = correct * class_weights[labels]
-        self.counts = self.counts + torch.stack([correct.sum(-1), (~greatest.isfinite()).sum(-1)])
+        is_correct = (predicted == labels) & (greatest > -torch.inf)
+        correct = is_correct if class_weights is None else is_correct * class_weights[labels]
+        counts = torch.stack([correct.sum(-1), (~greatest.isfinite()).sum(-1)])
+        if classes := len(self.counts) - 2:
+            of_class = counts.new_zeros(len(is_correct), classes)
+            of_class.index_add_(1, labels, is_correct.long())
+            counts = torch.cat([counts, of_class.T])
+
+        self.counts = self.counts + counts
         self.predictions.append((greatest, predicted))
 
     def agrees(self, other: "Counted") -> bool:

@@ -57,9 +57,11 @@ class Snapshot:
         samples_validated: Validation samples of the evaluation.
         correct: Counts of correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
         not_finite: Predictions whose greatest logit is not finite, `[methods, orderings]`; see `Counted`.
+        of_class: Correct predictions of each class, `[classes, methods, orderings]`; empty where they are not counted.
     """
 
     samples_seen: int
     samples_validated: int
     correct: NDArray[np.int64]
     not_finite: NDArray[np.int64]
+    of_class: NDArray[np.int64]

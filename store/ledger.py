@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 from filelock import FileLock, Timeout
 
 from headstart.output.errors import reason_of
+from headstart.store.class_counts import pack
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_checks import ORIGIN, add_checksums, checksum, is_intact
 from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
@@ -29,6 +30,14 @@ CREATE TABLE IF NOT EXISTS claims (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL, holder TEXT NOT NULL,
     PRIMARY KEY (stream, method, ordering)
 );
+"""
+# Created by the first counts of classes, so that other ledgers stay as they are, and as earlier versions read them.
+CLASS_TABLE = """
+CREATE TABLE IF NOT EXISTS class_counts (
+    stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
+    counts BLOB NOT NULL, checksum INTEGER NOT NULL,
+    PRIMARY KEY (stream, method, ordering)
+)
 """
 
 
@@ -60,7 +69,7 @@ class RunLedger(Protocol):
     def is_recorded(self, digest: str) -> bool:
         """Whether a document was recorded, by its digest."""
 
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored."""
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
@@ -157,7 +166,7 @@ class Ledger(LedgerFile):
         """Store traces in one transaction, in place of their earlier versions.
 
         Args:
-            traces: The traces from their first evaluation on.
+            traces: The traces from their first evaluation on; stored counts of classes stay where one has none.
 
         Raises:
             LedgerError: The disk is full or fails; then none of them is stored.
@@ -167,11 +176,20 @@ class Ledger(LedgerFile):
             (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, int(trace.open))
             for key, trace in traces.items()
         ]
+        class_rows = [
+            (*astuple(key), pack(trace.of_class)) for key, trace in traces.items() if trace.of_class is not None
+        ]
         with self._transaction():
             self._base.executemany(
                 "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(*row, now, checksum(*row)) for row in rows],
             )
+            if class_rows:
+                self._base.execute(CLASS_TABLE)
+                self._base.executemany(
+                    "INSERT OR REPLACE INTO class_counts VALUES (?, ?, ?, ?, ?)",
+                    [(*row, checksum(*row)) for row in class_rows],
+                )
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
         """Claim traces for this process, until it releases them, closes the ledger or dies.

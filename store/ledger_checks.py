@@ -11,6 +11,7 @@ from headstart.output.errors import reason_of
 # The columns behind which a checksum is stored.
 TRACE = "stream, method, ordering, correct, diverged, open"
 ORIGIN = "digest, document"
+CLASS_COUNTS = "stream, method, ordering, counts"
 
 
 def checksum(*values: object) -> int:

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.output.printable import say
+from headstart.store.class_counts import unpack
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_checks import ORIGIN, TRACE, is_intact, reason_of_failure, require_intact
+from headstart.store.ledger_checks import CLASS_COUNTS, ORIGIN, TRACE, is_intact, reason_of_failure, require_intact
 
 FORMAT = 2
 FILE = "traces.sqlite"
@@ -59,11 +60,14 @@ class Trace:
         correct: Correct predictions at each evaluation, int64 `[evaluations]`.
         diverged: The first evaluation at which a prediction was not finite, None where all were finite.
         open: Whether the run that measured it was cut off, or is still running.
+        of_class: Sizes of the classes, and below them the correct predictions of each at the first evaluations,
+            unsigned `[1 + evaluations, classes]`; None where they were not counted, or not asked for.
     """
 
     correct: NDArray[np.int64]
     diverged: int | None = None
     open: bool = False
+    of_class: NDArray[np.unsignedinteger[Any]] | None = None
 
 
 def parts_of(description: Mapping[str, Any]) -> int:
@@ -111,22 +115,33 @@ class LedgerFile:
         """Close the file."""
         self._base.close()
 
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored.
 
         Args:
             keys: The traces; missing ones are left out, and damaged ones with a warning.
+            of_class: Whether to read the correct predictions of each class as well; damaged ones are left out with a
+                warning.
         """
         traces: dict[TraceKey, Trace] = {}
         with self._transaction("DEFERRED"):
+            of_class = of_class and self._counts_classes()
             for key in keys:
                 for row in self._rows(f"WHERE {IS_KEY}", astuple(key)):
                     if is_intact(row, self._format):
                         counts = np.frombuffer(row[3], dtype="<i4").astype(np.int64)
-                        traces[key] = Trace(counts, row[4], bool(row[5]))
+                        traces[key] = Trace(counts, row[4], bool(row[5]), self._of_class(key) if of_class else None)
                     else:
                         self._warn_of_damage(key.method, key.ordering, "not used")
         return traces
+
+    def _of_class(self, key: TraceKey) -> NDArray[np.unsignedinteger[Any]] | None:
+        """Return the counts of classes of a trace; None where there are none, or damaged ones."""
+        for row in self._class_rows(f"WHERE {IS_KEY}", astuple(key)):
+            if is_intact(row, FORMAT):
+                return unpack(row[3])
+            self._warn_of_damage(key.method, key.ordering, "not used", "the count by class of ")
+        return None
 
     def is_recorded(self, digest: str) -> bool:
         """Whether a document was recorded.
@@ -142,6 +157,13 @@ class LedgerFile:
         return self._base.execute(
             f"SELECT {TRACE}, {'checksum' if self._format > 1 else 0} FROM traces {where}", values
         )
+
+    def _counts_classes(self) -> bool:
+        """Whether there are counts of classes; the first ones create their table."""
+        return bool(self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'class_counts'").fetchone())
+
+    def _class_rows(self, where: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
+        return self._base.execute(f"SELECT {CLASS_COUNTS}, checksum FROM class_counts {where}", values)
 
     def _mend(self) -> None:
         """Rebuild the indices; give documents their digests again, and remove damaged traces, which no key may find."""
@@ -159,8 +181,8 @@ class LedgerFile:
                     self._base.execute("DELETE FROM traces WHERE rowid = ?", [row])
                     self._warn_of_damage(stored[1], stored[2], "removed, to be measured again")
 
-    def _warn_of_damage(self, method: str, ordering: int, consequence: str) -> None:
-        trace = f"the trace of {self._name(method)} in ordering {ordering}"
+    def _warn_of_damage(self, method: str, ordering: int, consequence: str, part: str = "") -> None:
+        trace = f"{part}the trace of {self._name(method)} in ordering {ordering}"
         say(f"WARNING: In the ledger {str(self.folder)!r} {trace} is damaged; it is {consequence}.", sys.stderr)
 
     def _name(self, method: str) -> str:

@@ -1,6 +1,7 @@
 """Comparisons as the ledger holds them, without the runs that measured them."""
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.store.class_counts import unpack
 from headstart.store.ledger_checks import is_intact
-from headstart.store.ledger_file import COMPARISON, RUN, LedgerError, LedgerFile
+from headstart.store.ledger_file import COMPARISON, FORMAT, RUN, LedgerError, LedgerFile
 
 
 @dataclass
@@ -91,6 +93,17 @@ class LedgerReader(LedgerFile):
                     traces.counts[method, ordering] = np.frombuffer(content, "<i4")
                     traces.diverged[method] += diverged is not None
         return traces
+
+    def class_counts(self, stream: str) -> Iterator[tuple[str, int, NDArray[np.unsignedinteger[Any]] | None]]:
+        """Yield the counts of classes of a stream, see `Trace.of_class`, by method and ordering; None for damaged ones.
+
+        Args:
+            stream: Digest of the stream.
+        """
+        with self._errors():
+            if self._counts_classes():
+                for row in self._class_rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
+                    yield row[1], row[2], unpack(row[3]) if is_intact(row, FORMAT) else None
 
     def unfinished(self, stream: str) -> int:
         """Count the traces of a stream that are not finished.

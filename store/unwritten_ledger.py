@@ -51,12 +51,12 @@ class UnwrittenLedger:
         with LedgerReader(self.folder) as ledger:
             return ledger.is_recorded(digest)
 
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored."""
         if not self._is_read:
             return {}
         with LedgerReader(self.folder) as ledger:
-            return ledger.read(keys)
+            return ledger.read(keys, of_class)
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
         """Store nothing."""

@@ -72,9 +72,9 @@ class LedgerProxy:
         """Whether a document was recorded; see `Ledger.is_recorded`."""
         return bool(self._call("is_recorded", digest))
 
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored; see `Ledger.read`."""
-        traces: dict[TraceKey, Trace] = self._call("read", set(keys))
+        traces: dict[TraceKey, Trace] = self._call("read", set(keys), of_class)
         return traces
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:

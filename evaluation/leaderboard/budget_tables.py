@@ -8,20 +8,51 @@ from headstart.output.markup import escape_latex, latex_tables
 
 # A header, and rows of texts.
 TableRows = list[list[str]]
+# Of a method, in ascending order of the labels.
+Entries = Sequence[Mapping[str, Any]]
 AREA = "area under the curve"
 LABEL = "tab:label-budgets"
+BALANCED, CLASSES = "balanced_accuracy", "class_accuracies"
+# The classes of a table that still fits a page; leaderboard.json has all.
+MOST_CLASSES = 10
 
 
-def budget_rows(setting: Mapping[str, Any]) -> TableRows:
-    """Return the table of a setting: accuracies in per cent with intervals and letters of groups; none without budgets.
+def budget_tables(setting: Mapping[str, Any]) -> list[tuple[str, TableRows]]:
+    """Return the tables of a setting with their titles, in per cent with intervals; none without budgets.
+
+    They are the accuracies with letters of groups; and where classes were counted the balanced accuracies, unless these
+    are the measure, and the accuracies of each class at the largest budget, if the classes are few.
 
     Args:
         setting: The setting as it stands in `leaderboard.json`.
     """
-    budgets, areas = setting["label_budgets"], setting["learning_curve_area"]
-    keys = {(each["labels"], each["per_class"]): None for entries in budgets.values() for each in entries}
-    if not keys:
+    budgets: Mapping[str, Entries] = setting["label_budgets"]
+    if not any(budgets.values()):
         return []
+    tables = [("Accuracy at label budgets, %", _budget_rows(budgets, setting["learning_curve_area"]))]
+    counted = {name: [each for each in entries if BALANCED in each] for name, entries in budgets.items()}
+    if not any(counted.values()):
+        return tables
+    if setting["measure"] == "accuracy":
+        balanced = {name: [{**each, **each[BALANCED], "group": ""} for each in own] for name, own in counted.items()}
+        tables.append(("Balanced accuracy at label budgets, %", _budget_rows(balanced, {})))
+    return [*tables, *_class_tables(counted)]
+
+
+def _class_tables(counted: Mapping[str, Entries]) -> list[tuple[str, TableRows]]:
+    """Return the table of the accuracies of each class at the largest budget; none of many classes."""
+    labels = max(each["labels"] for entries in counted.values() for each in entries)
+    of = {name: own[-1][CLASSES] for name, own in counted.items() if own and own[-1]["labels"] == labels}
+    classes = list(next(iter(of.values())))
+    if len(classes) > MOST_CLASSES:
+        return []
+    rows = [[name, *(_cell(own[each], "accuracy") for each in classes)] for name, own in of.items()]
+    return [(f"Accuracy of each class at {labels} labels, %", [["method", *classes], *rows])]
+
+
+def _budget_rows(budgets: Mapping[str, Entries], areas: Mapping[str, Any]) -> TableRows:
+    """Return a table of accuracies at label budgets, and of the areas if there are any."""
+    keys = {(each["labels"], each["per_class"]): None for entries in budgets.values() for each in entries}
     titles = [f"{labels} labels" + (f" ({each} per class)" if each else "") for labels, each in sorted(keys)]
     rows = [["method", *titles, *[AREA] * bool(areas)]]
     for name in sorted(budgets, key=lambda name: -_last(budgets[name])):
@@ -31,7 +62,7 @@ def budget_rows(setting: Mapping[str, Any]) -> TableRows:
     return rows
 
 
-def _last(entries: Sequence[Mapping[str, Any]]) -> float:
+def _last(entries: Entries) -> float:
     """Return the accuracy at the largest budget."""
     return float(entries[-1]["accuracy"]) if entries else 0.0
 
@@ -82,30 +113,50 @@ def budgets_latex(over: Mapping[str, Any]) -> str:
     return latex_tables([(f"{budgets_title(over)}.{width}", escaped)], fit=True, label=LABEL)
 
 
-def csv_columns(asked: Mapping[str, Any]) -> list[tuple[str, str | None, int | None]]:
-    """Return title, key and number of each budget in the CSV file, and of the area at their end.
+def counts_classes(settings: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a method of a setting has a balanced accuracy at a label budget."""
+    entries = (each for setting in settings for own in setting["label_budgets"].values() for each in own)
+    return any(BALANCED in each for each in entries)
+
+
+def csv_header(asked: Mapping[str, Any], has_balanced: bool) -> list[str]:
+    """Return the titles of the columns of budgets in the CSV file, and of the area at their end.
 
     Args:
         asked: The options as `leaderboard.json` has them.
+        has_balanced: Whether columns of the balanced accuracies follow.
     """
-    columns = [(f"{kind}_{number}", kind, number) for kind in ("per_class", "at") for number in asked.get(kind, ())]
-    return [*columns, ("learning_curve_area", None, None)] if columns else []
+    titles = [f"{kind}_{number}" for kind, number in _budgets(asked)]
+    accuracies = [*titles, "learning_curve_area"] if titles else []
+    header = [f"{title}{end}" for title in accuracies for end in ("", "_low", "_high", "_group")]
+    return header + [f"{title}_balanced{end}" for title in titles * has_balanced for end in ("", "_low", "_high")]
 
 
-def csv_header(asked: Mapping[str, Any]) -> list[str]:
-    """Return the titles of the columns of budgets."""
-    return [f"{title}{end}" for title, *_ in csv_columns(asked) for end in ("", "_low", "_high", "_group")]
+def _budgets(asked: Mapping[str, Any]) -> list[tuple[str, int]]:
+    """Return kind and number of the requested budgets."""
+    return [(kind, number) for kind in ("per_class", "at") for number in asked.get(kind, ())]
 
 
-def csv_cells(setting: Mapping[str, Any], name: str, asked: Mapping[str, Any]) -> list[Any]:
-    """Return the cells of a method in these columns."""
-    cells: list[Any] = []
-    for _, kind, number in csv_columns(asked):
-        if kind is None:
-            scores, key = setting["learning_curve_area"].get(name), "area"
-        else:
-            entries, key = setting["label_budgets"].get(name, ()), "accuracy"
-            own = "labels" if kind == "at" else kind
-            scores = next((each for each in entries if each[own] == number), None)
-        cells += [None] * 4 if scores is None else [scores[key], *scores["ci95"], scores["group"]]
+def csv_cells(setting: Mapping[str, Any], name: str, asked: Mapping[str, Any], has_balanced: bool) -> list[Any]:
+    """Return the cells of a method in these columns.
+
+    Args:
+        setting: The setting as it stands in `leaderboard.json`.
+        name: Name of the method.
+        asked: The options as `leaderboard.json` has them.
+        has_balanced: Whether there are columns of the balanced accuracies.
+    """
+    entries, found = setting["label_budgets"].get(name, ()), list[Mapping[str, Any]]()
+    for kind, number in _budgets(asked):
+        own = "labels" if kind == "at" else kind
+        found.append(next((each for each in entries if each[own] == number), {}))
+    if not found:
+        return []
+
+    scores = [*((each, "accuracy") for each in found), (setting["learning_curve_area"].get(name, {}), "area")]
+    cells = [
+        cell for each, key in scores for cell in (each.get(key), *each.get("ci95", (None, None)), each.get("group"))
+    ]
+    for each in (each.get(BALANCED, {}) for each in found * has_balanced):
+        cells += [each.get("accuracy"), *each.get("ci95", (None, None))]
     return cells

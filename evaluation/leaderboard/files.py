@@ -7,10 +7,11 @@ from headstart.evaluation.estimates import format_estimate
 from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds, plot_axis
 from headstart.evaluation.leaderboard.budget_tables import (
     TableRows,
-    budget_rows,
+    budget_tables,
     budgets_latex,
     budgets_over_settings_rows,
     budgets_title,
+    counts_classes,
     csv_cells,
     csv_header,
 )
@@ -53,8 +54,8 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     print_lines(_warnings(document))
     for setting in settings if len(settings) <= MOST_PRINTED else []:
         print_table(f"{setting['name']}\n{_describe_criterion(setting)}", _setting_rows(setting, accuracies=1))
-        if rows := budget_rows(setting):
-            print_table("Accuracy at label budgets, %", rows)
+        for title, rows in budget_tables(setting):
+            print_table(title, rows)
         print_lines([*_warnings(setting), *setting["remarks"]])
     for number, (title, rows, remarks) in enumerate(_tables_over_settings(document)):
         print_table(title, rows)
@@ -73,7 +74,8 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     accuracies = document["settings"][0]["methods"][0]["accuracy_at"]
     columns = ["setting", "warnings", *SETTING, "method", "class", "tuned", *NUMBERS]
     columns += [f"{name}_{end}" for name in INTERVALS for end in ("low", "high")]
-    columns += ["onset", "group", *(f"accuracy_at_{at}" for at in accuracies), *csv_header(document["asked"])]
+    asked, has_balanced = document["asked"], counts_classes(document["settings"])
+    columns += ["onset", "group", *(f"accuracy_at_{at}" for at in accuracies), *csv_header(asked, has_balanced)]
 
     rows = []
     for setting in document["settings"]:
@@ -83,7 +85,7 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
             row += [each[key] for key in NUMBERS]
             row += [end for key in INTERVALS for end in each[key] or (None, None)]
             row += [each["onset"], each["group"], *(each["accuracy_at"][at] for at in accuracies)]
-            row += csv_cells(setting, each["name"], document["asked"])
+            row += csv_cells(setting, each["name"], asked, has_balanced)
             rows.append([escape_cell(value) for value in row])
     return columns, rows
 
@@ -95,8 +97,8 @@ def _markdown(document: dict[str, Any]) -> str:
         lines += _markdown_table(_setting_rows(setting))
         if setting["pairs"]:
             lines += _markdown_table(_pair_rows(setting))
-        if budgets := budget_rows(setting):
-            lines += ["Accuracy at label budgets, %:", "", *_markdown_table(budgets)]
+        for title, rows in budget_tables(setting):
+            lines += [f"{title}:", "", *_markdown_table(rows)]
         groups = [names for names in setting["not_told_apart"] if len(names) > 1]
         remarks = [f"No significant difference: {', '.join(names)}." for names in groups]
         lines += _list([*_warnings(setting), *remarks, *setting["remarks"]])

@@ -1,6 +1,6 @@
 """Accuracy at label budgets: in each setting, with tests of all pairs of methods, and as the mean over settings."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,9 +8,11 @@ import numpy as np
 from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.entries import standings
 from headstart.evaluation.leaderboard.over_settings import choose_comparable, common_methods, describe_variety
+from headstart.evaluation.leaderboard.requested_budgets import Budget, is_balanced, requested_budgets
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.arrays import Floats
+from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
 from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, maximal_groups, rank_intervals
 from headstart.metrics.sample_efficiency.scores import finite_ends, mean_of_means, t_interval
@@ -19,29 +21,19 @@ from headstart.output.errors import UserError
 REMEDY = "headstart train measures them with --criterion.until=limit and a data.max_samples as large"
 
 
-class Budget(NamedTuple):
-    """A label budget.
-
-    Attributes:
-        labels: Number of labelled samples.
-        per_class: Number of them in each class; None where the stream is not balanced.
-    """
-
-    labels: int
-    per_class: int | None
-
-
 class Budgets(NamedTuple):
     """The label budgets of one setting.
 
     Attributes:
         accuracies: Accuracy of each method at each budget that its traces reach, `[orderings]`.
+        of_class: Accuracy of each class likewise, `[orderings, classes]`, where classes were counted.
         areas: Area under the learning curve of each method, `[orderings]`; empty where there is none.
         ends: Samples seen at the first and the last evaluation of the area.
         remarks: Remarks on what is missing.
     """
 
     accuracies: dict[Budget, dict[str, Floats]]
+    of_class: dict[Budget, dict[str, Floats]]
     areas: dict[str, Floats]
     ends: tuple[int, int]
     remarks: list[str]
@@ -58,7 +50,7 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
     Raises:
         UserError: Labels per class are requested, and no stream is balanced.
     """
-    if options.per_class and not any(map(_is_balanced, settings)):
+    if options.per_class and not any(is_balanced(each.protocol) for each in settings):
         raise UserError(
             "per_class: no stream is balanced over the classes; run headstart train with --data.order=balanced, or "
             "give numbers of labels with --at"
@@ -66,24 +58,23 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
     return [_find(each, options) for each in settings]
 
 
-def _is_balanced(setting: Setting) -> bool:
-    return setting.protocol.get("order") == "balanced" and bool(setting.protocol.get("classes"))
-
-
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
     curves, remarks, accuracies = setting.curves, list[str](), dict[Budget, dict[str, Floats]]()
+    requested = requested_budgets(setting.protocol, options)
     if not options.per_class and not options.at:
-        return Budgets(accuracies, {}, (0, 0), remarks)
-    if options.per_class and not _is_balanced(setting):
+        return Budgets(accuracies, {}, {}, (0, 0), remarks)
+    if options.per_class and not is_balanced(setting.protocol):
         remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
 
-    for budget in _requested(setting, options):
+    for budget in requested:
         if budget.labels in options.at or budget.labels in curves.samples_seen:
             at = curves.accuracy_at(budget.labels)
             accuracies[budget] = {
                 name: values for name, values in zip(curves.methods, at, strict=True) if not np.isnan(values).any()
             }
-    short = [budget for budget in _requested(setting, options) if len(accuracies.get(budget, ())) < len(curves.methods)]
+    of_class = _of_class(curves, accuracies)
+    remarks += _describe_uncounted(accuracies, of_class)
+    short = [budget for budget in requested if len(accuracies.get(budget, ())) < len(curves.methods)]
     if short:
         remarks.append(_describe_missing(setting, short, accuracies))
 
@@ -94,16 +85,33 @@ def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
         seen = curves.samples_seen[within]
         ends = ends[0], int(seen[-1])
         areas = dict(zip(curves.methods, learning_curve_area(curves.accuracy[..., within], seen), strict=True))
-    return Budgets(accuracies, areas, ends, remarks)
+    return Budgets(accuracies, of_class, areas, ends, remarks)
 
 
-def _requested(setting: Setting, options: LeaderboardOptions) -> list[Budget]:
-    """Return the requested budgets of a setting in ascending order."""
-    if not _is_balanced(setting):
-        return [Budget(labels, None) for labels in sorted(options.at)]
-    classes = len(setting.protocol["classes"])
-    numbers = {*options.at, *(classes * each for each in options.per_class)}
-    return [Budget(each, None if each % classes else each // classes) for each in sorted(numbers)]
+def _of_class(curves: Curves, accuracies: Mapping[Budget, Mapping[str, Floats]]) -> dict[Budget, dict[str, Floats]]:
+    """Return the accuracies of classes of the methods that have accuracies and counted them in all orderings."""
+    of_class: dict[Budget, dict[str, Floats]] = {}
+    for budget, known in accuracies.items():
+        index = curves.index_at(budget.labels)
+        at = None if index is None else curves.class_accuracies.get(index)
+        if at is not None:
+            own = {name: at[curves.methods.index(name)] for name in known}
+            # Of a class without a validation sample nothing is known in any ordering.
+            of_class[budget] = {name: each for name, each in own.items() if not np.isnan(each).all(1).any()}
+    return of_class
+
+
+def _describe_uncounted(
+    accuracies: Mapping[Budget, Mapping[str, Floats]], of_class: Mapping[Budget, Mapping[str, Floats]]
+) -> list[str]:
+    """Return the remark on methods that did not count classes where others did."""
+    names = [name for budget, known in accuracies.items() for name in known if name not in of_class.get(budget, {})]
+    if not names or not any(of_class.values()):
+        return []
+    return [
+        f"No balanced accuracy at some budgets of {', '.join(dict.fromkeys(names))}: classes were not counted in all "
+        "orderings; run headstart train with --results.per_class=true."
+    ]
 
 
 def _describe_missing(setting: Setting, budgets: Sequence[Budget], accuracies: dict[Budget, dict[str, Floats]]) -> str:
@@ -126,8 +134,10 @@ def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
     """Return `label_budgets` and `learning_curve_area` of a setting as they stand in `leaderboard.json`."""
     listed: dict[str, list[dict[str, Any]]] = {name: [] for name in setting.names}
     for budget, accuracies in budgets.accuracies.items():
+        of_class = budgets.of_class.get(budget, {})
         for name, scores in _compare(accuracies, setting.baseline, setting.curves.all_correct, "accuracy").items():
-            listed[name].append({**budget._asdict(), **scores})
+            classes = _describe_classes(of_class[name], setting.protocol.get("classes")) if name in of_class else {}
+            listed[name].append({**budget._asdict(), **scores, **classes})
 
     areas = _compare(budgets.areas, setting.baseline, 1, "area")
     ends = {"from": budgets.ends[0], "to": budgets.ends[1]}
@@ -135,6 +145,25 @@ def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
         "label_budgets": listed if any(listed.values()) else {},
         "learning_curve_area": {name: {**scores, **ends} for name, scores in areas.items()},
     }
+
+
+def _describe_classes(accuracies: Floats, names: Sequence[str] | None) -> dict[str, Any]:
+    """Return the balanced accuracy of a method, and the accuracy of each class.
+
+    Args:
+        accuracies: Accuracies, `[orderings, classes]`; NaN of classes without a validation sample.
+        names: Names of the classes; their numbers by default.
+    """
+    means = {
+        str(name): _estimate(each)
+        for name, each in zip(names or range(accuracies.shape[1]), accuracies.T, strict=True)
+        if not np.isnan(each).any()
+    }
+    return {"balanced_accuracy": _estimate(np.nanmean(accuracies, axis=1)), "class_accuracies": means}
+
+
+def _estimate(accuracies: Floats) -> dict[str, Any]:
+    return {"accuracy": float(accuracies.mean()), "ci95": finite_ends(np.clip(t_interval(accuracies), 0, 1))}
 
 
 def _compare(values: dict[str, Floats], baseline: str | None, all_correct: int, key: str) -> dict[str, dict[str, Any]]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.grouping import grouped
+from headstart.evaluation.leaderboard.requested_budgets import requested_labels
 from headstart.evaluation.leaderboard.seeds import pool_seeds
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
@@ -59,7 +61,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
         if is_ledger(folder):
             continue
         try:
-            run = read_run(folder)
+            run = read_run(folder, partial(requested_labels, options=options))
         except UserError as error:
             left_out.append({"setting": str(folder), "reason": str(error)})
         else:
@@ -140,7 +142,8 @@ def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: Leaderboard
         for digest in flat:
             same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
             measured = [run for runs in same for run in runs]
-            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
+            labels = requested_labels(streams[digest], options)
+            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion, labels)
             stored = replace(stored, curves=spool(stored.curves))
             for runs in same:
                 runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))
@@ -192,8 +195,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
 
     # Orderings are sorted, so that results do not depend on the order of the runs.
     curves, order = curves.select(methods), np.argsort(curves.orderings)
-    curves = replace(curves, orderings=curves.orderings[order], correct=np.take(curves.correct, order, axis=1))
-    curves, remarks = in_common(curves)
+    curves, remarks = in_common(curves.select_orderings(order))
     if lacking:
         remarks.append(
             f"Of the ledger alone, without all orderings of the runs, and left out: {', '.join(lacking)}. --methods "

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.settings import STREAM, Setting
+from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.store.json_digest import digest_of
 
@@ -46,6 +48,7 @@ def _pool(settings: Sequence[Setting]) -> Setting:
         longest,
         orderings=np.concatenate([each.orderings for each in all_curves]),
         correct=np.concatenate([_as_long(each, len(longest.samples_seen)) for each in all_curves], axis=1),
+        class_accuracies=_join_classes(all_curves),
         limit=min(each.limit for each in all_curves),
     )
     seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
@@ -58,6 +61,15 @@ def _pool(settings: Sequence[Setting]) -> Setting:
         remarks=[*dict.fromkeys(remarks)],
         warnings=[*dict.fromkeys(line for each in settings for line in each.warnings)],
     )
+
+
+def _join_classes(all_curves: Sequence[Curves]) -> dict[int, Floats]:
+    """Return the accuracies of classes of all orderings, one seed after the other."""
+    sizes = [len(each.orderings) for each in all_curves]
+    columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
+    rows = range(len(all_curves[0].methods))
+    parts = [(each.class_accuracies, rows, own.tolist()) for each, own in zip(all_curves, columns, strict=True)]
+    return join_class_accuracies(parts, len(rows), sum(sizes))
 
 
 def _as_long(curves: Curves, evaluations: int) -> np.ndarray[Any, np.dtype[np.signedinteger[Any]]]:

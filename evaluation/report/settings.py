@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.evaluation.grouping import grouped
-from headstart.evaluation.leaderboard.budget_tables import budget_rows
+from headstart.evaluation.leaderboard.budget_tables import budget_tables
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.page.cells import number, text
@@ -102,8 +102,8 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         title, tables = _numbered(index, setting["name"]), [_scores(setting, marks)]
-        if rows := budget_rows(setting):
-            tables.append(_budgets(rows, marks))
+        # Only the first table has letters.
+        tables += [_budgets(*each, marks, not number) for number, each in enumerate(budget_tables(setting))]
         if setting["pairs"]:
             tables.append(_pairs(setting, marks))
         warnings = [f"WARNING: {warning}" for warning in setting["warnings"]]
@@ -162,11 +162,12 @@ def _scores(setting: Setting, marks: Marks) -> Table:
     return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(notes))
 
 
-def _budgets(rows: Sequence[Sequence[str]], marks: Marks) -> Table:
+def _budgets(title: str, rows: Sequence[Sequence[str]], marks: Marks, has_letters: bool) -> Table:
     header, *methods = rows
     cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in methods]
-    note = "In brackets: the 95 % interval over orderings. Those that share a letter do not differ significantly there."
-    return Table("Accuracy at label budgets, %", [Column(title) for title in header], cells, note)
+    note = "In brackets: the 95 % interval over orderings."
+    note += " Those that share a letter do not differ significantly there." * has_letters
+    return Table(title, [Column(each) for each in header], cells, note)
 
 
 def _pairs(setting: Setting, marks: Marks) -> Table:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.sample_efficiency.class_counts import class_accuracies
 
 Measure = Literal["accuracy", "balanced_accuracy"]
 # The criterion's defaults.
@@ -150,6 +151,8 @@ class Curves:
         limit: Samples at which restricted means are cut: the sample limit, or those seen when a run was cut off.
         threshold: Accuracy of the criterion that the run used.
         consecutive: Streak length of the criterion that the run used.
+        class_accuracies: Accuracy of each class at some evaluations, by the index of the evaluation,
+            `[methods, orderings, classes]`, NaN where the correct predictions of each class were not counted.
     """
 
     methods: list[str]
@@ -162,6 +165,7 @@ class Curves:
     limit: int
     threshold: float
     consecutive: int
+    class_accuracies: Mapping[int, Floats] = field(default_factory=dict)
 
     @property
     def criterion(self) -> dict[str, Any]:
@@ -181,7 +185,14 @@ class Curves:
     def select(self, methods: Sequence[str]) -> Curves:
         """Return the traces of some methods, by name."""
         rows = [self.methods.index(name) for name in methods]
-        return replace(self, methods=[*methods], correct=self.correct[rows])
+        accuracies = {at: values[rows] for at, values in self.class_accuracies.items()}
+        return replace(self, methods=[*methods], correct=self.correct[rows], class_accuracies=accuracies)
+
+    def select_orderings(self, columns: Flags | NDArray[np.integer[Any]]) -> Curves:
+        """Return the traces of some orderings, by their indices or by whether they are selected."""
+        accuracies = {at: values[:, columns] for at, values in self.class_accuracies.items()}
+        orderings, correct = self.orderings[columns], self.correct[:, columns]
+        return replace(self, orderings=orderings, correct=correct, class_accuracies=accuracies)
 
     @property
     def accuracy(self) -> Floats:
@@ -204,6 +215,13 @@ class Curves:
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
+    def index_at(self, samples: int) -> int | None:
+        """Return the index of the last evaluation that had seen no more than a number of samples; None without one."""
+        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
+        # The last evaluation counts up to where the next one would have been.
+        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
+        return None if index < 0 or is_beyond else index
+
     def accuracy_at(self, samples: int) -> Floats:
         """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 
@@ -214,32 +232,58 @@ class Curves:
             `[methods, orderings]`, NaN before the first evaluation, after the end of the trace, and where that
             evaluation was skipped.
         """
-        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
-        # The last evaluation counts up to where the next one would have been.
-        is_beyond = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
-        if index < 0 or is_beyond:
+        index = self.index_at(samples)
+        if index is None:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 
-    def save(self, path: Path) -> None:
-        """Write the curves as a compressed `.npz` file with an array per attribute."""
+    def save(self, path: Path, class_counts: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Write the curves as a compressed `.npz` file with an array per attribute.
+
+        Args:
+            path: The file.
+            class_counts: `class_correct`, correct predictions of each class,
+                `[methods, orderings, evaluations, classes]`, and `class_sizes`, `[classes]`; where they were counted.
+        """
+        arrays = {name: getattr(self, name) for name in _stored(Curves)} | dict(class_counts or {})
         with path.open("wb") as file:
-            np.savez_compressed(file, **{**vars(self), "correct": self.correct.astype(np.int32)})
+            np.savez_compressed(file, **{**arrays, "correct": self.correct.astype(np.int32)})
 
     @classmethod
-    def load(cls, path: Path) -> Curves:
-        """Read curves that `save` wrote."""
+    def load(cls, path: Path, samples: Collection[int] = ()) -> Curves:
+        """Read curves that `save` wrote.
+
+        Args:
+            path: The file.
+            samples: Numbers of samples at which the accuracies of classes are read, where the file has them.
+        """
         with np.load(path, allow_pickle=False) as arrays:
             # Earlier versions stored neither measure nor all_correct.
-            stored = {"measure": np.array("accuracy"), "all_correct": arrays["validation_size"], **arrays}
-        values: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls)}
-        values = {name: value if value.ndim else value.item() for name, value in values.items()}
-        return cls(**{**values, "methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)})
+            stored = {"measure": np.array("accuracy"), "all_correct": arrays["validation_size"]}
+            stored |= {name: arrays[name] for name in _stored(cls) if name in arrays or name not in stored}
+            values: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in stored.items()}
+            values |= {"methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)}
+            curves = cls(**values)
+            return curves._with_class_accuracies(arrays, samples) if samples and "class_correct" in arrays else curves
+
+    def _with_class_accuracies(self, arrays: Mapping[str, NDArray[Any]], samples: Collection[int]) -> Curves:
+        of_class, sizes = arrays["class_correct"], arrays["class_sizes"]
+        accuracies = {}
+        for each in samples:
+            if (index := self.index_at(each)) is not None:
+                shares = class_accuracies(of_class[:, :, index], sizes)
+                accuracies[index] = np.where(self.correct[..., index, None] < 0, np.nan, shares)
+        return replace(self, class_accuracies=accuracies)
 
     def samples_to_criterion(self) -> tuple[Floats, Floats]:
         """Return samples to criterion and onset of all traces, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
+
+
+def _stored(curves: type[Curves]) -> list[str]:
+    """Return the names of the attributes that a file holds."""
+    return [each.name for each in fields(curves) if each.name != "class_accuracies"]
 
 
 def _shares(correct: NDArray[np.signedinteger[Any]], all_correct: int) -> Floats:

@@ -16,6 +16,7 @@ from headstart.callbacks import SampleEfficiency
 from headstart.cli.verify import verify
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE, UserError
+from headstart.store.class_counts import pack, unpack
 from headstart.store.ledger_checks import checksum
 from headstart.store.ledger_file import FILE
 
@@ -83,6 +84,32 @@ def test_an_altered_count_is_found(fit: Fit, ledger: Path, capsys: pytest.Captur
         ) in " ".join(printed.out.split())
         (line,) = [line for line in printed.err.splitlines() if line.startswith("error:")]
         assert "1 of 4 traces" in line
+
+
+def test_an_altered_count_of_a_class_is_found(fit: Fit, ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = fit("--results.per_class=true", "--criterion.threshold=1.0")
+    (verified,) = verify(str(run), share=1.0)
+    assert verified.checked == 4
+    with closing(sqlite3.connect(ledger / FILE)) as base:
+        row = base.execute("SELECT stream, method, ordering, counts FROM class_counts ORDER BY method").fetchone()
+        counts = unpack(row[3])
+        # A sample of one class takes the place of one of the other, so that the sum stays.
+        by = [1, -1] if counts[7, 0] < counts[0, 0] and counts[7, 1] else [-1, 1]
+        then, now = counts[7, 0] + by[0], counts[7, 0]
+        counts[7] = counts[7] + by
+        row = (*row[:3], pack(counts))
+        where = "WHERE stream = ? AND method = ? AND ordering = ?"
+        base.execute(f"UPDATE class_counts SET counts = ?, checksum = ? {where}", (row[3], checksum(*row), *row[:3]))
+        base.commit()
+    for folder in (run, ledger):
+        capsys.readouterr()
+        with pytest.raises(UserError, match="1 of 4 traces"):
+            verify(str(folder), share=1.0)
+        expected = (
+            f"differs first at evaluation 7 (7 samples): {then} correct predictions of the class dark are stored, "
+            f"measured again there are {now}"
+        )
+        assert expected in " ".join(capsys.readouterr().out.split())
 
 
 def test_share_and_seed_choose_the_traces(fit: Fit, ledger: Path) -> None:

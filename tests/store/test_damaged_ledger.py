@@ -18,8 +18,12 @@ COUNTS = np.random.default_rng(0).integers(0, 100, (2, 6, 40))
 NAMES = ("baseline", "mine")
 
 
-def fill(folder: Path) -> Path:
-    return store(folder, dict(zip(NAMES, COUNTS, strict=True)))
+# Sizes of three classes, and the correct predictions of each.
+OF_CLASS = dict(zip(NAMES, np.random.default_rng(2).integers(0, 100, (2, 6, 41, 3), dtype=np.uint8), strict=True))
+
+
+def fill(folder: Path, of_class: bool = False) -> Path:
+    return store(folder, dict(zip(NAMES, COUNTS, strict=True)), of_class=OF_CLASS if of_class else {})
 
 
 def keys_of(folder: Path) -> dict[TraceKey, list[int]]:
@@ -35,25 +39,31 @@ def check(folder: Path, expected: dict[TraceKey, list[int]]) -> str:
         with LedgerReader(folder) as reader:
             documents = reader.streams()
             traces = reader.traces(stream)
-            named = [document["told"]["name"] for document in reader.methods(stream).values()]
+            names = {digest: document["told"]["name"] for digest, document in reader.methods(stream).items()}
+            for method, ordering, counts_of_class in reader.class_counts(stream):
+                if counts_of_class is not None:
+                    assert np.array_equal(counts_of_class, OF_CLASS[names[method]][ordering])
         for (method, ordering), counts in traces.counts.items():
             assert counts.tolist() == expected[TraceKey(stream, method, ordering)]
         assert len(traces.counts) + len(traces.damaged) == len(expected)
         assert documents[stream]["validation_size"] == 100
-        assert sorted(named) == sorted(NAMES)
+        assert sorted(names.values()) == sorted(NAMES)
         result = "damaged" if traces.damaged else "intact"
     except LedgerError:
         result = "error"
     with suppress(LedgerError), Ledger(folder) as ledger:
-        for key, trace in ledger.read(expected).items():
+        for key, trace in ledger.read(expected, of_class=True).items():
             assert trace.correct.tolist() == expected[key]
             assert (trace.diverged, trace.open) == (None, False)
+            known = [np.array_equal(trace.of_class, each[key.ordering]) for each in OF_CLASS.values()]
+            assert trace.of_class is None or any(known)
     return result
 
 
 @pytest.mark.parametrize("flips", [80, pytest.param(3000, marks=pytest.mark.slow)])
 def test_a_flipped_bit_is_noticed(flips: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    expected, whole = keys_of(fill(tmp_path / "whole")), (tmp_path / "whole" / FILE).read_bytes()
+    expected = keys_of(fill(tmp_path / "whole", of_class=True))
+    whole = (tmp_path / "whole" / FILE).read_bytes()
     generator, results = np.random.default_rng(1), []
     for _ in range(flips):
         shutil.rmtree(tmp_path / "flipped", ignore_errors=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.tests.material.ledgers import store
 from headstart.tests.material.report_runs import METHODS, show, traces
 from headstart.tests.material.runs import TRACES, write_run
 
@@ -63,6 +64,24 @@ def test_an_axis_has_a_table_and_charts_of_its_own(tmp_path: Path) -> None:
             assert cell.endswith(f"] {score['group']}")
     assert len(page.tables["Accuracy at 20 labels, %, with its 95 % interval"]) == 1 + len(METHODS)
     assert {"axis-1-by_value", "axis-1-accuracy_by_value"} <= page.content["figures"].keys()
+
+
+def test_label_budgets_have_balanced_accuracies_and_those_of_classes(tmp_path: Path) -> None:
+    counts = np.concatenate([np.full((6, 1, 2), 50), np.random.default_rng(0).integers(20, 50, (6, 30, 2))], axis=1)
+    of_class = counts.astype(np.uint8)
+    store(tmp_path / "stored", {"baseline": counts[:, 1:].sum(-1)}, of_class={"baseline": of_class})
+    page = show(tmp_path / "stored", at=[5, 20])
+    [setting] = json.loads((tmp_path / "leaderboard.json").read_text())["settings"]
+    entries = setting["label_budgets"]["baseline"]
+    [header, row] = page.tables["Balanced accuracy at label budgets, %"]
+    assert header == ["method", "5 labels", "20 labels"]
+    for cell, each in zip(row[1:], entries, strict=True):
+        scores = each["balanced_accuracy"]
+        assert numbers(cell) == pytest.approx([100 * x for x in (scores["accuracy"], *scores["ci95"])], abs=0.051)
+    [header, row] = page.tables["Accuracy of each class at 20 labels, %"]
+    assert header == ["method", "cats", "dogs"]
+    for cell, scores in zip(row[1:], entries[-1]["class_accuracies"].values(), strict=True):
+        assert numbers(cell) == pytest.approx([100 * x for x in (scores["accuracy"], *scores["ci95"])], abs=0.051)
 
 
 def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
