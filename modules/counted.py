@@ -15,8 +15,8 @@ class Counted:
 
     Attributes:
         counts: Predictions that are correct, those whose greatest logit is not finite, and the correct ones of each
-            class if these are counted, `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity are wrong;
-            plus infinity is a prediction without a probability, which may be correct.
+            class if these are counted, `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity are
+            wrong; plus infinity is a prediction without a probability, which may be correct.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
