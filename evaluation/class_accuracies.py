@@ -31,8 +31,8 @@ def accuracies_of_traces(
         measure: The measure.
 
     Returns:
-        The accuracies by trace and index, `[classes]`, as far as they are known; and the traces whose counts of classes
-        are damaged, or cannot be their own.
+        The accuracies by trace and index, `[1, 1, classes]`, as far as they are known; and the traces whose counts of
+        classes are damaged, or cannot be their own.
     """
     accuracies: dict[Key, dict[int, Floats]] = {}
     damaged = []
@@ -46,7 +46,7 @@ def accuracies_of_traces(
             continue
         sizes, known = of_class[0], of_class[1 : 1 + len(correct)]
         accuracies[method, ordering] = {
-            index: class_accuracies(known[index], sizes) for index in wanted if index < len(known)
+            index: class_accuracies(known[index], sizes)[None, None] for index in wanted if index < len(known)
         }
     return accuracies, damaged
 

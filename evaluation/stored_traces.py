@@ -106,16 +106,11 @@ def read_stream(
         limit=int(samples_seen[-1]),
         **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
     )
-    damaged_classes: list[tuple[str, int]] = []
-    if labels:
-        indices = [index for each in labels if (index := curves.index_at(each)) is not None]
-        counts = ledger.class_counts(digest)
-        accuracies, damaged_classes = accuracies_of_traces(counts, stored, indices, curves.measure)
-        parts = [
-            ({index: values[None, None] for index, values in own.items()}, [row[method]], [column[ordering]])
-            for (method, ordering), own in accuracies.items()
-        ]
-        curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
+    indices = [index for each in labels if (index := curves.index_at(each)) is not None]
+    of_class = ledger.class_counts(digest) if indices else ()
+    accuracies, misfits = accuracies_of_traces(of_class, stored, indices, curves.measure)
+    parts = [(own, [row[method]], [column[ordering]]) for (method, ordering), own in accuracies.items()]
+    curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
 
     methods: dict[str, dict[str, Any]] = {
         names[key]: {"provenance": _without_description(document)} for key, document in documents.items()
@@ -126,11 +121,9 @@ def read_stream(
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    lost, misfits = (
-        [f"{names[method]} in ordering {ordering}" for method, ordering in each] for each in (damaged, damaged_classes)
-    )
-    document = {"complete": True, "methods": methods, "unfinished": unfinished, "damaged": lost}
-    document["damaged_classes"] = misfits
+    document = {"complete": True, "methods": methods, "unfinished": unfinished}
+    for key, traces_of in (("damaged", damaged), ("damaged_classes", misfits)):
+        document[key] = [f"{names[method]} in ordering {ordering}" for method, ordering in traces_of]
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 

@@ -128,11 +128,7 @@ class Comparison(LightningModule):
         return max(1, MEMORY // (4 * values * methods))
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
-        """Set the weight of a correct prediction by its class; by default, 1.
-
-        Args:
-            class_weights: The weight of each class, `[classes]`.
-        """
+        """Set the weight of a correct prediction of each class, `[classes]`; by default, 1."""
         self.class_weights = torch.from_numpy(class_weights)
 
     def setup(self, stage: str) -> None:
@@ -161,8 +157,8 @@ class Comparison(LightningModule):
 
         self._columns = np.flatnonzero(is_fed)
         # As in `Counted`, `[2 or 2 + classes, methods, orderings that are fed]`.
-        rows = 2 + self.classes * self.counts_classes
-        self.counts = torch.zeros(rows, len(self.names), len(self._columns), dtype=torch.int64)
+        shape = 2 + self.classes * self.counts_classes, len(self.names), len(self._columns)
+        self.counts = torch.zeros(shape, dtype=torch.int64)
 
     def _begin(self, name: str, start: Start) -> None:
         state = self._states[name]

@@ -236,6 +236,7 @@ def test_many_classes_take_little_room(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
         ledger.write({key: Trace(counts[1:].sum(1, dtype=np.int64), of_class=counts)})
         (trace,) = ledger.read([key], of_class=True).values()
+        assert trace.of_class is not None
         assert np.array_equal(trace.of_class, counts)
         (plain,) = ledger.read([key]).values()
         assert plain.of_class is None

@@ -41,7 +41,8 @@ def draw(seed: int = 0, evaluations: int = 30, sizes: tuple[int, ...] = SIZES) -
 
 
 def totals(of_class: Counts) -> NDArray[np.int64]:
-    return of_class[:, 1:].sum(-1, dtype=np.int64)
+    counts: NDArray[np.int64] = of_class[:, 1:].sum(-1, dtype=np.int64)
+    return counts
 
 
 def fill(folder: Path, drawn: dict[str, Counts], counted: tuple[str, ...] = tuple(QUALITY), **fed: Any) -> Path:
@@ -109,7 +110,7 @@ def test_many_classes_have_no_table(tmp_path: Path) -> None:
 def test_where_the_measure_is_balanced_accuracy_both_agree(tmp_path: Path) -> None:
     drawn, weights = draw(), class_weights(np.array(SIZES), "balanced_accuracy")
     traces = {name: each[:, 1:].astype(np.int64) @ weights for name, each in drawn.items()}
-    fed = {"measure": "balanced_accuracy", "all_correct": int(weights @ SIZES), "classes": CLASSES}
+    fed: dict[str, Any] = {"measure": "balanced_accuracy", "all_correct": int(weights @ SIZES), "classes": CLASSES}
     store(tmp_path / "stored", traces, of_class=drawn, **fed)
     document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"), at=[5, 25])
     for entries in document["settings"][0]["label_budgets"].values():
@@ -139,13 +140,13 @@ def test_damaged_ones_are_left_out_and_named(tmp_path: Path, damage: str) -> Non
     if damage == "a count":
         kept = totals(drawn["good"])
         drawn["good"][2, 5, 1] -= 1
-        of = {"classes": CLASSES, "order": "balanced", "of_class": drawn}
-        store(tmp_path / "stored", {"baseline": totals(drawn["baseline"]), "good": kept}, **of)
+        traces = {"baseline": totals(drawn["baseline"]), "good": kept}
+        store(tmp_path / "stored", traces, of_class=drawn, classes=CLASSES)
     else:
         fill(tmp_path / "stored", drawn)
         with closing(sqlite3.connect(tmp_path / "stored" / FILE)) as base:
-            document = json.dumps({"name": "good"})
-            (digest,) = base.execute("SELECT digest FROM origins WHERE document LIKE ?", [f"%{document}%"]).fetchone()
+            told = json.dumps({"name": "good"})
+            (digest,) = base.execute("SELECT digest FROM origins WHERE document LIKE ?", [f"%{told}%"]).fetchone()
             row = (digest, 2)
             base.execute("UPDATE class_counts SET checksum = checksum + 1 WHERE method = ? AND ordering = ?", row)
             base.commit()
