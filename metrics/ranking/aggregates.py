@@ -83,21 +83,26 @@ def interquartile_means(values: list[Floats], counts: Sequence[Counts]) -> Float
     most = max(each.shape[1] for each in values)
     runs, weights = np.concatenate(values, axis=1), np.concatenate(counts, axis=1)
     shares = np.concatenate([np.full(each.shape[1], most / each.shape[1]) for each in values])
-    # Counts are exact in 32 bits.
-    kind = np.float32 if (shares == 1).all() else np.float64
+    # Counts are exact in 32 bits, and whole numbers are added several times as fast.
+    is_whole = (shares == 1).all()
+    summed, kind = (np.int32, np.float32) if is_whole else (np.float64, np.float64)
 
     total = most * len(values)
     cut = total / 4
     means = np.empty((len(weights), len(runs)))
     orders = np.argsort(runs, axis=1, kind="stable")
-    step = max(1, AT_ONCE // runs.shape[1])
-    for start in range(0, len(weights), step):
-        part = (weights[start : start + step] * shares).astype(kind)
-        for method, (own, order) in enumerate(zip(runs, orders, strict=True)):
+    ordered = np.take_along_axis(runs, orders, axis=1)
+    steps = np.diff(ordered)
+    at_once = max(1, AT_ONCE // runs.shape[1])
+    for start in range(0, len(weights), at_once):
+        part = weights[start : start + at_once]
+        part = part if is_whole else part * shares
+        for method, order in enumerate(orders):
             # Weight of the middle half up to each value; the weight above it counts as the next value, step by step.
-            middle = np.clip(np.cumsum(part[:, order], axis=1), cut, total - cut)
-            average = own[order[-1]] - (middle[:, :-1] - cut) @ np.diff(own[order]) / (total - 2 * cut)
-            means[start : start + step, method] = average
+            sums = np.cumsum(part[:, order], axis=1, dtype=summed)
+            middle = np.clip(sums, cut, total - cut, dtype=kind)
+            average = ordered[method, -1] - (middle[:, :-1] - cut) @ steps[method] / (total - 2 * cut)
+            means[start : start + at_once, method] = average
     return means
 
 
