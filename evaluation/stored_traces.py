@@ -67,8 +67,8 @@ def read_stream(
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    documents, unfinished = ledger.methods(digest), ledger.unfinished(digest)
-    traces, most = ledger.traces(digest), fed.get("all_correct", fed["validation_size"])
+    documents, traces = ledger.methods(digest), ledger.traces(digest)
+    most = fed.get("all_correct", fed["validation_size"])
     stored, damaged = traces.counts, traces.damaged
     # All at once first, which is faster than trace by trace.
     if stored and not _are_counts(np.concatenate([*stored.values()]), most):
@@ -109,7 +109,7 @@ def read_stream(
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
     lost = [f"{names[method]} in ordering {ordering}" for method, ordering in damaged]
-    document = {"complete": True, "methods": methods, "unfinished": unfinished, "damaged": lost}
+    document = {"complete": True, "methods": methods, "unfinished": traces.unfinished, "damaged": lost}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 

@@ -84,9 +84,9 @@ def first_streaks(
     for index in np.argsort(consecutive):
         length = consecutive[index]
         begins, shorter = _longer_streaks(begins, shorter, length), length
-        met = begins.any(axis=-1)
-        if met.any():
+        if begins.shape[-1]:
             first = begins.argmax(axis=-1)
+            met = np.take_along_axis(begins, first[..., None], axis=-1)[..., 0]
             result[index, 0] = np.where(met, samples_seen[first + length - 1], np.inf)
             result[index, 1] = np.where(met, samples_seen[first], np.inf)
     return result
