@@ -97,5 +97,6 @@ class LedgerReader(LedgerFile):
                     traces.unfinished += 1
                 else:
                     traces.counts[method, ordering] = np.frombuffer(content, "<i4")
-                    traces.diverged[method] += diverged is not None
+                    if diverged is not None:
+                        traces.diverged[method] += 1
         return traces
