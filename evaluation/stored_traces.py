@@ -75,8 +75,8 @@ def read_stream(
     Raises:
         LedgerError: The ledger cannot be read.
     """
-    documents, unfinished = ledger.methods(digest), ledger.unfinished(digest)
-    traces, most = ledger.traces(digest), fed.get("all_correct", fed["validation_size"])
+    documents, traces = ledger.methods(digest), ledger.traces(digest)
+    most = fed.get("all_correct", fed["validation_size"])
     stored, damaged = traces.counts, traces.damaged
     # All at once first, which is faster than trace by trace.
     if stored and not _are_counts(np.concatenate([*stored.values()]), most):
@@ -121,7 +121,7 @@ def read_stream(
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    document = {"complete": True, "methods": methods, "unfinished": unfinished}
+    document = {"complete": True, "methods": methods, "unfinished": traces.unfinished}
     for key, traces_of in (("damaged", damaged), ("damaged_classes", misfits)):
         document[key] = [f"{names[method]} in ordering {ordering}" for method, ordering in traces_of]
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})

@@ -3,7 +3,7 @@
 import sqlite3
 import zlib
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from headstart.output.errors import reason_of
@@ -52,7 +52,7 @@ def add_checksums(base: sqlite3.Connection) -> None:
 def require_intact(base: sqlite3.Connection, mend: Callable[[], None] | None) -> None:
     """Raise an error where the structure of a ledger's file is damaged, so that rows could be missing.
 
-    It reads the tables and indices, not the counts: a second for a million traces.
+    It reads the whole file: 7 s of 4 GB, a million traces, or 3 s where they are in memory.
 
     Args:
         base: The ledger.
@@ -95,4 +95,7 @@ def reason_of_failure(file: Path, error: Exception) -> str:
 
 
 def _find_problems(base: sqlite3.Connection) -> list[str]:
+    # The check goes through the file backwards, where no disk reads ahead, so that all pages are read forwards first.
+    with suppress(sqlite3.DatabaseError):
+        base.execute("SELECT max(written) FROM traces").fetchall()
     return [problem for (problem,) in base.execute("PRAGMA integrity_check") if problem != "ok"]

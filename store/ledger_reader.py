@@ -16,16 +16,18 @@ from headstart.store.ledger_file import COMPARISON, FORMAT, RUN, LedgerError, Le
 
 @dataclass
 class StoredTraces:
-    """The finished traces of a stream.
+    """The traces of a stream.
 
     Attributes:
-        counts: Counts of correct predictions, `[evaluations]`, by method and ordering.
-        diverged: How many traces have predictions that are not finite, by method.
+        counts: Counts of correct predictions of finished traces, `[evaluations]`, by method and ordering.
+        diverged: How many of these have predictions that are not finite, by method.
+        unfinished: Number of traces that are not finished.
         damaged: The methods and orderings of damaged traces, which are left out.
     """
 
     counts: dict[tuple[str, int], NDArray[np.int32]]
     diverged: Counter[str]
+    unfinished: int
     damaged: list[tuple[str, int]]
 
 
@@ -57,7 +59,9 @@ class LedgerReader(LedgerFile):
         Args:
             task: The task of the streams; those of comparisons name none.
         """
-        documents = self._documents("SELECT DISTINCT stream FROM traces WHERE NOT open", [])
+        # The first finished trace is enough; to look into all of them would read the whole file.
+        finished = "SELECT 1 FROM traces WHERE stream = digest AND NOT open"
+        documents = self._documents(f"SELECT digest FROM origins WHERE EXISTS ({finished})", [])
         return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
 
     def runs(self) -> list[dict[str, Any]]:
@@ -74,24 +78,29 @@ class LedgerReader(LedgerFile):
         Args:
             stream: Digest of the stream.
         """
-        return self._documents("SELECT DISTINCT method FROM traces WHERE stream = ? AND NOT open", [stream])
+        finished = "SELECT 1 FROM traces WHERE stream = ?1 AND method = known.method AND NOT open"
+        known = "(SELECT DISTINCT method FROM traces WHERE stream = ?1) AS known"
+        return self._documents(f"SELECT method FROM {known} WHERE EXISTS ({finished})", [stream])
 
     def traces(self, stream: str) -> StoredTraces:
-        """Return the finished traces of a stream, sorted by method and ordering.
+        """Return the traces of a stream, sorted by method and ordering.
 
         Args:
             stream: Digest of the stream.
         """
-        traces = StoredTraces({}, Counter(), [])
+        traces = StoredTraces({}, Counter(), 0, [])
         with self._errors():
             # Checked first: a damaged trace can look as if it were not finished.
             for row in self._rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
                 _, method, ordering, content, diverged, is_open, _ = row
                 if not is_intact(row, self._format):
                     traces.damaged.append((method, ordering))
-                elif not is_open:
+                elif is_open:
+                    traces.unfinished += 1
+                else:
                     traces.counts[method, ordering] = np.frombuffer(content, "<i4")
-                    traces.diverged[method] += diverged is not None
+                    if diverged is not None:
+                        traces.diverged[method] += 1
         return traces
 
     def class_counts(self, stream: str) -> Iterator[tuple[str, int, NDArray[np.unsignedinteger[Any]] | None]]:
@@ -104,16 +113,3 @@ class LedgerReader(LedgerFile):
             if self._counts_classes():
                 for row in self._class_rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
                     yield row[1], row[2], unpack(row[3]) if is_intact(row, FORMAT) else None
-
-    def unfinished(self, stream: str) -> int:
-        """Count the traces of a stream that are not finished.
-
-        Args:
-            stream: Digest of the stream.
-        """
-        [(count,)] = self._query("SELECT count(*) FROM traces WHERE stream = ? AND open", [stream])
-        return int(count)
-
-    def _query(self, statement: str, values: list[str]) -> list[Any]:
-        with self._errors():
-            return self._base.execute(statement, values).fetchall()

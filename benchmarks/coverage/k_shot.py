@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from headstart.datamodules.photos.class_folders import read_class_folders
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules.networks.backbone import BackboneSpec
 
-PRECISION = "float32"
+PRECISION: Literal["float32"] = "float32"
 METHODS = {
     "logistic_regression": "LogisticRegression",
     "nearest_class_mean": "NearestClassMean",
@@ -28,7 +28,7 @@ METHODS = {
 }
 
 
-class Empirical(LinearDiscriminantAnalysis):
+class Empirical(LinearDiscriminantAnalysis):  # type: ignore[misc]  # scikit-learn has no types
     """Linear discriminant analysis of features of unit norm, with the shrinkage of GDA-CLIP.
 
     Its precision, `D ((n - 1) C + tr(C) I)^-1`, is in the proportion of scikit-learn's `(1 - s) C + s tr(C) / D I` if s

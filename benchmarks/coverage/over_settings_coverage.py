@@ -37,10 +37,10 @@ def over_orderings(orderings: tuple[int, ...], leaderboards: int) -> Shares:
     generator = np.random.default_rng(3)
     means = sample_means(generator, len(orderings))
     long = [samples_to_criterion(generator, each, MANY) for each in means]
-    once = [np.ones((1, MANY))] * len(long)
+    once = [np.ones((1, MANY * len(long)))]
     true_means, _ = relative_interquartile_means(long, once)
     true_improvements = probabilities_of_improvement(long)[0][PAIRS]
-    resamples = [bootstrap_counts(count, stratum) for stratum, count in enumerate(orderings)]
+    resamples = [*bootstrap_counts(orderings)]
 
     def trial(generator: np.random.Generator) -> dict[str, Any]:
         values = [samples_to_criterion(generator, each, n) for each, n in zip(means, orderings, strict=True)]

@@ -45,9 +45,9 @@ def rank_coverage(means: Sequence[float], orderings: int, leaderboards: int) -> 
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         values = samples_to_criterion(generator, means, orderings)
-        different = compare_all_pairs(values).significant
-        low, high = rank_intervals(values.mean(1), different).T
-        return {"any difference": different.any(), "all ranks": ((low <= lowest) & (high >= highest)).all()}
+        [compared] = compare_all_pairs([values])
+        low, high = rank_intervals(values.mean(1), compared.significant).T
+        return {"any difference": compared.significant.any(), "all ranks": ((low <= lowest) & (high >= highest)).all()}
 
     return simulate(trial, leaderboards)
 
@@ -63,7 +63,8 @@ def skewed_false_finds(orderings: int, leaderboards: int) -> Shares:
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         logarithms = SPREADS[:, None] * generator.standard_normal((len(SPREADS), orderings))
         values = 20 * np.exp(logarithms - SPREADS[:, None] ** 2 / 2)
-        return {"any difference": compare_all_pairs(values).significant.any()}
+        [compared] = compare_all_pairs([values])
+        return {"any difference": compared.significant.any()}
 
     return simulate(trial, leaderboards, seed=5)
 
@@ -80,11 +81,13 @@ def attained_power(means: Sequence[float], observed: int, experiments: int, pilo
     generator, needed = np.random.default_rng(1), []
     for _ in range(pilots):
         values = samples_to_criterion(generator, means, observed)
-        needed += orderings_needed(np.diff(values[:2], axis=0).T, compare_all_pairs(values).levels[:1])
+        [compared] = compare_all_pairs([values])
+        needed += orderings_needed(np.diff(values[:2], axis=0).T, compared.levels[:1])
     orderings = int(np.median([np.inf if each is None else each for each in needed]))
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
-        return {"power": compare_all_pairs(samples_to_criterion(generator, means, orderings)).significant[0, 1]}
+        [compared] = compare_all_pairs([samples_to_criterion(generator, means, orderings)])
+        return {"power": compared.significant[0, 1]}
 
     return orderings, simulate(trial, experiments, generator)
 

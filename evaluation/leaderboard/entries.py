@@ -5,15 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.leaderboard.differences import Tests
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.metrics.sample_efficiency.resolution import (
-    AllPairs,
-    compare_all_pairs,
-    group_letters,
-    maximal_groups,
-    orderings_needed,
-    rank_intervals,
-)
+from headstart.metrics.sample_efficiency.resolution import AllPairs, group_letters, maximal_groups, rank_intervals
 from headstart.metrics.sample_efficiency.result_warnings import interval_warnings
 from headstart.metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
@@ -22,25 +16,25 @@ from headstart.metrics.sample_efficiency.scores import (
     finite_ends,
     holm,
     median_interval,
-    sign_flip_p_values,
     t_interval,
 )
 
 
-def describe(setting: Setting, accuracy_at: Sequence[int]) -> dict[str, Any]:
+def describe(setting: Setting, tests: Tests, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """Return a setting as it stands in `leaderboard.json`.
 
     Args:
         setting: The setting.
+        tests: Tests of its methods.
         accuracy_at: Numbers of samples at which accuracies are reported.
     """
     curves, protocol, names = setting.curves, setting.protocol, setting.names
-    compared = compare_all_pairs(setting.restricted)
-    indices = maximal_groups(compared.significant)
+    indices = maximal_groups(tests.all_pairs.significant)
     groups = [[names[index] for index in group] for group in indices]
     warnings = [*setting.warnings, *interval_warnings(names, setting.streaks[0], curves.floor)]
-    ranks = rank_intervals(setting.restricted.mean(1), compared.significant).tolist()
-    entries = zip(_scores(setting, accuracy_at), _against_baseline(setting), standings(ranks, indices), strict=True)
+    ranks = rank_intervals(setting.restricted.mean(1), tests.all_pairs.significant).tolist()
+    comparisons = _against_baseline(setting, tests.baseline)
+    entries = zip(_scores(setting, accuracy_at), comparisons, standings(ranks, indices), strict=True)
 
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
@@ -62,9 +56,9 @@ def describe(setting: Setting, accuracy_at: Sequence[int]) -> dict[str, Any]:
         # The results.
         "warnings": warnings,
         "is_pooled": setting.is_pooled,
-        "remarks": [*setting.remarks, *_remarks(setting, groups), *_undecided(setting.names, compared)],
+        "remarks": [*setting.remarks, *_remarks(setting, groups), *_undecided(setting.names, tests.all_pairs)],
         "methods": [{**scores, **comparison, **standing} for scores, comparison, standing in entries],
-        "pairs": _pairs(setting, compared),
+        "pairs": _pairs(setting, tests),
         "not_told_apart": groups,
         "tied_for_first": [name for name, (lowest, _) in zip(names, ranks, strict=True) if lowest == 1],
         "protocol": protocol,
@@ -120,8 +114,13 @@ def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]
     return scores
 
 
-def _against_baseline(setting: Setting) -> list[dict[str, Any]]:
-    """Return the comparison of every method with the baseline, None throughout for the baseline itself."""
+def _against_baseline(setting: Setting, p_values: Sequence[float]) -> list[dict[str, Any]]:
+    """Return the comparison of every method with the baseline, None throughout for the baseline itself.
+
+    Args:
+        setting: The setting.
+        p_values: p value of every method, `[methods]`; empty without a baseline.
+    """
     none = dict.fromkeys(("relative_improvement", "relative_improvement_interval", "p_value", "p_value_holm"))
     comparisons = [none] * len(setting.names)
     if setting.baseline is None:
@@ -131,12 +130,12 @@ def _against_baseline(setting: Setting) -> list[dict[str, Any]]:
     baseline, samples = setting.names.index(setting.baseline), setting.streaks[0]
     others = [index for index in range(len(samples)) if index != baseline]
 
-    pairs = compare(samples[baseline], samples[others], setting.curves.limit)
-    for index, pair, p_holm in zip(others, pairs, holm([pair.p_value for pair in pairs]), strict=True):
+    for index, p_holm in zip(others, holm([p_values[index] for index in others]), strict=True):
+        pair = compare(samples[baseline], samples[index], setting.curves.limit)
         comparisons[index] = {
             "relative_improvement": pair.relative_improvement,
             "relative_improvement_interval": interval_if_known(*pair.relative_interval),
-            "p_value": pair.p_value,
+            "p_value": p_values[index],
             "p_value_holm": p_holm,
         }
     return comparisons
@@ -148,12 +147,10 @@ def standings(ranks: Sequence[Sequence[int]], groups: Sequence[Sequence[int]]) -
     return [{"group": own, "rank_interval": ends} for own, ends in zip(letters, ranks, strict=True)]
 
 
-def _pairs(setting: Setting, compared: AllPairs) -> list[dict[str, Any]]:
+def _pairs(setting: Setting, tests: Tests) -> list[dict[str, Any]]:
     """Return the comparisons of neighbours."""
-    differences = np.diff(setting.restricted, axis=0).T
-    p_values = sign_flip_p_values(differences).tolist()
-    adjusted, significant = (np.diagonal(each, 1).tolist() for each in (compared.p_values, compared.significant))
-    needed = orderings_needed(differences, compared.levels)
+    matrices = tests.all_pairs.p_values, tests.all_pairs.significant
+    adjusted, significant = (np.diagonal(each, 1).tolist() for each in matrices)
 
     return [
         {
@@ -161,12 +158,12 @@ def _pairs(setting: Setting, compared: AllPairs) -> list[dict[str, Any]]:
             "worse": setting.names[index + 1],
             "difference": float(difference.mean()),
             "interval": finite_ends(t_interval(difference)),
-            "p_value": p_values[index],
+            "p_value": tests.neighbours[index],
             "p_value_adjusted": adjusted[index],
             "told_apart": significant[index],
-            "orderings_needed": needed[index],
+            "orderings_needed": tests.orderings_needed[index],
         }
-        for index, difference in enumerate(differences.T)
+        for index, difference in enumerate(np.diff(setting.restricted, axis=0))
     ]
 
 

@@ -182,7 +182,7 @@ def _compare(values: dict[str, Floats], baseline: str | None, all_correct: int, 
     # The tests take lower values for better ones.
     wrong = (1 - shares) * all_correct
     wrong = wrong.round() if all_correct > 1 else wrong
-    compared = compare_all_pairs(wrong)
+    [compared] = compare_all_pairs([wrong])
     ranks = rank_intervals(wrong.mean(1), compared.significant).tolist()
 
     scores = {}

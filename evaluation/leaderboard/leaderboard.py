@@ -8,6 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.axis import describe_axis
+from headstart.evaluation.leaderboard.differences import compare_methods
 from headstart.evaluation.leaderboard.entries import describe
 from headstart.evaluation.leaderboard.files import FILES, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.label_budgets import (
@@ -89,7 +90,8 @@ def rank_settings(
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
         grids = [read_grid(each) for each in settings]
-        described = [describe(each, made_from["accuracy_at"]) for each in settings]
+        tested = zip(settings, compare_methods(settings), strict=True)
+        described = [describe(each, tests, made_from["accuracy_at"]) for each, tests in tested]
         for entry, setting, own in zip(described, settings, budgets, strict=True):
             entry |= describe_budgets(setting, own)
             entry["remarks"] += own.remarks

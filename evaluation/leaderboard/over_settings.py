@@ -1,7 +1,7 @@
 """Methods over several settings: interquartile means, ranks and probabilities of improvement."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -48,8 +48,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
 
     values = restricted_of(chosen, methods)
     remarks += _warn_of_ends(chosen, values)
-    resamples = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
-    means, ends = relative_interquartile_means(values, resamples)
+    means, ends = relative_interquartile_means(values, bootstrap_counts([each.shape[1] for each in values]))
     if max(np.ptp(means), np.nanmax(np.abs(ends - means), initial=0)) < SAME:
         return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
 
@@ -172,7 +171,7 @@ def restricted_of(settings: Sequence[Setting], methods: Sequence[str]) -> list[F
     return [each.restricted[[each.names.index(name) for name in methods]] for each in settings]
 
 
-def relative_interquartile_means(values: Sequence[Floats], resamples: Sequence[Counts]) -> tuple[Floats, Floats]:
+def relative_interquartile_means(values: Sequence[Floats], resamples: Iterable[Counts]) -> tuple[Floats, Floats]:
     """Return the interquartile means of samples over the geometric mean of all methods in the ordering, with intervals.
 
     A factor of two then counts the same for 20 samples and for 200, and a run is trimmed if it is unusual among those
@@ -181,13 +180,14 @@ def relative_interquartile_means(values: Sequence[Floats], resamples: Sequence[C
 
     Args:
         values: Restricted samples to criterion of each setting, `[methods, orderings]`.
-        resamples: Counts of each ordering in every resample of each setting, `[resamples, orderings]`.
+        resamples: Counts of each ordering in every resample, as `bootstrap_counts` yields them.
 
     Returns:
         The means, `[methods]`, and the ends of their intervals, `[2, methods]`.
     """
     logarithms = [np.log(each) - np.log(each).mean(0) for each in values]
-    [means] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1]), np.uint8) for each in values]))
+    once = np.ones((1, sum(each.shape[1] for each in values)), np.uint8)
+    [means] = np.exp(interquartile_means(logarithms, [once]))
     return means, _ends(percentile_interval(np.exp(interquartile_means(logarithms, resamples))), values)
 
 

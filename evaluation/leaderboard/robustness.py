@@ -198,9 +198,10 @@ def describe_stability(part: str, experiments: Sequence[Experiment]) -> dict[str
         for unit in range(units.max() + 1):
             # The groups of other units alone stay as they are.
             touched = np.bincount(groups[units == unit], minlength=len(means)) > 0
-            others = touched[groups] & (units != unit)
-            rest, _ = _agreements(vectors[others], defined[others], groups[others], len(means))
-            without.append(_mean(np.where(touched, rest, means)))
+            others, numbers = touched[groups] & (units != unit), np.cumsum(touched) - 1
+            rest = means.copy()
+            rest[touched], _ = _agreements(vectors[others], defined[others], numbers[groups[others]], touched.sum())
+            without.append(_mean(rest))
         low, high = jackknife_interval(mean, np.array(without, dtype=np.float64))
         ends = interval_if_known(float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0)))
     return {"part": part, "stability": mean, "interval": ends, "compared": pairs}

@@ -1,6 +1,6 @@
 """Aggregates over settings: bootstrap weights, ranks, interquartile means and probabilities of improvement."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,21 +12,32 @@ from headstart.metrics.sample_efficiency.scores import t_half_width
 
 Counts = NDArray[np.number[Any]]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
-# Numbers that fit into a processor's cache.
-AT_ONCE = 2**16
+# Counts that fit into a processor's cache, and how many times as many are drawn at once.
+AT_ONCE, DRAWN = 2**16, 16
 
 
-def bootstrap_counts(orderings: int, stratum: int, resamples: int = RESAMPLES) -> Counts:
-    """Sample how often each ordering occurs in every resample, `[resamples, orderings]`, in as few bits as hold them.
+def bootstrap_counts(sizes: Sequence[int], resamples: int = RESAMPLES) -> Iterator[Counts]:
+    """Sample how often each ordering of each setting occurs in every resample.
 
     Args:
-        orderings: Number of orderings; as many are sampled, with replacement.
-        stratum: Number of the setting; each setting has samples of its own.
+        sizes: Number of orderings of each setting; as many of its own are sampled, with replacement.
         resamples: Number of resamples.
+
+    Yields:
+        Counts in some resamples, `[some resamples, orderings of all settings]`, in as few bits as hold them.
     """
-    generator = np.random.default_rng((SEED, stratum))
-    counts = generator.multinomial(orderings, np.full(orderings, 1 / orderings), resamples)
-    return counts.astype(np.min_scalar_type(counts.max()))
+    generators = [np.random.default_rng((SEED, stratum)) for stratum in range(len(sizes))]
+    at_once = DRAWN * _rows(sum(sizes))
+    for start in range(0, resamples, at_once):
+        count = min(at_once, resamples - start)
+        drawn = zip(generators, sizes, strict=True)
+        counts = np.hstack([each.multinomial(size, np.full(size, 1 / size), count) for each, size in drawn])
+        yield counts.astype(np.min_scalar_type(counts.max()))
+
+
+def _rows(orderings: int) -> int:
+    """Return the number of resamples of so many orderings that fit into a processor's cache."""
+    return max(1, AT_ONCE // orderings)
 
 
 def ranks(values: Floats) -> Floats:
@@ -63,7 +74,7 @@ def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> t
     return value - half, value + half
 
 
-def interquartile_means(values: list[Floats], counts: Sequence[Counts]) -> Floats:
+def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> Floats:
     """Compute the mean of the middle half of all runs of all settings, with equal weight of settings, by resample.
 
     Source: Rishabh Agarwal, Max Schwarzer, Pablo Samuel Castro, Aaron Courville and Marc G. Bellemare, "Deep
@@ -74,31 +85,34 @@ def interquartile_means(values: list[Floats], counts: Sequence[Counts]) -> Float
 
     Args:
         values: Of each setting, `[methods, orderings]`.
-        counts: How often each ordering counts, of each setting `[resamples, orderings]`, the same for all methods; all
-            resamples have as many runs.
+        counts: How often each ordering counts, the same for all methods, as `bootstrap_counts` yields it; all resamples
+            have as many runs.
 
     Returns:
         `[resamples, methods]`.
     """
     most = max(each.shape[1] for each in values)
-    runs, weights = np.concatenate(values, axis=1), np.concatenate(counts, axis=1)
+    runs = np.concatenate(values, axis=1)
     shares = np.concatenate([np.full(each.shape[1], most / each.shape[1]) for each in values])
-    # Counts are exact in 32 bits.
-    kind = np.float32 if (shares == 1).all() else np.float64
+    # Counts are exact in 32 bits, and whole numbers are added several times as fast.
+    is_whole = (shares == 1).all()
+    summed, kind = (np.int32, np.float32) if is_whole else (np.float64, np.float64)
 
     total = most * len(values)
-    cut = total / 4
-    means = np.empty((len(weights), len(runs)))
+    cut, rows, means = total / 4, _rows(runs.shape[1]), []
     orders = np.argsort(runs, axis=1, kind="stable")
-    step = max(1, AT_ONCE // runs.shape[1])
-    for start in range(0, len(weights), step):
-        part = (weights[start : start + step] * shares).astype(kind)
-        for method, (own, order) in enumerate(zip(runs, orders, strict=True)):
+    ordered = np.take_along_axis(runs, orders, axis=1)
+    steps = np.diff(ordered)
+    for part in (each[start : start + rows] for each in counts for start in range(0, len(each), rows)):
+        weights = part if is_whole else part * shares
+        averages = []
+        for own, step, order in zip(ordered, steps, orders, strict=True):
             # Weight of the middle half up to each value; the weight above it counts as the next value, step by step.
-            middle = np.clip(np.cumsum(part[:, order], axis=1), cut, total - cut)
-            average = own[order[-1]] - (middle[:, :-1] - cut) @ np.diff(own[order]) / (total - 2 * cut)
-            means[start : start + step, method] = average
-    return means
+            sums = np.cumsum(weights[:, order], axis=1, dtype=summed)
+            middle = np.clip(sums, cut, total - cut, dtype=kind)
+            averages.append(own[-1] - (middle[:, :-1] - cut) @ step / (total - 2 * cut))
+        means.append(np.stack(averages, axis=1))
+    return np.concatenate(means)
 
 
 def probabilities_of_improvement(values: Sequence[Floats]) -> Floats:

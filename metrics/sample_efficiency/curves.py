@@ -85,9 +85,9 @@ def first_streaks(
     for index in np.argsort(consecutive):
         length = consecutive[index]
         begins, shorter = _longer_streaks(begins, shorter, length), length
-        met = begins.any(axis=-1)
-        if met.any():
+        if begins.shape[-1]:
             first = begins.argmax(axis=-1)
+            met = np.take_along_axis(begins, first[..., None], axis=-1)[..., 0]
             result[index, 0] = np.where(met, samples_seen[first + length - 1], np.inf)
             result[index, 1] = np.where(met, samples_seen[first], np.inf)
     return result
@@ -191,8 +191,9 @@ class Curves:
     def select_orderings(self, columns: Flags | NDArray[np.integer[Any]]) -> Curves:
         """Return the traces of some orderings, by their indices or by whether they are selected."""
         accuracies = {at: values[:, columns] for at, values in self.class_accuracies.items()}
-        orderings, correct = self.orderings[columns], self.correct[:, columns]
-        return replace(self, orderings=orderings, correct=correct, class_accuracies=accuracies)
+        # An index would lay the copy out differently, and a mean over it would be rounded differently.
+        correct = np.take(self.correct, np.arange(len(self.orderings))[columns], axis=1)
+        return replace(self, orderings=self.orderings[columns], correct=correct, class_accuracies=accuracies)
 
     @property
     def accuracy(self) -> Floats:

@@ -3,20 +3,20 @@
 from collections.abc import Sequence
 from functools import lru_cache
 from string import ascii_letters
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # imports its parts when they are used
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.sample_efficiency.scores import is_exact_in_floats
-from headstart.metrics.sample_efficiency.sign_flips import is_decided, stages
+from headstart.metrics.sample_efficiency.sign_flips import Patterns, is_decided, stages
 
 LEVEL, POWER = 0.05, 0.8
 MOST_GROUPS = 500
-# Signs that are multiplied at once.
-MOST_SIGNS = 2**21
+# Signs, and rows of values, that are multiplied at once.
+MOST_SIGNS, MOST_ROWS = 2**21, 64
 # Simulated numbers of orderings, and simulations of each; with fewer than six no sign-flip test reaches 5 %.
 FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.35, 500, 0
 
@@ -40,8 +40,8 @@ class AllPairs(NamedTuple):
     levels: Floats
 
 
-def compare_all_pairs(values: Floats) -> AllPairs:
-    """Test all pairs of methods for a difference of their means, two-sided, adjusted for testing all of them.
+def compare_all_pairs(tables: Sequence[Floats]) -> list[AllPairs]:
+    """Test all pairs of methods for a difference of their means, two-sided, adjusted for testing all pairs of a table.
 
     The signs of all pairs' differences are flipped together, ordering by ordering. Each pair's difference, over the
     root of its sum of squares, is compared with the largest among the pairs that differ no more (step-down). The
@@ -52,96 +52,120 @@ def compare_all_pairs(values: Floats) -> AllPairs:
     with sign flips in place of permutations.
 
     Args:
-        values: Restricted samples to criterion on the same orderings, `[methods, orderings]`.
+        tables: Restricted samples to criterion on the same orderings, each `[methods, orderings]`. Each table is tested
+            by itself, but tables of as many orderings share the drawn patterns.
+
+    Returns:
+        The results of each table.
     """
-    methods, orderings = values.shape
-    steps = _Steps.of(values)
-    p_values, levels = np.ones((methods, methods)), np.full(max(methods - 1, 0), LEVEL)
-    significant, undecided = np.zeros((2, methods, methods), dtype=bool)
-    if orderings < 2 or not len(steps.observed):
-        return AllPairs(p_values, significant, undecided, levels)
+    tests = [_Test(values) for values in tables]
+    for orderings in dict.fromkeys(test.orderings for test in tests):
+        unfinished = [test for test in tests if test.orderings == orderings and test.open]
+        for number, (blocks, is_exact) in enumerate(stages(orderings) if unfinished else ()):
+            for test in unfinished:
+                test.begin(is_exact)
+            at_once = max(1, MOST_ROWS // max(test.methods for test in unfinished))
+            for patterns in blocks:
+                for start in range(0, len(unfinished), at_once):
+                    _count(unfinished[start : start + at_once], patterns, with_levels=number == 0)
 
-    # The pairs that differ least, up to the first one whose decision is open.
-    count = len(steps.observed)
-    exceeded, drawn, unseen = (np.zeros(count) for _ in range(3))
-    for number, (blocks, is_exact) in enumerate(stages(orderings)):
-        if is_exact:
-            exceeded[:count], drawn[:count] = 0, 0
-        for patterns in blocks:
-            exceeded[:count] += steps.exceeded(patterns, count, levels if number == 0 else None)
-            drawn[:count] += len(patterns)
-
-        # The observed pattern counts in addition to drawn ones.
-        unseen[:count] = not is_exact
-        estimated = (exceeded + unseen) / (drawn + unseen)
-        decided = (unseen == 0) | is_decided(exceeded, drawn, LEVEL)
-        while count and decided[count - 1] and estimated[count - 1] < LEVEL:
-            count -= 1
-        if not count or decided[count - 1]:
-            break
-
-    # A pair that differs more has no larger p value. A pair is open that decided pairs do not keep from significance.
-    adjusted = np.maximum.accumulate(estimated[::-1])[::-1]
-    refused = np.flatnonzero(decided & (estimated >= LEVEL))
-    is_open = np.arange(len(adjusted)) > refused.max(initial=-1)
-    is_open[count:] = False
-    rejected = np.arange(len(adjusted)) >= count
-    for matrix, result in ((p_values, adjusted), (significant, rejected), (undecided, is_open)):
-        matrix[steps.first, steps.second] = matrix[steps.second, steps.first] = result
-    return AllPairs(p_values, significant, undecided, levels)
+            unfinished = [test for test in unfinished if not test.is_finished()]
+            if not unfinished:
+                break
+    return [test.results() for test in tests]
 
 
-class _Steps(NamedTuple):
-    """The pairs of methods that differ somewhere, in ascending order of their statistics.
+def _count(tests: Sequence["_Test"], patterns: Patterns, with_levels: bool) -> None:
+    """Count patterns of signs for several tests, whose values are multiplied with them together."""
+    values = np.concatenate([test.values for test in tests])
+    flipped, parts = np.empty((len(values), len(patterns)), np.float32), -(-patterns.size // MOST_SIGNS)
+    for sums, signs in zip(np.array_split(flipped, parts, axis=1), np.array_split(patterns, parts), strict=True):
+        np.matmul(values, signs.T.astype(values.dtype, copy=False), out=sums)
 
-    Attributes:
-        values: Values less those of the first method: small numbers, so that 32 bits are exact for whole numbers, such
-            as samples, and enough for others, `[methods, orderings]`.
-        first: First method of each pair, `[pairs]`.
-        second: Its second method, `[pairs]`.
-        scale: Root of the sum of squared differences, `[pairs]`.
-        observed: The statistic, `[pairs]`.
+    ends = np.cumsum([test.methods for test in tests])
+    for test, own in zip(tests, np.split(flipped, ends[:-1]), strict=True):
+        test.count(own, with_levels)
+
+
+class _Test:
+    """The test of the pairs of one table, as far as patterns of signs were counted.
+
+    Its steps are the pairs that differ somewhere, in ascending order of their statistics; a single ordering has none.
+
+    Args:
+        values: Restricted samples to criterion, `[methods, orderings]`.
     """
 
-    values: NDArray[np.float64 | np.float32]
-    first: Indices
-    second: Indices
-    scale: Floats
-    observed: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, values: Floats) -> "_Steps":
-        """Return the steps of the test of some methods."""
-        first, second = np.triu_indices(len(values), 1)
+    def __init__(self, values: Floats) -> None:
+        self.methods, self.orderings = values.shape
+        first, second = np.triu_indices(self.methods, 1)
         scale = np.sqrt(((values[first] - values[second]) ** 2).sum(-1))
-        first, second, scale = (each[scale > 0] for each in (first, second, scale))
+        apart = (scale > 0) & (self.orderings > 1)
+        first, second, scale = (each[apart] for each in (first, second, scale))
+
+        # Small numbers, so that 32 bits are exact for whole numbers, such as samples, and enough for others.
         values = values - values[0]
         sums = values.sum(-1).astype(np.float32)
         observed = np.abs(sums[first] - sums[second]) / scale
         order = np.argsort(observed, kind="stable")
-        if is_exact_in_floats(values):
-            values = values.astype(np.float32)
-        return cls(values, first[order], second[order], scale[order], (observed[order] * (1 - 1e-6)).astype(np.float32))
+        self.values = values.astype(np.float32) if is_exact_in_floats(values) else values
+        self.first, self.second, self.scale = first[order], second[order], scale[order].astype(np.float32)
+        self.observed = (observed[order] * (1 - 1e-6)).astype(np.float32)
+        self.levels = np.full(max(self.methods - 1, 0), LEVEL)
 
-    def exceeded(self, patterns: NDArray[np.float32 | np.int8], count: int, levels: Floats | None) -> Floats:
+        # The number of steps up to the last one whose decision is open.
+        self.open = len(order)
+        self.exceeded, self.drawn, self.unseen = np.zeros((3, self.open))
+        self.estimated, self.decided = np.ones(self.open), np.zeros(self.open, dtype=bool)
+
+    def begin(self, is_exact: bool) -> None:
+        """Begin a stage: patterns that were drawn before do not count beside all of them."""
+        if is_exact:
+            self.exceeded[: self.open] = self.drawn[: self.open] = 0
+        # The observed pattern counts in addition to drawn ones.
+        self.unseen[: self.open] = not is_exact
+
+    def count(self, flipped: NDArray[np.float32], with_levels: bool) -> None:
         """Count the patterns in which the largest statistic up to a step is at least the observed one.
 
         Args:
-            patterns: Patterns of signs, `[patterns, orderings]`.
-            count: Number of steps.
-            levels: Where to write the levels of neighbours, as `AllPairs` has them.
+            flipped: Sums of each method's values with flipped signs, `[methods, patterns]`.
+            with_levels: Whether to find the levels of neighbours.
         """
-        parts = np.array_split(patterns, -(-patterns.size // MOST_SIGNS))
-        kind = self.values.dtype
-        flipped = np.hstack([self.values @ part.T.astype(kind, copy=False) for part in parts]).astype(np.float32)
-        largest, exceeded = np.zeros(len(patterns), dtype=np.float32), np.zeros(count)
-        for step, (first, second) in enumerate(zip(self.first[:count], self.second[:count], strict=True)):
+        largest = np.zeros(flipped.shape[1], dtype=np.float32)
+        for step in range(self.open):
+            first, second = self.first[step], self.second[step]
             null = flipped[first] - flipped[second]
-            np.maximum(largest, np.abs(null, out=null) / np.float32(self.scale[step]), out=largest)
-            exceeded[step] = np.count_nonzero(largest >= self.observed[step])
-            if levels is not None and second == first + 1:
-                levels[first] = min(2 * scipy.special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
-        return exceeded
+            np.maximum(largest, np.abs(null, out=null) / self.scale[step], out=largest)
+            self.exceeded[step] += np.count_nonzero(largest >= self.observed[step])
+            if with_levels and second == first + 1:
+                self.levels[first] = min(2 * scipy.special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
+        self.drawn[: self.open] += len(largest)
+
+    def is_finished(self) -> bool:
+        """Whether the patterns so far decide about every pair, or no more of them could make one significant."""
+        self.estimated = (self.exceeded + self.unseen) / (self.drawn + self.unseen)
+        self.decided = (self.unseen == 0) | is_decided(self.exceeded, self.drawn, LEVEL)
+        while self.open and self.decided[self.open - 1] and self.estimated[self.open - 1] < LEVEL:
+            self.open -= 1
+        return self.open == 0 or bool(self.decided[self.open - 1])
+
+    def results(self) -> AllPairs:
+        """Return the results."""
+        steps = np.arange(len(self.estimated))
+        # A pair that differs more has no larger p value.
+        adjusted = np.maximum.accumulate(self.estimated[::-1])[::-1]
+        # A pair is open that decided pairs do not keep from significance.
+        refused = np.flatnonzero(self.decided & (self.estimated >= LEVEL))
+        is_open = (steps > refused.max(initial=-1)) & (steps < self.open)
+        p_values, significant, undecided = map(self._matrix, (adjusted, steps >= self.open, is_open), (1, False, False))
+        return AllPairs(p_values, significant, undecided, self.levels)
+
+    def _matrix(self, values: NDArray[Any], without: float) -> NDArray[Any]:
+        """Return values of the steps as a symmetric matrix of methods, with another one for pairs without a step."""
+        matrix = np.full((self.methods, self.methods), without, dtype=values.dtype)
+        matrix[self.first, self.second] = matrix[self.second, self.first] = values
+        return matrix
 
 
 def rank_intervals(means: Floats, differ: Flags) -> NDArray[np.int64]:

@@ -33,14 +33,12 @@ class PairedComparison:
         relative_improvement: The mean difference in per cent of the baseline's restricted mean.
         relative_interval: Its 95 % interval, see `relative_interval`; NaN with fewer than two orderings, infinite
             if the baseline's mean may be 0.
-        p_value: Two-sided sign-flip permutation test of no difference.
     """
 
     mean_difference: float
     interval: tuple[float, float]
     relative_improvement: float
     relative_interval: tuple[float, float]
-    p_value: float
 
 
 def restricted(samples: Floats, limit: int) -> Floats:
@@ -225,26 +223,19 @@ def _stored_patterns(count: int) -> NDArray[Any]:
     return np.concatenate(parts)
 
 
-def compare(baseline: Floats, custom: Floats, limit: int) -> list[PairedComparison]:
-    """Compare the restricted means of custom methods and the baseline over the same orderings.
+def compare(baseline: Floats, custom: Floats, limit: int) -> PairedComparison:
+    """Compare the restricted means of a custom method and the baseline over the same orderings.
 
     Args:
         baseline: Samples to criterion of the baseline, infinite where censored, `[orderings]`.
-        custom: Samples to criterion of the custom methods, `[methods, orderings]`.
-        limit: The sample limit, common to all.
-
-    Returns:
-        One comparison for each custom method.
+        custom: Samples to criterion of the custom method, `[orderings]`.
+        limit: The sample limit, common to both.
     """
     baseline, custom = restricted(baseline, limit), restricted(custom, limit)
-    comparisons, p_values = [], sign_flip_p_values((baseline - custom).T).tolist()
-    for values, p_value in zip(custom, p_values, strict=True):
-        differences = baseline - values
-        mean, (low, high) = float(differences.mean()), relative_interval(baseline, values)
-        improvement = mean * 100 / float(baseline.mean())
-        relative = 100 * low, 100 * high
-        comparisons.append(PairedComparison(mean, t_interval(differences), improvement, relative, p_value))
-    return comparisons
+    differences = baseline - custom
+    mean, (low, high) = float(differences.mean()), relative_interval(baseline, custom)
+    improvement = mean * 100 / float(baseline.mean())
+    return PairedComparison(mean, t_interval(differences), improvement, (100 * low, 100 * high))
 
 
 def holm(p_values: list[float]) -> list[float]:
@@ -272,8 +263,9 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """
     samples, onset = curves.samples_to_criterion()
     at = {number: curves.accuracy_at(number) for number in accuracy_at}
-    pairs = compare(samples[0], samples[1:], curves.limit)
-    adjusted = holm([pair.p_value for pair in pairs])
+    cut = restricted(samples, curves.limit)
+    p_values = sign_flip_p_values((cut[0] - cut[1:]).T).tolist()
+    tested = zip(curves.methods[1:], samples[1:], p_values, holm(p_values), strict=True)
 
     return {
         "methods": {
@@ -290,17 +282,18 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
             for i, name in enumerate(curves.methods)
         },
         "comparisons": {
-            name: _describe(pair, p_holm, samples[0], custom)
-            for name, pair, p_holm, custom in zip(curves.methods[1:], pairs, adjusted, samples[1:], strict=True)
+            name: _describe(samples[0], custom, curves.limit, p_value, p_holm)
+            for name, custom, p_value, p_holm in tested
         },
     }
 
 
-def _describe(pair: PairedComparison, p_holm: float, baseline: Floats, custom: Floats) -> dict[str, Any]:
+def _describe(baseline: Floats, custom: Floats, limit: int, p_value: float, p_holm: float) -> dict[str, Any]:
+    pair = compare(baseline, custom, limit)
     description = {
         "relative_improvement_percent": pair.relative_improvement,
         "ci95": finite_ends(pair.relative_interval),
-        "p_value": pair.p_value,
+        "p_value": p_value,
         "p_value_holm": p_holm,
         "difference_samples": {"mean": pair.mean_difference, "ci95": finite_ends(pair.interval)},
         "per_ordering": [_improvement(b, c) for b, c in zip(baseline, custom, strict=True)],

@@ -73,8 +73,10 @@ def faulty_disk(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("verb", USES)
-@pytest.mark.parametrize("first", [0, 4096, 8192])
-@pytest.mark.parametrize("times", [1, 1000])
+# Behind the first page, an error is reported that happens again in the check, which follows a first reading.
+@pytest.mark.parametrize(
+    ("first", "times"), [(0, 1), (4096, 2), (8192, 2), *((first, 1000) for first in (0, 4096, 8192))]
+)
 def test_an_error_of_the_disk_is_reported_as_such(
     verb: str, first: int, times: int, faulty_disk: Path, tmp_path: Path
 ) -> None:
@@ -86,7 +88,7 @@ def test_an_error_of_the_disk_is_reported_as_such(
         [sys.executable, "-c", code], env={**os.environ, **faults}, capture_output=True, text=True, check=False
     )
     reason = f"Input/output error in {FILE}; the disk or the network may be failing, try again"
-    if times == 1:
+    if times < 1000:
         # SQLite reports an error in the first page as it is.
         reason = "disk I/O error" if first == 0 else "the disk failed for a moment; try again"
     assert f"LedgerError: {str(folder)!r} cannot be {verb} ({reason})" in ended.stderr

@@ -36,7 +36,7 @@ def test_finished_traces_are_read(tmp_path: Path) -> None:
         assert reader.streams() == {stream: {"seed": 0, "told": {"dataset": "pets"}}}
         assert reader.methods(stream) == {method: {"class": "a", "told": {"name": "a"}}}
         assert list(contents(reader, stream).items()) == [((method, 1), [1, 70_000]), ((method, 3), [3, 70_000])]
-        assert reader.unfinished(stream) == 1
+        assert reader.traces(stream).unfinished == 1
 
 
 def test_descriptions_are_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headstart.metrics.ranking import aggregates
 from headstart.metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
@@ -17,7 +18,6 @@ from headstart.metrics.ranking.aggregates import (
 
 SIZES = (20, 33, 17)
 VALUES = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.float64) for size in SIZES]
-COUNTS = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(SIZES)]
 
 
 @pytest.mark.parametrize("sizes", [SIZES, (20,), (17, 17, 17)])
@@ -25,15 +25,16 @@ def test_interquartile_means_are_means_trimmed_by_a_quarter_of_settings_that_cou
     sizes: tuple[int, ...],
 ) -> None:
     values = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.float64) for size in sizes]
-    counts = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(sizes)]
+    counts = [*bootstrap_counts(sizes, 4)]
     result, often = interquartile_means(values, counts), 4 * math.lcm(*sizes)
+    of_each = np.split(np.concatenate(counts), np.cumsum(sizes)[:-1], axis=1)
     assert result.shape == (4, 5)
     for resample in range(4):
         for method in range(5):
             # Runs are repeated until all settings have equally many, which a quarter of is a whole number.
             runs = [
                 np.repeat(its[method], its_counts[resample].astype(int) * (often // its.shape[1]))
-                for its, its_counts in zip(values, counts, strict=True)
+                for its, its_counts in zip(values, of_each, strict=True)
             ]
             assert result[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-6)
 
@@ -85,7 +86,7 @@ def test_interval_of_the_probability_of_improvement_holds_it(settings: int, orde
 def test_aggregates_are_those_of_rliable() -> None:
     metrics = pytest.importorskip("rliable.metrics", reason="rliable is not installed")
     values = [each[:, :16] for each in VALUES]
-    once = [np.ones((1, 16))] * 3
+    once = [np.ones((1, 16 * 3))]
     # It takes scores of runs by tasks, higher is better.
     scores = {str(method): np.stack([-each[method] for each in values], axis=1) for method in range(2)}
     [result] = interquartile_means(values, once)
@@ -93,9 +94,20 @@ def test_aggregates_are_those_of_rliable() -> None:
 
 
 def test_resamples_keep_the_number_of_orderings_and_differ_between_settings() -> None:
-    assert all((counts.sum(1) == size).all() for counts, size in zip(COUNTS, SIZES, strict=True))
-    assert (bootstrap_counts(20, 0, 4) == COUNTS[0]).all()
-    assert (bootstrap_counts(20, 1, 4) != COUNTS[0]).any()
+    [counts] = bootstrap_counts((20, 20, 17), 4)
+    first, second, third = np.split(counts, [20, 40], axis=1)
+    assert all((each.sum(1) == each.shape[1]).all() for each in (first, second, third))
+    assert (first != second).any()
+
+
+def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    [together] = bootstrap_counts(SIZES, 100)
+    means = interquartile_means(VALUES, [together])
+    monkeypatch.setattr(aggregates, "AT_ONCE", 2 * sum(SIZES))
+    parts = [*bootstrap_counts(SIZES, 100)]
+    assert [len(part) for part in parts] == [32, 32, 32, 4]
+    assert (np.concatenate(parts) == together).all()
+    assert interquartile_means(VALUES, parts) == pytest.approx(means, rel=1e-12)
 
 
 def test_ranks_are_those_of_scipy() -> None:
@@ -112,8 +124,7 @@ def test_interval_of_the_interquartile_mean_holds_it() -> None:
     generator, held = np.random.default_rng(0), 0
     for _ in range(200):
         values = [generator.exponential(1, (1, 25)), generator.exponential(1, (1, 25))]
-        counts = [bootstrap_counts(25, stratum, 400) for stratum in range(2)]
-        low, high = percentile_interval(interquartile_means(values, counts))
+        low, high = percentile_interval(interquartile_means(values, bootstrap_counts((25, 25), 400)))
         # The mean of an exponential variable between its quartiles.
         held += bool(low[0] <= 2 * (0.75 * (1 - np.log(0.75)) - 0.25 * (1 - np.log(0.25))) <= high[0])
     assert held >= 180

@@ -7,9 +7,10 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.metrics.sample_efficiency import sign_flips
+from headstart.metrics.sample_efficiency import resolution, sign_flips
 from headstart.metrics.sample_efficiency.resolution import (
     MOST,
+    AllPairs,
     compare_all_pairs,
     maximal_groups,
     orderings_needed,
@@ -39,17 +40,22 @@ def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return adjusted
 
 
+def compared(values: NDArray[np.float64]) -> AllPairs:
+    [result] = compare_all_pairs([values])
+    return result
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_all_pairs_as_by_definition(seed: int) -> None:
     values = np.random.default_rng(seed).integers(10, 40, (4, 6)) + 8.0 * np.arange(4)[:, None]
-    assert compare_all_pairs(values).p_values == pytest.approx(step_down(values))
+    assert compared(values).p_values == pytest.approx(step_down(values))
 
 
 @pytest.mark.parametrize("orderings", [2, 5, 12])
 def test_two_methods_are_tested_as_by_sign_flips(orderings: int) -> None:
     values = np.random.default_rng(orderings).integers(10, 40, (2, orderings)).astype(np.float64)
     [expected] = sign_flip_p_values((values[0] - values[1])[:, None])
-    assert compare_all_pairs(values).p_values[0, 1] == pytest.approx(expected)
+    assert compared(values).p_values[0, 1] == pytest.approx(expected)
 
 
 def test_patterns_are_enumerated_or_drawn_evenly() -> None:
@@ -59,7 +65,21 @@ def test_patterns_are_enumerated_or_drawn_evenly() -> None:
         values[1, :-1:2] = 19
         values[1, -1] = 20 + 2 * orderings
         [expected] = sign_flip_p_values((values[0] - values[1])[:, None])
-        assert compare_all_pairs(values).p_values[0, 1] == pytest.approx(expected, abs=0.02 if orderings > 13 else 1e-9)
+        assert compared(values).p_values[0, 1] == pytest.approx(expected, abs=0.02 if orderings > 13 else 1e-9)
+
+
+def test_tables_together_are_tested_as_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    generator = np.random.default_rng(0)
+    # Of equal and of other numbers of orderings and methods, whole numbers and others.
+    shapes = [(3, 30), (5, 30), (2, 12), (3, 1), (1, 30), (4, 18), (3, 30)]
+    tables = [generator.normal(50, 5, shape) + np.arange(shape[0])[:, None] for shape in shapes]
+    tables = [table if index % 3 else np.round(table) for index, table in enumerate(tables)]
+    alone = [compared(table) for table in tables]
+    for rows in (4, resolution.MOST_ROWS):
+        monkeypatch.setattr(resolution, "MOST_ROWS", rows)
+        for together, each in zip(compare_all_pairs(tables), alone, strict=True):
+            for result, expected in zip(together, each, strict=True):
+                assert result.tolist() == expected.tolist()
 
 
 def exact_p_value(differences: NDArray[np.float64]) -> float:
@@ -86,10 +106,10 @@ def near_the_level(orderings: int, cases: int, width: float) -> list[NDArray[np.
 @pytest.mark.parametrize("orderings", [14, 16, 17, 20])
 def test_up_to_twenty_orderings_decide_by_all_patterns(orderings: int) -> None:
     for differences in near_the_level(orderings, 3, 0.002):
-        compared = compare_all_pairs(np.stack([differences, np.zeros(orderings)]) + 50)
-        assert compared.p_values[0, 1] == pytest.approx(exact_p_value(differences), rel=1e-9)
-        assert compared.significant[0, 1] == (exact_p_value(differences) < 0.05)
-        assert not compared.undecided.any()
+        result = compared(np.stack([differences, np.zeros(orderings)]) + 50)
+        assert result.p_values[0, 1] == pytest.approx(exact_p_value(differences), rel=1e-9)
+        assert result.significant[0, 1] == (exact_p_value(differences) < 0.05)
+        assert not result.undecided.any()
 
 
 def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,30 +117,30 @@ def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.Monk
         exact = exact_p_value(differences)
         for seed in range(4):
             monkeypatch.setattr(sign_flips, "SEED", seed)
-            compared = compare_all_pairs(np.stack([differences, np.zeros(40)]) + 50)
-            if compared.undecided[0, 1]:
+            result = compared(np.stack([differences, np.zeros(40)]) + 50)
+            if result.undecided[0, 1]:
                 assert abs(exact - 0.05) < 0.0015
-                assert not compared.significant[0, 1]
+                assert not result.significant[0, 1]
             else:
-                assert compared.significant[0, 1] == (exact < 0.05)
-            assert compared.p_values[0, 1] == pytest.approx(exact, abs=0.008)
+                assert result.significant[0, 1] == (exact < 0.05)
+            assert result.p_values[0, 1] == pytest.approx(exact, abs=0.008)
 
 
 def test_an_undecided_pair_is_not_significant() -> None:
     [near] = near_the_level(40, 1, 0.0002)
     # The third method differs from both without a doubt.
-    compared = compare_all_pairs(np.stack([near, np.zeros(40), np.full(40, 400.0)]) + 50)
-    assert compared.undecided[0, 1]
-    assert compared.significant.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+    result = compared(np.stack([near, np.zeros(40), np.full(40, 400.0)]) + 50)
+    assert result.undecided[0, 1]
+    assert result.significant.tolist() == [[False, False, True], [False, False, True], [True, True, False]]
 
 
 def test_equal_traces_and_a_single_ordering_are_not_significant() -> None:
     same = np.tile(np.arange(20.0), (3, 1))
-    assert (compare_all_pairs(same).p_values == 1).all()
-    assert (compare_all_pairs(np.array([[10.0], [500.0]])).p_values == 1).all()
+    assert (compared(same).p_values == 1).all()
+    assert (compared(np.array([[10.0], [500.0]])).p_values == 1).all()
     half = np.stack([same[0], same[0], same[0] + np.arange(20) + 50])
-    assert compare_all_pairs(half).p_values[0, 1] == 1
-    assert compare_all_pairs(half).p_values[0, 2] < 0.05
+    assert compared(half).p_values[0, 1] == 1
+    assert compared(half).p_values[0, 2] < 0.05
 
 
 @pytest.mark.parametrize("seed", range(20))
