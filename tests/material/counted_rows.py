@@ -12,11 +12,7 @@ from numpy.typing import NDArray
 from headstart.store.row_store import RowStore, StoredRows
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
-
-
 NAMES = [f"row {i}" for i in range(10)]
-
-
 KEY = {"content": "features", "size": (3, 4), "nested": {"scale": 0.25, "name": None}}
 
 

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from headstart.store.row_store import RowStore, StoredRows
 
 KEY = {"model": "resnet50", "size": (3, 4)}
-
-
 NOTES = {"weights": "a1"}
 
 
