@@ -186,4 +186,4 @@ def main(args: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     options = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        serve(parse_settings("Serve a portal, where submissions are handed in and scored.", options), options)
+        serve(parse_settings("Serve a portal, where submissions are received and scored.", options), options)

@@ -43,7 +43,7 @@ class Settings:
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
-        validations_per_minute: Documents that are validated per minute and address, without being handed in.
+        validations_per_minute: Documents that are validated per minute and address, without being submitted.
         scoring_minutes: A scoring that takes longer fails, and its process is started again.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
         extraction: How embeddings are computed.

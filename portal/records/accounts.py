@@ -78,7 +78,7 @@ def revoke_token(database: Database, name: str) -> None:
     with database.writing() as session:
         row = _find(session, name)
         row.revoked = row.revoked or now
-        log_event(session, now, "token revoked", f"The team {row.name} may hand in nothing more.", team_id=row.id)
+        log_event(session, now, "token revoked", f"The team {row.name} may submit nothing more.", team_id=row.id)
 
 
 def list_teams(database: Database) -> Sequence[TeamRow]:

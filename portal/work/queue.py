@@ -50,7 +50,7 @@ class Outcome:
     """The end of a scoring.
 
     Attributes:
-        state: `scored`, `failed`, or `refused` where the rules have changed since it was handed in.
+        state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
         note: Note for the team.
         error: Error for the organisers.
         scores: The scores of a `scored` one.

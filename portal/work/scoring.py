@@ -66,8 +66,8 @@ class Scorer:
                 job.content, DOCUMENT, self._registry, self._catalog, challenge=self._challenge
             )
         except ContractError as error:
-            # The submission was valid when it was handed in.
-            note = "The rules have changed since it was handed in."
+            # It was valid when it was submitted.
+            note = "The rules have changed since it was submitted."
             return Outcome("refused", note, str(error), problems=[asdict(problem) for problem in error.problems])
 
         registry, catalog = self._registry, self._catalog

@@ -19,7 +19,7 @@ from headstart.portal.records.accounts import add_team, find_team
 from headstart.portal.records.database import Database
 from headstart.portal.records.tables import ScoringRow
 from headstart.portal.work import worker as worker_module
-from headstart.portal.work.intake import hand_in
+from headstart.portal.work.intake import store_submission
 from headstart.portal.work.queue import LEASE, Job, Outcome
 from headstart.portal.work.scoring import TransientError
 from headstart.portal.work.worker import Worker
@@ -44,7 +44,7 @@ def open_database(url: str) -> Database:
     team = find_team(database, add_team(database, "Owls"))
     assert team is not None
     content = blue("owl", "lark")
-    hand_in(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
+    store_submission(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
     return database
 
 
