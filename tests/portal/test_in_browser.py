@@ -1,4 +1,4 @@
-"""The portal in the system's Chromium: submissions are made and followed, on a phone, by keys, by ear, without scripts."""
+"""The portal in the system's Chromium: submitting and following, on a phone, by keys, by ear, without scripts."""
 
 from __future__ import annotations
 
