@@ -25,7 +25,7 @@ from headstart.output.files import output_file, replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
-# A safetensors file starts with the length of its header in so many bytes, and pads the header to a multiple of them.
+# A safetensors file starts with the length of its header in this many bytes, and pads the header to a multiple of them.
 LENGTH = 8
 
 
@@ -117,8 +117,8 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite
         # A registry in the run's own folder is the run's alone.
         with nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock"):
             others = other_entries(registry, str(entry["model_name"]), weights, overwrite)
-            own = {**entry, "weights": _relative_path(weights, registry)}
-            document = {"contract_version": CONTRACT_VERSION, "models": [*others, own]}
+            added = {**entry, "weights": _relative_path(weights, registry)}
+            document = {"contract_version": CONTRACT_VERSION, "models": [*others, added]}
             with replacing(registry) as partial:
                 partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
                 read_registry(partial)

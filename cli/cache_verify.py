@@ -1,4 +1,4 @@
-"""`headstart cache verify`: whether stored features are those that the photos give."""
+"""`headstart cache verify`: computes stored features again, and compares them."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
 
     The cache holds no paths of photos, so a run names them: its configuration says which photos, backbone and
     arithmetic its rows are of, and where the cache is. Remarks on photos that cannot be decoded are checked as well.
-    Rows of a network may differ by what other processors and numbers of threads round. The exit code is 1 where a row
-    is wrong.
+    Rows of a network may differ by the rounding of other processors and other numbers of threads. The exit code is 1
+    where a row is wrong.
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.

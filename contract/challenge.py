@@ -35,7 +35,7 @@ def _read_time(value: object) -> object:
     except ValueError as error:
         raise ValueError("is no time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
     if time.tzinfo is None:
-        raise ValueError("has no time zone; put one behind it, such as Z or +01:00")
+        raise ValueError("has no time zone; append one, such as Z or +01:00")
     return time
 
 
@@ -59,9 +59,9 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATT
 class Count(Document):
     """The number of models or stimuli of a submission."""
 
-    exactly: Annotated[_Number | None, Field(description="So many, and no other number.")] = None
-    least: Annotated[_Number | None, Field(description="So many or more.")] = None
-    most: Annotated[_Number | None, Field(description="So many or fewer.")] = None
+    exactly: Annotated[_Number | None, Field(description="Exactly this many.")] = None
+    least: Annotated[_Number | None, Field(description="This many or more.")] = None
+    most: Annotated[_Number | None, Field(description="This many or fewer.")] = None
 
     @model_validator(mode="after")
     def _can_be_kept(self) -> Count:
@@ -227,7 +227,7 @@ def read_challenge(path: Path) -> Challenge:
         raise ContractError.of(document, f"there is no such file; {_choices()}")
     content = read_limited(path, CHALLENGE_MAX_BYTES, document)
     try:
-        # The detour over JSON converts times to text, as the messages show them.
+        # JSON has times as text, which is how the messages show them.
         parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error

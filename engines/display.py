@@ -15,7 +15,7 @@ from headstart.output.printable import printable, say
 
 # Without a terminal, the lines of one task are shown at this interval.
 SECONDS_BETWEEN_LINES = 30.0
-# A running task from which nothing has come for so long is shown as silent.
+# A running task from which nothing has come for this long is shown as silent.
 MINUTES_OF_SILENCE = 5
 
 

@@ -66,7 +66,7 @@ class RayCluster:
         self.remote = decorate(_perform)
         self.running: dict[Any, Task] = {}
         self.hosts: dict[str, str] = {}
-        # When tasks that were asked to end are killed, and those of them that know.
+        # The times at which tasks that are told to end are killed, by name, and the tasks that have been told.
         self._deadlines: dict[str, float] = {}
         self._interrupted: set[str] = set()
 
@@ -118,7 +118,7 @@ class RayCluster:
         # Found before messages are taken, so that a task's messages are received before its end.
         finished, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if finished else SECONDS_TO_WAIT)):
-            # A task that was given up as lost may still run.
+            # A task that is counted as lost may still run.
             answer = self._answer(receive, tasks[name], message) if name in tasks else (None, True)
             self.mailbox.reply.remote(number, answer)
 

@@ -81,11 +81,11 @@ class _Run:
     ) -> None:
         self.engine, self.listener, self.retries, self.timeout = engine, listener, retries, timeout
         self.waiting = deque(tasks)
-        # By name, each with the time at which it began to run, None before.
+        # The time at which each task began to run, by name; None before.
         self.running: dict[str, tuple[Task, float | None]] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.error: Exception | None = None
-        # Whether no task is started any more.
+        # Whether no further task is started.
         self.is_ending = False
         self._ended: list[tuple[Task, Outcome]] = []
         self._failures = Counter[tuple[str, str]]()
@@ -97,7 +97,7 @@ class _Run:
             with deferred_signals():
                 has_begun = self.engine.start(self.waiting[0])
                 task = self.waiting.popleft()
-                # Its process may be suspended, and never say that it has begun.
+                # A suspended process never reports that its task has begun.
                 self.running[task.name] = task, time.monotonic() if has_begun else None
 
     def wait(self) -> None:

@@ -92,7 +92,7 @@ def prefix_errors(option: str, about: str = "") -> Iterator[None]:
 
 
 def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
-    """Raise a UserError unless an option has at least so many values, all different."""
+    """Raise a UserError unless an option has a least number of values, all different."""
     if not least <= len(set(values)) == len(values):
         needed = ("one", "two")[least - 1]
         raise UserError(

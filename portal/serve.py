@@ -154,9 +154,9 @@ def _allow_connections() -> None:
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    raised = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < raised:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
 
 
 def _check_for_worker(settings: Settings) -> None:

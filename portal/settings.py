@@ -73,7 +73,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Check the port and the URL, beyond their types."""
         if self.port > MAX_PORT:
-            raise UserError(f"port: {self.port} is none; give one up to {MAX_PORT}, or 0 for any that is free")
+            raise UserError(f"port: {self.port} is no port; give one up to {MAX_PORT}, or 0 for any that is free")
         if self.url is not None and not _is_root(self.url):
             raise UserError(
                 f"url: {self.url!r} is no address of a portal; give https:// or http:// and the host, without a path"

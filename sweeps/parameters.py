@@ -15,7 +15,7 @@ from headstart.output.errors import UserError
 
 # Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
-# The table of runs is written at the start and end of each run, so that more of them take ever longer.
+# The table of runs is written at the start and end of each run, which takes ever longer with more runs.
 MOST_RUNS = 10_000
 # The ways in which a parameter can get its values, with the other keys and the distributions of each.
 WAYS: dict[str, tuple[set[str], set[str]]] = {

@@ -55,7 +55,7 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     header, *rows = budgets_over_settings_rows(over)
     cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
     paragraph = (
-        "Accuracy after so many labelled samples: the mean over settings, each counting the same, with its 95 % "
+        "Accuracy after that many labelled samples: the mean over settings, each counting the same, with its 95 % "
         "interval over orderings, which says nothing of other data sets. The area under the curve is the mean accuracy "
         "where each doubling of the samples counts the same. Higher is better. Each setting below has its own table, "
         "with tests of all pairs."

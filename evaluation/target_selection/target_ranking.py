@@ -141,7 +141,7 @@ def _remarks(results: RankedTargets) -> list[str]:
     if results.repeated:
         lines.append(
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
-            "the data set has too few classes for so many different targets."
+            "the data set has too few classes for that many different targets."
         )
     lines += results.dataset.remarks()
     lines += [*baseline_remarks(results, "targets", "facts"), *tie_remarks(results, "targets")]

@@ -44,8 +44,8 @@ def add_team(database: Database, name: str) -> str:
         or len(canonical_name(name)) > MAX_CANONICAL_LENGTH
     ):
         raise UserError(
-            f"name: {name!r} is none; give one line of 1 to {MAX_NAME_LENGTH} characters that can be seen, without "
-            "spaces at its ends"
+            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters, without spaces "
+            "at its ends"
         )
 
     token, now = secrets.token_urlsafe(TOKEN_BYTES), datetime.now(UTC)

@@ -21,7 +21,7 @@ from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State
 LEASE = timedelta(seconds=30)
 MAX_ATTEMPTS = 50
 MAX_DELAY = timedelta(minutes=5)
-FAILED_NOTE = "It could not be scored, for a reason of ours; the organisers see why, and can have it scored again."
+FAILED_NOTE = "It could not be scored, for a reason on our side; the organisers see why, and can have it scored again."
 
 
 @dataclass(frozen=True)

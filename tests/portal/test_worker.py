@@ -162,7 +162,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(site: Site, t
     pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log", "/log.atom")]
     pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
     assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
-    assert "for a reason of ours" in pages[1]
+    assert "for a reason on our side" in pages[1]
 
 
 def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> None:

@@ -195,5 +195,5 @@ def test_biases_and_normalisation_stay() -> None:
 
 
 def test_a_rank_that_no_layer_has_room_for_is_refused() -> None:
-    with pytest.raises(UserError, match="rank: 4 asked for, but the backbone has no"):
+    with pytest.raises(UserError, match="rank: 4 requested, but the backbone has no"):
         begin(LoRA(), staged())
