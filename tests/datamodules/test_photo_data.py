@@ -101,7 +101,7 @@ def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, phot
 
 
 def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
-    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; ask for 2 or more$"):
+    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; give 2 or more$"):
         set_up(FeatureStream, orderings=1, validation_size=1)
 
 
