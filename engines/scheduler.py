@@ -20,7 +20,7 @@ class Listener(Protocol):
         """Process the end of a task, which may be started again."""
 
     def waited(self) -> None:
-        """Look at the clock: about a second has passed, or a task has ended."""
+        """Check what has become overdue: about a second has passed, or a task has ended."""
 
 
 def run_tasks(
@@ -36,7 +36,7 @@ def run_tasks(
     Args:
         engine: Where they run; it is closed at the end.
         tasks: The tasks.
-        listener: What follows them.
+        listener: It is told what happens to them.
         retries: How often a task is started again whose process or machine was lost.
         memory_retries: How often a task is started again that ran out of memory.
         timeout: Minutes after which a task that still runs is ended and counts as failed.
@@ -132,7 +132,7 @@ class _Run:
         return self._tell(self.listener.receive, task, message)
 
     def _end(self, task: Task, outcome: Outcome) -> None:
-        # Counted first, because the listener may raise an error.
+        # The end is counted before the listener is called, which may raise an error.
         del self.running[task.name]
         if task.name in self._too_long and outcome.kind in ("lost", "stopped"):
             outcome = Outcome("failed", error=f"it ran longer than {self.timeout:g} minutes", where=outcome.where)

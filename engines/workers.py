@@ -86,9 +86,9 @@ class _Worker:
 
     def start(self, task: Task) -> None:
         if self.process is None:
-            self.connection, theirs = CONTEXT.Pipe()
+            self.connection, other_end = CONTEXT.Pipe()
             # A daemon could not decode photos in processes of its own. This process ends when the command does.
-            process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
+            process = CONTEXT.Process(target=_serve, args=(other_end, self.gpu, multiprocessing.get_start_method()))
             try:
                 process.start()
             except OSError as error:
@@ -98,7 +98,7 @@ class _Worker:
                 ) from error
             self.process = process
             # With its other end closed here, the connection ends with the process.
-            theirs.close()
+            other_end.close()
         self.task, self.deadline = task, None
         # `receive` notices if the process has died in the meantime.
         with suppress(OSError):

@@ -12,7 +12,7 @@ from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.report.material import find_material
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
-from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.errors import UserError, explain_write_errors, prefix_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
 from headstart.output.printable import print_lines, print_written
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
@@ -97,8 +97,6 @@ def _rank(
 
 
 def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
-    try:
+    with explain_write_errors(f"figures: {str(folder)!r}", "choose another"):
         written = write_together(folder, writers)
-    except OSError as error:
-        raise UserError(f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another") from error
     print_lines([f"wrote {len(written)} figures into {folder}"])
