@@ -16,7 +16,7 @@ from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_
 from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
-from headstart.modules.networks.freeze_boundary import Cut, cut
+from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
@@ -88,7 +88,7 @@ class PhotoStream(SampleStream):
         return best_precision(self.device) if self.precision == "auto" else self.precision
 
     @cached_property
-    def _cut(self) -> Cut | None:
+    def _cut(self) -> SplitBackbone | None:
         return None if self.trainable_from == WHOLE else cut(self.backbone, self.trainable_from)
 
     @property

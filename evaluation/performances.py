@@ -1,4 +1,4 @@
-"""`headstart performances`: how well source models did on targets, from runs of headstart train."""
+"""`headstart performances`: the performances of source models on targets, from runs of headstart train."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ def performances(
     output: str = "runs/performances.csv",
     overwrite: bool = False,
 ) -> dict[tuple[str, str], float]:
-    """Tabulate how well source models did on targets, from finished runs of headstart train.
+    """Tabulate the performances of source models on targets, from finished runs of headstart train.
 
     Writes and prints a table of source, target and performance for the option `performances` of transferability and
     target-selection, through which it also reaches the table that stability reads. Runs of the same source and target

@@ -9,7 +9,7 @@ from headstart.evaluation.leaderboard.files import FILES, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.report.material import find_material
+from headstart.evaluation.report.folder_contents import find_contents
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.errors import UserError, explain_write_errors, prefix_errors
@@ -57,19 +57,19 @@ def report(
     except ImportError as error:
         raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
 
-    material = find_material(folders)
+    contents = find_contents(folders)
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:HEAD_SIZE]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
-    print_lines([f"passed over: {str(path)!r} is of another kind" for path in dict.fromkeys(material.foreign)])
+    print_lines([f"skipped: {str(path)!r} is of another kind" for path in dict.fromkeys(contents.foreign)])
 
     results = ResultsFolder(str(path.parent), FILES, overwrite=overwrite)
     document: dict[str, Any] | None = None
-    if material.has_traces:
+    if contents.has_traces:
         document, settings = _rank(folders, selection, results)
         runs = {str(run.folder): run for setting in settings for run in setting.runs if not run.is_ledger}
-        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], material)
+        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], contents)
     else:
-        page = documents_page(material)
+        page = documents_page(contents)
     html = {path.name: render(page)}
 
     if figure_folder is not None:

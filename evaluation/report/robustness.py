@@ -121,7 +121,7 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
         "Probability of improvement: that the method of the row takes fewer samples on the same ordering than that of "
         "the column"
     )
-    return Table(title, columns, rows, "Their intervals stand in leaderboard.json.")
+    return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
 
 
 def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:

@@ -95,10 +95,10 @@ def run_study(
         table,
         pool_size,
         tie_tolerance,
-        Wins.none(*groups, metrics),
+        Wins.zeros(*groups, metrics),
         shown_pools=np.empty((len(sample), pool_size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
-        by_target={name: AgreementsByTarget.none(len(table.targets)) for name in COMPONENTS},
+        by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
     )
 
     by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))

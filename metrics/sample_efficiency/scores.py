@@ -1,4 +1,4 @@
-"""Scores of a comparison as they stand in the results: restricted means and paired comparisons over orderings."""
+"""Scores of a comparison as in the results: restricted means and paired comparisons over orderings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
