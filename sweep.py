@@ -6,7 +6,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 if not __package__ and "headstart" not in sys.modules:
-    # Run by its path, a door leads to the suite around it, whether that is installed or not.
+    # When this file is run by its path, it imports the suite around it, whether that is installed or not.
     _spec = spec_from_file_location("headstart", Path(__file__).resolve().parent / "__init__.py")
     sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
     sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]

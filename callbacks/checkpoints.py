@@ -95,7 +95,7 @@ class Checkpoints:
         self._pass, self._continued = Pass(first, first), None
         self._find_key()
         for file in () if self.traces.recompute else self._files():
-            # Useless checkpoints are not read as a whole.
+            # The head alone shows that a checkpoint is of no use here.
             if self._continue(self._read(file, whole=False), claimed) is not None:
                 checkpoint = self._read(file, whole=True)
                 continued = self._continue(checkpoint, claimed)
@@ -136,15 +136,15 @@ class Checkpoints:
             if saved is None or ("state" in saved and not is_current(saved["state"])):
                 continue
 
-            own, recorded = (np.isin(self._orderings, saved[key]) for key in ("orderings", "recorded"))
-            wanted = own & missing[method]
+            saved_fed, recorded = (np.isin(self._orderings, saved[key]) for key in ("orderings", "recorded"))
+            to_measure = saved_fed & missing[method]
             if (
-                own.sum() == len(saved["orderings"])
-                and wanted.any()
-                and not (wanted & ~(recorded & claimed[method])).any()
+                saved_fed.sum() == len(saved["orderings"])
+                and to_measure.any()
+                and not (to_measure & ~(recorded & claimed[method])).any()
                 and self._has_led_to(saved["counts"], known[:, method, recorded])
             ):
-                fed[method], states[name] = own, saved.get("state")
+                fed[method], states[name] = saved_fed, saved.get("state")
                 # Lazy evaluation may have made earlier evaluations after the checkpoint was written.
                 known[:, method, recorded] = saved["counts"]
         return Pass(fed, fed & missing, known, states) if states else None

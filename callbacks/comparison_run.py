@@ -10,7 +10,7 @@ import yaml
 from jsonargparse.typing import PositiveInt
 
 from headstart.callbacks.checkpoints import Checkpoints
-from headstart.callbacks.run_folder import CONFIG, RunFolder, essence, registry_digest
+from headstart.callbacks.run_folder import CONFIG, RunFolder, registry_digest, result_options
 from headstart.callbacks.run_ledger import LedgerOptions, record_run
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
@@ -126,7 +126,7 @@ class ComparisonRun(LedgerOptions):
             self.before = {}
 
         if self.folder.has_results and not self.overwrite:
-            same = saved.exists() and essence(saved.read_text()) == essence(config)
+            same = saved.exists() and result_options(saved.read_text()) == result_options(config)
             known = self.before.get("protocol", {}).get("registry_sha256")
             if not same or (self.registry is not None and self.registry != known):
                 self.folder.raise_other_results("results of another configuration")
@@ -175,19 +175,15 @@ class ComparisonRun(LedgerOptions):
         """Raise an error if the same configuration gave results with other code, photos, weights or libraries."""
         if self.overwrite or not self.before:
             return
-        ours = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
+        current = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
+        current.append(("code of callbacks", self.callbacks))
         methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
-        ours.append(("code of callbacks", self.callbacks))
-        theirs = methods | self.before["protocol"]
-        theirs["code of callbacks"] = theirs.get("callbacks", {})
+        previous = methods | self.before["protocol"]
+        previous["code of callbacks"] = previous.get("callbacks", {})
         # Results of schema 1 lack some of the values.
-        differing = [name for name, value in ours if theirs.get(name) not in (value, None)]
+        differing = [name for name, value in current if previous.get(name) not in (value, None)]
         if differing:
             self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
-
-    def _describe_own_stream(self) -> dict[str, Any] | None:
-        """Describe a stream of the user's own class; None of a stream of the suite."""
-        return describe_own_class(type(self.stream), yaml.safe_load(self.folder.config)["data"])
 
     def _find_traces(self, ledger: RunLedger) -> Traces:
         criterion, stream = self.criterion, self.stream
@@ -201,13 +197,14 @@ class ComparisonRun(LedgerOptions):
             self.comparison.weigh(weights)
 
         # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
+        custom_stream = describe_own_class(type(stream), yaml.safe_load(self.folder.config)["data"])
         every = {
             **stream.identity(),
             "code": source_digests([type(stream), Comparison, SampleEfficiency]),
             "evaluate_every": criterion.evaluate_every,
             **counted,
             **({"callbacks": self.callbacks} if self.callbacks else {}),
-            **({"data": own} if (own := self._describe_own_stream()) else {}),
+            **({"data": custom_stream} if custom_stream else {}),
         }
         fed, digest_of_every = every, None
         if criterion.is_lazy:

@@ -14,7 +14,7 @@ from headstart.modules.method_contract import BASELINE
 from headstart.output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from headstart.output.errors import UserError
 
-# Lengths of names and groups, and of tags, that the dashboard accepts.
+# The longest names and groups, and the longest tags, that the dashboard accepts.
 LONGEST, LONGEST_TAG = 128, 64
 
 

@@ -15,7 +15,7 @@ from headstart.callbacks.sample_efficiency import BAND
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.figures import ALARM, GREY, LINE_STYLES, LineStyle, drawing, shorten
 
-# With more methods, each custom one has a panel of its own, in which the baseline is grey.
+# With more methods than this, each one has a panel of its own, in which the baseline is grey.
 MOST_IN_ONE_PANEL = len(LINE_STYLES)
 ALONE, BESIDE = LINE_STYLES[-1]._replace(dashes=(), marker="^"), LineStyle(GREY, (), "o")
 # Inches: sizes of a single panel and of one of several, margins, gaps between panels, and the height of a text line.

@@ -9,7 +9,7 @@ from headstart.modules.photo_training import PhotoTraining
 from headstart.output.progress import Progress
 
 
-class _ClosedProgress(ProgressBar):
+class _ProgressBar(ProgressBar):
     """A progress bar that is closed when training ends or fails."""
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class _ClosedProgress(ProgressBar):
             self.progress.__exit__()
 
 
-class ComparisonProgress(_ClosedProgress):
+class ComparisonProgress(_ProgressBar):
     """Shows the samples seen, and how many traces (a method in an ordering) have met the criterion.
 
     Args:
@@ -58,7 +58,7 @@ class ComparisonProgress(_ClosedProgress):
         super().on_train_end(trainer, pl_module)
 
 
-class TrainingProgress(_ClosedProgress):
+class TrainingProgress(_ProgressBar):
     """Shows the batches that were trained on, and the accuracy on the validation photos if it is measured."""
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

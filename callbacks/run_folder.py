@@ -118,9 +118,9 @@ def print_written(ending: str, paths: list[Path]) -> None:
 
 
 def environment() -> dict[str, Any]:
-    """Describe where a run ran, as far as no digest of its origin contains it; JSON values."""
+    """Describe the machine and the revision of a run, which are in no digest of its origin; JSON values."""
     return {
-        # They decide how a processor rounds sums.
+        # These two decide how a processor rounds sums.
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
         "git": git_revision(),
@@ -211,7 +211,7 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     Returns:
         Eight hexadecimal digits.
     """
-    content, registry = essence(config), registry_digest(config)
+    content, registry = result_options(config), registry_digest(config)
     if registry is not None:
         content["registry_sha256"] = registry
     if over_seeds:
@@ -221,8 +221,8 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
-def essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Return the options that change the results, without folders, loggers and the way in which photos are read.
+def result_options(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return the options that decide the results, without folders, loggers and the way in which photos are read.
 
     Args:
         config: The whole configuration, YAML.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from headstart.callbacks.run_folder import essence
+from headstart.callbacks.run_folder import result_options
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
@@ -90,7 +90,7 @@ def record_run(ledger: RunLedger, task: str, config: str, keys: Collection[Trace
     """
     run = {
         "task": task,
-        "options": essence(config),
+        "options": result_options(config),
         "stream": next(iter(keys)).stream,
         "methods": sorted({key.method for key in keys}),
         "orderings": sorted({key.ordering for key in keys}),

@@ -20,12 +20,12 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, PIXELS
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_file, replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
-# A safetensors file starts with the length of its header in so many bytes, and pads the header to a multiple of them.
+# A safetensors file starts with the length of its header in this many bytes, and pads the header to a multiple of them.
 LENGTH = 8
 
 
@@ -112,20 +112,16 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite
     Raises:
         UserError: The file cannot be read or written, or has another model of that name.
     """
-    try:
+    with explain_write_errors(f"results.registry: {str(registry)!r}", "choose another"):
         registry.parent.mkdir(parents=True, exist_ok=True)
         # A registry in the run's own folder is the run's alone.
         with nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock"):
             others = other_entries(registry, str(entry["model_name"]), weights, overwrite)
-            own = {**entry, "weights": _relative_path(weights, registry)}
-            document = {"contract_version": CONTRACT_VERSION, "models": [*others, own]}
+            added = {**entry, "weights": _relative_path(weights, registry)}
+            document = {"contract_version": CONTRACT_VERSION, "models": [*others, added]}
             with replacing(registry) as partial:
                 partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
                 read_registry(partial)
-    except OSError as error:
-        raise UserError(
-            f"results.registry: {str(registry)!r} cannot be written ({reason_of(error)}); choose another"
-        ) from error
 
 
 def require_name(name: str) -> None:

@@ -1,4 +1,4 @@
-"""Training for some epochs, which continues where it was cut off, passes over a stream, and signals that end both."""
+"""Training for some epochs or in passes over a stream: it continues where it was cut off, and signals end it."""
 
 import time
 from collections.abc import Iterator
@@ -31,8 +31,8 @@ class _ExceptionRecorder(Callback):
 
 
 @contextmanager
-def signals_of(trainer: Trainer) -> Iterator[None]:
-    """Raise the signal that ended `trainer.fit` within the block as Python and the commands do.
+def raising_signals(trainer: Trainer) -> Iterator[None]:
+    """Raise Ctrl-C or SIGTERM that ends `trainer.fit` within the block as the commands do.
 
     Args:
         trainer: The trainer.
@@ -77,7 +77,7 @@ def fit_pass(trainer: Trainer, model: LightningModule, data: LightningDataModule
         # Its time is that of all passes together.
         if isinstance(callback, Timer):
             callback.load_state_dict(callback.state_dict())
-    with signals_of(trainer):
+    with raising_signals(trainer):
         trainer.fit(model, datamodule=data)
 
 
@@ -96,7 +96,7 @@ class EpochCheckpoint(Checkpoint):
         self.trained = 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start measuring time, and print from where training goes on."""
+        """Start measuring time, and print where training continues."""
         trained = trainer.current_epoch
         if trained:
             say(f"Resumed after {trained} of {trainer.max_epochs} epochs, from the checkpoint {self.file}.")
@@ -140,6 +140,6 @@ def train(
     """
     checkpoint = EpochCheckpoint(file)
     trainer.callbacks.append(checkpoint)  # type: ignore[attr-defined]
-    with signals_of(trainer):
+    with raising_signals(trainer):
         trainer.fit(model, batches, validation, ckpt_path=str(file) if file.is_file() else None, weights_only=True)
     return checkpoint.trained == trainer.max_epochs

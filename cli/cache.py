@@ -23,7 +23,7 @@ from headstart.store.segments import JOURNAL
 # Folders of the cache whose entries are removed one by one. Other folders are removed as a whole.
 FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
-# Folder of the cache in which running sweeps keep their state.
+# Folder of the cache in which running sweeps keep their state; it is not listed.
 LENT = "lent"
 LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS, "checkpoints")
 DAY = 24 * 3600
@@ -68,7 +68,7 @@ def cache(
 
     Args:
         remove: What is removed, by names or by kinds: features, downloads, ledgers, others.
-        older_than: Show or remove only what was last written before so many days.
+        older_than: Show or remove only what was last written that many days ago or earlier.
         cache_dir: Folder of the cache; by default that in the environment variable HEADSTART_CACHE, else one in the
             user's cache directory.
         ledgers: Folder below which ledgers are looked for, besides that in HEADSTART_LEDGER.
@@ -106,8 +106,8 @@ def _entries(folder: Path, runs: Path) -> Iterator[Entry]:
             yield Entry("others", path.name, path, (path,), *_measure([path]))
     for path in _ledgers(runs):
         # Other files may lie beside those of the ledger.
-        own = [path / name for name in LEDGER if (path / name).exists()]
-        yield Entry("ledgers", str(path), path, tuple(own), *_measure(own), _describe_ledger(path))
+        files = [path / name for name in LEDGER if (path / name).exists()]
+        yield Entry("ledgers", str(path), path, tuple(files), *_measure(files), _describe_ledger(path))
 
 
 def _visible(folder: Path) -> list[Path]:

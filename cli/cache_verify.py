@@ -1,11 +1,11 @@
-"""`headstart cache verify`: whether stored features are those that the photos give."""
+"""`headstart cache verify`: computes stored features again, and compares them."""
 
 from pathlib import Path
 
 from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt
 
 from headstart.callbacks.run_folder import CONFIG
-from headstart.cli.task import command_line, find_task
+from headstart.cli.task import begin
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
@@ -17,8 +17,8 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
 
     The cache holds no paths of photos, so a run names them: its configuration says which photos, backbone and
     arithmetic its rows are of, and where the cache is. Remarks on photos that cannot be decoded are checked as well.
-    Rows of a network may differ by what other processors and numbers of threads round. The exit code is 1 where a row
-    is wrong.
+    Rows of a network may differ by the rounding of other processors and other numbers of threads. The exit code is 1
+    where a row is wrong.
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
@@ -34,8 +34,7 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
     path = Path(run) / CONFIG if Path(run).is_dir() else Path(run)
     if not path.is_file():
         raise UserError(f"run: there is no {str(path)!r}; name the folder of a run, or a configuration")
-    options = [f"--config={path}", "--trainer.logger=false"]
-    task = command_line(find_task(options))(options)
+    task = begin([f"--config={path}", "--trainer.logger=false"])
     if not isinstance(task.datamodule, SampleStream):
         raise UserError(f"run: {run!r} is no comparison, whose features could be checked; name the folder of one")
 

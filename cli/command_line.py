@@ -8,7 +8,7 @@ from typing import Any
 
 import jsonargparse
 
-from headstart.cli.commands import FIRST, POSITIONAL, Command, help_lines
+from headstart.cli.commands import FIRST_OPTION, POSITIONAL, Command, help_lines
 from headstart.output.errors import UsageError, UserError
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import OneLineErrorParser, one_line_errors
@@ -50,16 +50,16 @@ def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
     # Parsers begin their usage with this.
     sys.argv[0] = f"{prog} {name}"
     try:
-        function = load(command.home)
+        function = load(command.function)
     except ModuleNotFoundError as error:
         if not command.extra:
             raise
         raise UserError(f"{name}: {error}; pip install 'headstart[{command.extra}]'") from error
 
-    if name in FIRST and args and not args[0].startswith("-"):
-        args = [f"--{FIRST[name]}={args[0]}", *args[1:]]
-    if command.home.endswith(":main"):
-        function([*command.begins, *args])
+    if name in FIRST_OPTION and args and not args[0].startswith("-"):
+        args = [f"--{FIRST_OPTION[name]}={args[0]}", *args[1:]]
+    if command.function.endswith(":main"):
+        function([*command.preset, *args])
     else:
         run_function(function, args, name in POSITIONAL)
 
@@ -85,12 +85,12 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
         function(**options)
 
 
-def load(home: str) -> Callable[..., Any]:
+def load(path: str) -> Callable[..., Any]:
     """Import the function of a command.
 
     Args:
-        home: Its home, as in `Command`.
+        path: Its path, as in `Command.function`.
     """
-    module, _, name = home.partition(":")
+    module, _, name = path.partition(":")
     function: Callable[..., Any] = getattr(import_module(f"headstart.{module}"), name or module.rpartition(".")[2])
     return function

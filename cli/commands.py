@@ -1,4 +1,4 @@
-"""The commands of `headstart`, by the question that they answer; to read them imports none."""
+"""The commands of `headstart`, by the question that they answer. Reading this list imports none of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,21 +10,21 @@ class Command:
 
     Attributes:
         summary: What it does, in a few words.
-        home: Its module in the suite; `module:function` if the function is not called like the module.
+        function: Its module in the suite; `module:function` if the function is not called like the module.
         extra: The optional extra that it needs.
-        begins: Options that come before the user's.
+        preset: Options that come before the user's.
     """
 
     summary: str
-    home: str
+    function: str
     extra: str = ""
-    begins: tuple[str, ...] = ()
+    preset: tuple[str, ...] = ()
 
 
 TRAIN = "train:main"
 COMMANDS = {
     "How few samples does a transfer method need?": {
-        "demo": Command("compare three methods on drawings, offline", TRAIN, begins=("--config=demo.yaml",)),
+        "demo": Command("compare three methods on drawings, offline", TRAIN, preset=("--config=demo.yaml",)),
         "train": Command("compare transfer methods, or train one model", TRAIN),
         "sweep": Command("run many comparisons", "sweep:main"),
         "sample-efficiency": Command("score one run again, by another criterion", "evaluation.sample_efficiency"),
@@ -72,10 +72,10 @@ NAMED = {name: command for group in COMMANDS.values() for name, command in group
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify", "predict"}
-# Commands one of whose options, which is not required, may come first without its name.
-FIRST = {"fit": "photos"}
+# An option of a command that is not required, and may come first without its name.
+FIRST_OPTION = {"fit": "photos"}
 # The commands of `evaluate.py`.
-EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("evaluation.")}
+EVALUATIONS = {name: command for name, command in NAMED.items() if command.function.startswith("evaluation.")}
 
 COMPARISON = "comparison"
 # The command line of each task of `headstart train`.

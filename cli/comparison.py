@@ -35,7 +35,7 @@ class ComparisonCLI(TaskCLI):
 
     Args:
         args: Options; those of the process by default.
-        dashboard: What a sweep says of the run in the dashboard: `group` where none is given, `project`, `entity`.
+        dashboard: Values of a sweep for the run in the dashboard: `group` where none is given, `project`, `entity`.
     """
 
     task = "comparison"

@@ -1,6 +1,6 @@
 """Finished comparisons: the same command prints their results again, without torch, as long as nothing has changed.
 
-Whatever cannot be known without importing it, such as code of the user's own, makes a run that is not known here.
+A run that depends on what cannot be known without importing it, such as code of the user's own, is never recognised.
 """
 
 import json
@@ -28,8 +28,8 @@ from headstart.store.json_digest import digest_of
 from headstart.store.ledger_reader import LedgerReader
 
 FOLDER = "finished_runs"
-# Variables that say where a command was typed; any other may change a result.
-OF_TERMINALS = re.compile("_|COLORTERM|COLUMNS|LINES|OLDPWD|PWD|SHLVL|SSH_.*|TERM(_.*)?|TMUX.*|WINDOWID")
+# Environment variables of the terminal; any other may change a result.
+TERMINAL_VARIABLES = re.compile("_|COLORTERM|COLUMNS|LINES|OLDPWD|PWD|SHLVL|SSH_.*|TERM(_.*)?|TMUX.*|WINDOWID")
 # Rooms of the suite that no run imports.
 UNUSED = {"benchmarks", "portal", "scripts", "tests"}
 
@@ -71,8 +71,8 @@ class FinishedRun:
         return all((method, ordering) in stored for method in self.methods for ordering in self.orderings)
 
 
-class Command:
-    """A command of `headstart train`, and the state of all that it begins with.
+class RepeatedCommand:
+    """A command of `headstart train` that may have run before, and the state of the files and variables that it reads.
 
     Args:
         options: Its options.
@@ -89,7 +89,7 @@ class Command:
         self._states |= named_files(given)
         began_with = {
             "python": [sys.version, sys.prefix, sys.path],
-            "environment": {name: each for name, each in os.environ.items() if not OF_TERMINALS.fullmatch(name)},
+            "environment": {name: each for name, each in os.environ.items() if not TERMINAL_VARIABLES.fullmatch(name)},
             "device": device_kind("auto"),
             "states": self._states,
         }

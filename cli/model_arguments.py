@@ -1,4 +1,4 @@
-"""Arguments of a model belong to that model: another one that options name begins with its own."""
+"""Arguments of a model are dropped when a later option names another model."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -9,10 +9,10 @@ import yaml
 from headstart.output.shipped_files import CONFIG, find_file
 
 BACKBONE = "--data.backbone"
-FORGET = f"{BACKBONE}.model_args={{}}"
+NO_ARGUMENTS = f"{BACKBONE}.model_args={{}}"
 
 
-def forget_arguments_of_others(args: Sequence[str]) -> list[str]:
+def drop_arguments_of_others(args: Sequence[str]) -> list[str]:
     """Remove the arguments of a model if a later configuration or option names another model.
 
     Args:
@@ -26,14 +26,14 @@ def forget_arguments_of_others(args: Sequence[str]) -> list[str]:
         first = None if is_config else len(found) if first is None and arg.startswith(BACKBONE) else first
         if name is not None and current is not None and name != current:
             # Before other options of the backbone, among which may be arguments of this model.
-            found.insert(len(found) if first is None else first, FORGET)
+            found.insert(len(found) if first is None else first, NO_ARGUMENTS)
         current = name or current
         found.append(arg)
     return found
 
 
 def _joined(args: Sequence[str]) -> Iterator[str]:
-    """Yield the arguments, with options that may name a model joined to the values behind them."""
+    """Yield the arguments, with options that may name a model joined to the values after them."""
     rest = iter(args)
     for arg in rest:
         value = next(rest, None) if arg in (CONFIG, BACKBONE, f"{BACKBONE}.name") else None

@@ -19,8 +19,8 @@ CONFIGURATIONS = (".yaml", ".yml", ".json")
 def named_files(options: Sequence[str]) -> dict[str, str]:
     """Return the states of all files that options may name, by path; empty states of those that do not exist.
 
-    Any text that could be a path in the working folder or beside its configuration counts, so that a file that takes
-    the place of another is noticed. Folders are left out.
+    Any text that could be a path in the working folder or beside its configuration counts, so that a file that appears
+    there later is noticed. Folders are left out.
 
     Args:
         options: The options of `headstart train`.

@@ -9,7 +9,7 @@ from torch import nn
 
 from headstart.callbacks.run_folder import TrainingFiles, remove_checkpoint
 from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles, record_run
-from headstart.callbacks.training import signals_of, train
+from headstart.callbacks.training import raising_signals, train
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import build_chosen
@@ -129,7 +129,7 @@ its accuracy there, unless the ledger has it.
         if not train(trainer, self.model, checkpoint, batches.train_dataloader()):
             return None
 
-        with signals_of(trainer):
+        with raising_signals(trainer):
             (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
         remove_checkpoint(checkpoint)
         return round(batches.parts * measured[self.model.measured])
@@ -156,8 +156,8 @@ its accuracy there, unless the ledger has it.
         if self.head_alone:
             self.model.begin(head, None, classes, seed, batches.of_pixels)
         else:
-            whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
-            self.model.begin(whole, self.backbone.normalize, classes, seed, batches.of_pixels)
+            network = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
+            self.model.begin(network, self.backbone.normalize, classes, seed, batches.of_pixels)
 
     def _names(self) -> dict[str, Any]:
         """Return the names of source and target, which decide nothing."""

@@ -1,4 +1,4 @@
-"""Which task a run of `headstart train` does, known before its options are, and whether it was done before."""
+"""The task of a run of `headstart train`, found before its options are read, and whether it was done before."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from headstart.cli.commands import COMPARISON, TASKS
-from headstart.cli.finished_runs import Command
+from headstart.cli.finished_runs import RepeatedCommand
 from headstart.output.errors import UsageError
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.usage import configs_of, read_yaml
@@ -29,7 +29,7 @@ def run_or_repeat(options: Sequence[str]) -> bool:
     Returns:
         Whether the results are complete.
     """
-    command = Command(options)
+    command = RepeatedCommand(options)
     if command.print_results():
         return True
     task, read_from = begin(options), time.time_ns()
@@ -84,7 +84,7 @@ def command_line(task: str) -> Callable[..., TaskCLI]:
         task: One of the tasks.
 
     Returns:
-        What builds it from options, and from what a sweep says of the run in the dashboard.
+        Its class, whose arguments are the options and a sweep's values for the dashboard.
     """
     kind: Callable[..., TaskCLI] = resolve_name(TASKS[task])
     return kind

@@ -41,7 +41,7 @@ class TaskCLI(LightningCLI):
     Attributes:
         task: Name of the task.
         allowed: Options of the trainer that the task allows besides those that every task allows.
-        results: What the options of `results` make.
+        results: The object that is built from the options of `results`.
     """
 
     task: ClassVar[str]

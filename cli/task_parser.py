@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from lightning.pytorch.cli import LightningArgumentParser
 
-from headstart.cli.model_arguments import forget_arguments_of_others
+from headstart.cli.model_arguments import drop_arguments_of_others
 from headstart.output.parser import OneLineErrorParser
 
 # Option that an agent of Weights & Biases adds when it continues a run of a sweep.
@@ -28,7 +28,7 @@ class TaskParser(OneLineErrorParser, LightningArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options as the base class does, without those that an agent adds."""
         given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(AGENT_OPTION)]
-        return super().parse_args(forget_arguments_of_others(given), *rest, **kwargs)
+        return super().parse_args(drop_arguments_of_others(given), *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
         """Return the help, with the options of the data first."""
@@ -56,10 +56,10 @@ class TrainerHelp(argparse.Action):
 def sections(parser: OneLineErrorParser, *names: str) -> str:
     """Return the help on some groups of options; '' stands for options in no group."""
     assert parser.groups is not None
-    whole = parser._action_groups, parser.usage, parser.description, parser.epilog
+    saved = parser._action_groups, parser.usage, parser.description, parser.epilog
     parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]
     parser.usage, parser.description, parser.epilog = argparse.SUPPRESS, None, None
     try:
         return OneLineErrorParser.format_help(parser)
     finally:
-        parser._action_groups, parser.usage, parser.description, parser.epilog = whole
+        parser._action_groups, parser.usage, parser.description, parser.epilog = saved

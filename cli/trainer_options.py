@@ -88,4 +88,4 @@ def require_observers(trainer: Trainer) -> None:
         if not observing.issuperset(kinds):
             raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
     if trainer.world_size != 1:
-        raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; a run has one device")
+        raise UserError(f"trainer.devices: {trainer.world_size} processes requested; a run has one device")

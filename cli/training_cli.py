@@ -104,7 +104,7 @@ class TrainingCLI(TaskCLI):
         """Check the trainer's options before anything is computed."""
         epochs = self.config.trainer["max_epochs"]
         if not isinstance(epochs, int) or epochs < 1:
-            raise UserError(f"trainer.max_epochs: {epochs} given; say how many epochs, 1 or more")
+            raise UserError(f"trainer.max_epochs: {epochs} given; 1 or more is allowed")
         if self.chosen_precision not in PRECISIONS:
             raise UserError(f"trainer.precision: {self.chosen_precision} given; take {' or '.join(PRECISIONS)}")
         if any(isinstance(each, DashboardLogger) for each in self.trainer.loggers):

@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt
 
-from headstart.callbacks.run_folder import CONFIG, essence
+from headstart.callbacks.run_folder import CONFIG, result_options
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import COMPARISON, TASKS
 from headstart.cli.task import command_line
@@ -70,7 +70,7 @@ def verify(
     if not checked:
         raise UserError(
             f"run_or_ledger: no trace in {run_or_ledger!r} could be measured again; the ledger has none of these "
-            "methods on these photos, with the code and the versions of now"
+            "methods on these photos, with the present code and versions"
         )
     say(f"{checked} traces were measured again, and came out the same.")
     return verified
@@ -80,7 +80,7 @@ def _verify_run(folder: Path, ledger: str | None, share: float, generator: np.ra
     """Verify traces of one run, from its configuration."""
     try:
         text = (folder / CONFIG).read_text(encoding="utf-8")
-        config, options = yaml.safe_load(text), essence(text)
+        config, options = yaml.safe_load(text), result_options(text)
         task, chosen = config.get("task", COMPARISON), config["results"].get("ledger")
     except (OSError, UnicodeDecodeError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         raise UserError(
@@ -123,13 +123,15 @@ def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -
             print_lines([f"NOT CHECKED: {len(keys)} traces, whose run cannot be built again: {error}"])
             continue
         if missing := len(keys) - verified.checked:
-            reason = "photos, code or versions have changed, or the method drew for several orderings at once"
+            reason = (
+                "photos, code or versions have changed, or the method took random numbers for several orderings at once"
+            )
             print_lines([f"NOT CHECKED: {missing} traces; {reason}."])
         yield verified
 
 
 def _sample(keys: Collection[TraceKey], share: float, generator: np.random.Generator) -> set[TraceKey]:
-    """Draw a share of traces, one at least."""
+    """Sample a share of traces, one at least."""
     ordered = sorted(keys)
     size = min(len(ordered), max(1, math.ceil(share * len(ordered))))
     return {ordered[index] for index in generator.choice(len(ordered), size, replace=False)} if ordered else set()

@@ -35,7 +35,7 @@ def _read_time(value: object) -> object:
     except ValueError as error:
         raise ValueError("is no time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
     if time.tzinfo is None:
-        raise ValueError("has no time zone; put one behind it, such as Z or +01:00")
+        raise ValueError("has no time zone; append one, such as Z or +01:00")
     return time
 
 
@@ -59,9 +59,9 @@ _Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATT
 class Count(Document):
     """The number of models or stimuli of a submission."""
 
-    exactly: Annotated[_Number | None, Field(description="So many, and no other number.")] = None
-    least: Annotated[_Number | None, Field(description="So many or more.")] = None
-    most: Annotated[_Number | None, Field(description="So many or fewer.")] = None
+    exactly: Annotated[_Number | None, Field(description="Exactly this many.")] = None
+    least: Annotated[_Number | None, Field(description="This many or more.")] = None
+    most: Annotated[_Number | None, Field(description="This many or fewer.")] = None
 
     @model_validator(mode="after")
     def _can_be_kept(self) -> Count:
@@ -77,10 +77,11 @@ class TeamRules(Document):
 
     count: Annotated[Count, Field(description="How many models or stimuli a submission has.")] = Count()
     submissions: Annotated[
-        _Limit | None, Field(description="Submissions that a participant may hand in in total; null for any number.")
+        _Limit | None, Field(description="Submissions that are allowed to a participant in total; null for any number.")
     ] = None
     submissions_per_day: Annotated[
-        _Limit | None, Field(description="Submissions that a participant may hand in on one day; null for any number.")
+        _Limit | None,
+        Field(description="Submissions that are allowed to a participant on one day; null for any number."),
     ] = None
     standing: Annotated[
         Literal["best", "last"], Field(description="Which of a participant's scores stands on the leaderboard.")
@@ -164,7 +165,7 @@ class Challenge(Document):
         BeforeValidator(_check_time_zone),
         Field(description="Time zone whose midnight ends a day, by its name in the IANA data base."),
     ] = "UTC"
-    teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out hands nothing in.")]
+    teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out submits nothing.")]
 
     @property
     def digest(self) -> str:
@@ -226,7 +227,7 @@ def read_challenge(path: Path) -> Challenge:
         raise ContractError.of(document, f"there is no such file; {_choices()}")
     content = read_limited(path, CHALLENGE_MAX_BYTES, document)
     try:
-        # The detour over JSON converts times to text, as the messages show them.
+        # JSON has times as text, which is how the messages show them.
         parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
         raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error
@@ -257,11 +258,11 @@ def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime],
         deadline = challenge.deadline.astimezone(challenge.zone)
         reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
     if rules.submissions is not None and len(earlier) >= rules.submissions:
-        reasons.append(f"{rules.submissions} submissions may be handed in, and all of them are")
+        reasons.append(f"{rules.submissions} submissions are allowed, and all of them were made")
     if rules.submissions_per_day is not None and count_on_day(challenge, earlier, now) >= rules.submissions_per_day:
         reasons.append(
-            f"{rules.submissions_per_day} submissions may be handed in on one day, and all of {local.date()} "
-            f"({challenge.time_zone}) are; the next day begins at midnight"
+            f"{rules.submissions_per_day} submissions are allowed on one day, and all of {local.date()} "
+            f"({challenge.time_zone}) were made; the next day begins at midnight"
         )
     return [Problem("", "", reason) for reason in reasons]
 
@@ -277,7 +278,7 @@ def choose_standing(rules: TeamRules, scores: Sequence[float]) -> int | None:
 
     Args:
         rules: The team's rules.
-        scores: The participant's scores for that team, in the order in which they were handed in; higher is better.
+        scores: The participant's scores for that team, in the order in which they were submitted; higher is better.
 
     Returns:
         Its index, the earliest of equal scores; None without scores.

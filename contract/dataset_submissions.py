@@ -40,7 +40,7 @@ def read_any_submission(
 
     Args:
         source: A JSON file; a folder with a data set that the package datasets reads; or `hf://` and the name of one on
-            the Hugging Face Hub, with `@` and a revision behind it where it is not the newest.
+            the Hugging Face Hub, followed by `@` and a revision where it is not the newest.
         registry: The known models.
         catalog: The known stimuli.
         team: The required team; None for either.
@@ -97,7 +97,7 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
     if source.startswith(HUB):
         match = NAME_ON_HUB.fullmatch(source.removeprefix(HUB))
         if match is None:
-            raise ValueError("hf:// needs the owner and the name behind it, hf://owner/name")
+            raise ValueError("hf:// needs an owner and a name, hf://owner/name")
         # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
     if _PATTERN.search(source):

@@ -17,7 +17,7 @@ from headstart.contract.stimulus_table import StimulusTable
 from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
 from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, prefix_model_errors
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, MessageTerms, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import PIXELS
 from headstart.output.errors import UserError
 from headstart.output.home import expand_home
@@ -107,7 +107,7 @@ class Registry:
             forward_args=entry.forward_args,
             pixels=entry.layer == PIXELS,
             allowed_modules=allowed_modules,
-            terms=Terms(model=f"model_parameters.{argument}"),
+            terms=MessageTerms(model=f"model_parameters.{argument}"),
         )
 
     def weights_file(self, name: str) -> Path | None:

@@ -23,7 +23,7 @@ TEXT_PATTERN = rf"^[^{_CONTROL}]*$"
 # Only Latin letters, with or without visible marks, are allowed, because letters of other scripts look like them
 # (Unicode Technical Standard 39, confusables): Latin-1 and Latin Extended-A without capital eth and D with stroke,
 # which look alike, dotless i, kra, n preceded by apostrophe and long s; Latin Extended Additional; and combining marks.
-# Only single blanks are allowed within a name, because their number is hard to see.
+# Only single spaces are allowed within a name, because their number is hard to see.
 _LATIN = (
     r"\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00f6\u00f8-\u010f\u0111-\u0130\u0132-\u0137\u0139-\u0148\u014a-\u017e"
     r"\u1e00-\u1e99\u1ea0-\u1ef9\u0300-\u030c\u0323-\u0328"
@@ -42,7 +42,7 @@ PATTERN_RULES = {
     TEXT_PATTERN: "must hold no control characters and no invisible ones",
     MODEL_PATTERN: (
         "must hold no control characters, no square brackets, no letters but Latin ones, no other signs than ASCII's, "
-        "and blanks only one by one between words"
+        "and only single spaces between words"
     ),
     ARGUMENT_PATTERN: "must be the name of an argument, of ASCII letters, digits and '_'",
     DATASET_PATTERN: "must be ASCII letters, digits, '.', '_' and '-', and start with a letter or digit",

@@ -64,7 +64,7 @@ def unknown_version(version: object, accepted: Sequence[Version] = VERSIONS) -> 
     """Return the problem of a document of an unknown version, which names all accepted versions."""
     value, names = short_json(version), " and ".join(map(short_json, accepted))
     verb = "version here is" if len(accepted) == 1 else "versions here are"
-    return Problem("/contract_version", value, f"contract version {value} is asked for, and the {verb} {names}")
+    return Problem("/contract_version", value, f"contract version {value} is requested, and the {verb} {names}")
 
 
 def json_schemas(version: Version) -> dict[str, dict[str, Any]]:

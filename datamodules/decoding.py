@@ -15,7 +15,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 
 # Pixels that a process decodes at once, 2.4 MB.
 BATCH_PIXELS = 16 * 224**2
-# Batches that a process decodes ahead, and where decoded ones wait.
+# Batches that a process decodes ahead, and the folder of shared memory in which decoded ones wait.
 AHEAD = 4
 SHARED_MEMORY = "/dev/shm"
 
@@ -93,7 +93,7 @@ def decode_batches(
         black = {}
         for row, (position, fault) in enumerate(zip(positions, faults, strict=True)):
             if fault is not None:
-                # Once more and alone: memory that was short beside others may suffice now.
+                # Decode it again alone: memory that was short beside other pictures may suffice now.
                 _, pixels[row], fault = prepared[position]
             if fault is not None:
                 black[position] = fault
@@ -116,7 +116,7 @@ def share_memory(workers: int, batch: int, held: int) -> tuple[int, int]:
     """Choose how many processes decode and how far ahead, so that waiting batches fill half of free shared memory.
 
     Args:
-        workers: Processes that are wanted.
+        workers: Number of processes that is asked for.
         batch: Bytes of a batch.
         held: Batches in the caller's memory at once.
 
@@ -136,7 +136,7 @@ def _collate(samples: list[tuple[int, Tensor, Fault | None]]) -> tuple[list[int]
     positions, pixels, faults = zip(*samples, strict=True)
     batch = torch.stack([each.permute(1, 2, 0) for each in pixels])
     if get_worker_info() is not None:
-        # Now rather than later in a thread of torch, whose error about missing shared memory would reach nobody.
+        # Torch would do this later in a thread, whose error about missing shared memory would reach nobody.
         batch.share_memory_()
     return list(positions), batch.permute(0, 3, 1, 2), list(faults)
 

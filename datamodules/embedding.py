@@ -121,7 +121,7 @@ def embed_readable(
     try:
         target = torch.device(device_kind(device) if device == "auto" else device)
     except RuntimeError as error:
-        raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
+        raise UserError(f"device: {device!r} is no device ({reason_of(error)}); give auto, cpu, cuda or mps") from error
     with prefix_errors("backbone"):
         spec, network = build_chosen(chosen, seed, target)
 

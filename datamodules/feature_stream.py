@@ -35,7 +35,7 @@ class FeatureStream(SampleStream):
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Return the features of one split with thumbnails behind them, `[samples, features + 64]`."""
+        """Return the features of one split with thumbnails after them, `[samples, features + 64]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return rows(self.spec, [], photos, policy, resources)

@@ -1,4 +1,4 @@
-"""Photos that look alike: copies of other sizes, compressed once more, or slightly brighter."""
+"""Photos that look alike: copies of another size, compression or brightness."""
 
 import torch
 from torch import Tensor

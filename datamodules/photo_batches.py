@@ -181,7 +181,7 @@ def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> D
         labels: `[samples]`, or `[samples, height, width]` of pixels.
         batches: The indices of the samples of each batch.
     """
-    # With a generator of its own, because the default one is shared with other code.
+    # It has a generator of its own, because the default one is shared with other code.
     return DataLoader(_Samples(inputs, labels), sampler=batches, batch_size=None, generator=torch.Generator())
 
 
@@ -237,5 +237,5 @@ class TargetBatches(PhotoBatches):
         assert source.preprocessing is not None
         self.load_photos(source.preprocessing, device, source, policy)
         if with_thumbnails:
-            # They follow the features.
+            # The columns after the features are thumbnails.
             self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]

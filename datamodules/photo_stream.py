@@ -16,7 +16,7 @@ from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_
 from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
-from headstart.modules.networks.freeze_boundary import Cut, cut
+from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
@@ -43,7 +43,7 @@ class PhotoStream(SampleStream):
         batch_norm: Whether batch norm runs on its stored statistics while the backbone is trained (`frozen`), or on
             those of each batch (`trained`), which takes batches of 16 samples or more to be no noise.
         dropout: Whether dropout is on while the backbone is trained.
-        views: Views of each training photo: the photo as it is, and so many less one that are augmented, a random
+        views: Number of views of each training photo: the photo as it is, and augmented ones, a random
             resized crop and flip each. Which of them an ordering feeds is random.
     """
 
@@ -88,7 +88,7 @@ class PhotoStream(SampleStream):
         return best_precision(self.device) if self.precision == "auto" else self.precision
 
     @cached_property
-    def _cut(self) -> Cut | None:
+    def _cut(self) -> SplitBackbone | None:
         return None if self.trainable_from == WHOLE else cut(self.backbone, self.trainable_from)
 
     @property
@@ -102,7 +102,7 @@ class PhotoStream(SampleStream):
 
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
         """Return the prepared photos of one split, or their activations at the freeze boundary."""
-        # First, so that a part that cannot be trained raises an error before photos are decoded.
+        # A part that cannot be trained raises an error here, before photos are decoded.
         with prefix_errors("data"):
             self.trainable_backbone()
         if self._cut is None:

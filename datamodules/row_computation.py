@@ -166,7 +166,7 @@ class ComputedRows:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Compute the rows in chunks, with deterministic arithmetic and without TensorFloat-32."""
         resources, done = self.resources, 0
-        # Only now, because a custom network's module may have changed these settings when it was imported.
+        # A custom network's module may have changed these settings when it was imported.
         with (
             deterministic(),
             Progress(resources.title, len(self), "pictures", resources.before, resources.after) as progress,

@@ -152,7 +152,7 @@ def _find(
     boundary: str = "",
 ) -> StoredRows:
     """Read rows from the store, after computing the missing ones; without a network, rows are prepared pictures."""
-    # These packages decode, scale and compute.
+    # These packages decode and scale pictures and run networks, so that rows depend on their versions.
     versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
     table = {**key, "decoding": pictures.decoding, **versions}
 
@@ -162,12 +162,12 @@ def _find(
         decoded.update(missing)
         if resources.only_stored:
             raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
-        # Torch, which stored rows do without.
+        # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_computation import ComputedRows, load
 
         frozen = None if network is None else load(network, taps, policy, boundary)
         if network is not None and frozen is not None and frozen.widths is not None:
-            # Before a long computation.
+            # Check them before a long computation, not after it.
             _check_widths(network, taps, frozen.widths, resources.cache)
         return ComputedRows(pictures, missing, preprocessing, policy, resources, frozen)
 

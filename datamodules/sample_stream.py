@@ -31,7 +31,7 @@ from headstart.output.printable import printable, say
 from headstart.output.processors import count_processors
 from headstart.store.row_store import StoredRows
 
-# To be raised whenever the same protocol feeds something else, or starts from another head.
+# Increase this whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
 # Names, which are no part of a stream's identity.
 NAMES = ("dataset", "backbone", "weights")
@@ -205,7 +205,7 @@ class SampleStream(PhotoData):
         if self.validation_size < len(validation.classes):
             raise UserError(
                 f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
-                f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
+                f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
 
     def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor, Tensor]]:
@@ -234,9 +234,9 @@ class SampleStream(PhotoData):
         return inputs, labels, thumbnails[: len(photos)]
 
     @staticmethod
-    def _require(option: str, wanted: int, available: int, kind: str) -> None:
-        if wanted > available:
-            raise UserError(f"{option}: {wanted} asked for, but there are {available} {kind} photos")
+    def _require(option: str, requested: int, available: int, kind: str) -> None:
+        if requested > available:
+            raise UserError(f"{option}: {requested} requested, but there are {available} {kind} photos")
 
     def feed(self, numbers: Sequence[int], samples_seen: int = 0) -> None:
         """Choose the orderings that are fed, of those of the comparison.

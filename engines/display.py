@@ -15,7 +15,7 @@ from headstart.output.printable import printable, say
 
 # Without a terminal, the lines of one task are shown at this interval.
 SECONDS_BETWEEN_LINES = 30.0
-# A running task from which nothing has come for so long is shown as silent.
+# A running task from which nothing has come for this long is shown as silent.
 MINUTES_OF_SILENCE = 5
 
 
@@ -42,7 +42,7 @@ class Display:
 
     def __enter__(self) -> Self:
         """Start."""
-        # Kept here, because a task in this process redirects sys.stderr.
+        # A task in this process redirects sys.stderr, so the stream is kept.
         self._stream = sys.stderr
         console = Console(file=self._stream)
         if console.is_terminal and not console.is_dumb_terminal:
@@ -77,8 +77,8 @@ class Display:
         """Return the time left, as if the other tasks took as long as the finished ones."""
         if not 0 < self.done < self.total:
             return ""
-        whole = (self._last - self._start) / self.done * self.total
-        return f"about {timedelta(seconds=round(max(0.0, whole - (time.monotonic() - self._start))))} left"
+        expected = (self._last - self._start) / self.done * self.total
+        return f"about {timedelta(seconds=round(max(0.0, expected - (time.monotonic() - self._start))))} left"
 
     def receive(self, task: Task, message: TaskMessage) -> None:
         """Show that a task has started, or the last line that it has printed.

@@ -18,7 +18,7 @@ class EngineOptions:
     As a base class, it adds its options to those of the next base class.
 
     Args:
-        workers: Run so many side by side, each in a process of its own; by default one after the other.
+        workers: Number that run side by side, each in a process of its own; by default one after the other.
         ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
         **options: Options of the next base class.
 

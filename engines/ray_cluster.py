@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.engines.task import Outcome, Receive, Task, TaskMessage, TaskResources, deferred_signals, perform
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, explain_write_errors, reason_of
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import say
 
@@ -66,7 +66,7 @@ class RayCluster:
         self.remote = decorate(_perform)
         self.running: dict[Any, Task] = {}
         self.hosts: dict[str, str] = {}
-        # When tasks that were asked to end are killed, and those of them that know.
+        # The times at which tasks that are told to end are killed, by name, and the tasks that have been told.
         self._deadlines: dict[str, float] = {}
         self._interrupted: set[str] = set()
 
@@ -115,10 +115,10 @@ class RayCluster:
 
     def _wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
         tasks = {task.name: task for task in self.running.values()}
-        # Found before messages are taken, so that a task's messages are received before its end.
+        # Ends are looked for before messages are taken, so that a task's messages are received before its end.
         finished, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if finished else SECONDS_TO_WAIT)):
-            # A task that was given up as lost may still run.
+            # A task that is counted as lost may still run.
             answer = self._answer(receive, tasks[name], message) if name in tasks else (None, True)
             self.mailbox.reply.remote(number, answer)
 
@@ -140,7 +140,7 @@ class RayCluster:
             self.hosts[task.name] = message.content
         answer = receive(task, message)
         if task.name in self._deadlines and task.name not in self._interrupted:
-            # Cancelled by Ray, a task could not send messages any more, and not store its results.
+            # A task that Ray cancels can send no more messages, and so not store its results.
             self._interrupted.add(task.name)
             return None, True
         return answer, False
@@ -184,7 +184,7 @@ def _require_reachable(address: str) -> None:
     host, _, port = address.rpartition(":")
     try:
         if "/" in host or not port.isdecimal():
-            raise ValueError("it has not the form HOST:PORT")
+            raise ValueError("it does not have the form HOST:PORT")
         socket.create_connection((host, int(port)), SECONDS_TO_CONNECT).close()
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(
@@ -217,13 +217,11 @@ def _link_to_checkout() -> Path:
     """Return a folder of the checkout, seen by all machines, in which a link to it has the name of the package."""
     folder = ROOT / ".import"
     link = folder / "headstart"
-    try:
+    with explain_write_errors(f"ray: {str(folder)!r}", "make it writable"):
         if not link.is_symlink():
             folder.mkdir(exist_ok=True)
             with suppress(FileExistsError):  # another command was faster
                 link.symlink_to("..", target_is_directory=True)
-    except OSError as error:
-        raise UserError(f"ray: {str(folder)!r} cannot be written ({reason_of(error)}); make it writable") from error
     return folder
 
 
@@ -249,7 +247,7 @@ class _Mailbox:
         return [first, *(self.messages.get_nowait() for _ in range(self.messages.qsize()))]
 
     async def reply(self, number: str, answer: tuple[Any, bool]) -> None:
-        # The answer to a message that an earlier process took is asked for again.
+        # A message that an earlier process took is asked again under another number.
         if number in self.answers:
             self.answers.pop(number).set_result(answer)
 

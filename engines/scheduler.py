@@ -20,7 +20,7 @@ class Listener(Protocol):
         """Process the end of a task, which may be started again."""
 
     def waited(self) -> None:
-        """Look at the clock: about a second has passed, or a task has ended."""
+        """Check what has become overdue: about a second has passed, or a task has ended."""
 
 
 def run_tasks(
@@ -36,7 +36,7 @@ def run_tasks(
     Args:
         engine: Where they run; it is closed at the end.
         tasks: The tasks.
-        listener: What follows them.
+        listener: It is told what happens to them.
         retries: How often a task is started again whose process or machine was lost.
         memory_retries: How often a task is started again that ran out of memory.
         timeout: Minutes after which a task that still runs is ended and counts as failed.
@@ -81,11 +81,11 @@ class _Run:
     ) -> None:
         self.engine, self.listener, self.retries, self.timeout = engine, listener, retries, timeout
         self.waiting = deque(tasks)
-        # By name, each with the time at which it began to run, None before.
+        # The time at which each task began to run, by name; None before.
         self.running: dict[str, tuple[Task, float | None]] = {}
         self.outcomes: dict[str, Outcome] = {}
         self.error: Exception | None = None
-        # Whether no task is started any more.
+        # Whether no further task is started.
         self.is_ending = False
         self._ended: list[tuple[Task, Outcome]] = []
         self._failures = Counter[tuple[str, str]]()
@@ -97,7 +97,7 @@ class _Run:
             with deferred_signals():
                 has_begun = self.engine.start(self.waiting[0])
                 task = self.waiting.popleft()
-                # Its process may be suspended, and never say that it has begun.
+                # A suspended process never reports that its task has begun.
                 self.running[task.name] = task, time.monotonic() if has_begun else None
 
     def wait(self) -> None:
@@ -132,7 +132,7 @@ class _Run:
         return self._tell(self.listener.receive, task, message)
 
     def _end(self, task: Task, outcome: Outcome) -> None:
-        # Counted first, because the listener may raise an error.
+        # The end is counted before the listener is called, which may raise an error.
         del self.running[task.name]
         if task.name in self._too_long and outcome.kind in ("lost", "stopped"):
             outcome = Outcome("failed", error=f"it ran longer than {self.timeout:g} minutes", where=outcome.where)

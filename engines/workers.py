@@ -21,7 +21,7 @@ from headstart.output.processors import count_memory, peak_memory
 # A forked process would inherit threads and locks of libraries in whatever state they are.
 CONTEXT = multiprocessing.get_context("spawn")
 SECONDS_TO_WAIT = 1.0
-# Time for a task that is asked to end to write its results so far.
+# Time for a task that is told to end to write its results so far.
 SECONDS_TO_STOP = 15.0
 # A process that has used more than this share of its part of the memory is replaced before the next task.
 SHARE_OF_MEMORY = 0.5
@@ -81,14 +81,14 @@ class _Worker:
         self.task: Task | None = None
         self.process: SpawnProcess | None = None
         self.connection: Connection[Any, Any]
-        # When a task that was asked to end is killed.
+        # The time at which a task that was told to end is killed.
         self.deadline: float | None = None
 
     def start(self, task: Task) -> None:
         if self.process is None:
-            self.connection, theirs = CONTEXT.Pipe()
-            # No daemon, because it decodes photos in processes of its own. It ends when the command does.
-            process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
+            self.connection, other_end = CONTEXT.Pipe()
+            # A daemon could not decode photos in processes of its own. This process ends when the command does.
+            process = CONTEXT.Process(target=_serve, args=(other_end, self.gpu, multiprocessing.get_start_method()))
             try:
                 process.start()
             except OSError as error:
@@ -97,8 +97,8 @@ class _Worker:
                     "perhaps with fewer of them"
                 ) from error
             self.process = process
-            # So that the connection ends with the process.
-            theirs.close()
+            # With its other end closed here, the connection ends with the process.
+            other_end.close()
         self.task, self.deadline = task, None
         # `receive` notices if the process has died in the meantime.
         with suppress(OSError):
@@ -135,7 +135,7 @@ class _Worker:
 
     def terminate(self) -> None:
         assert self.process is not None
-        # Asked twice, a task could not finish what it does when it is asked.
+        # A second signal would interrupt what the task does at the first.
         if self.deadline is None:
             self.deadline = time.monotonic() + SECONDS_TO_STOP
             self.process.terminate()

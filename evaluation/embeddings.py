@@ -99,11 +99,11 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
         UserError: As for `embed`, when the other jobs are done; or there is no such cluster.
     """
     stored = find_stored(jobs) if engines.workers else {}
-    wanted = {name: job for name, job in jobs.items() if name not in stored}
-    if wanted and not engines.is_serial:
+    missing = {name: job for name, job in jobs.items() if name not in stored}
+    if missing and not engines.is_serial:
         is_remote, cpus = engines.ray is not None, engines.cpus_per_task
         resources = TaskResources(cpus, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
-        tasks = [Task(name, f"{__name__}:embed_task", (job, cpus, is_remote)) for name, job in wanted.items()]
+        tasks = [Task(name, f"{__name__}:embed_task", (job, cpus, is_remote)) for name, job in missing.items()]
         engine = engines.open_engine(resources)
         with Display("embeddings", len(tasks)) as display:
             outcomes = run_tasks(engine, tasks, display)

@@ -1,4 +1,4 @@
-"""`headstart performances`: how well source models did on targets, from runs of headstart train."""
+"""`headstart performances`: the performances of source models on targets, from runs of headstart train."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -48,7 +48,7 @@ def performances(
     output: str = "runs/performances.csv",
     overwrite: bool = False,
 ) -> dict[tuple[str, str], float]:
-    """Tabulate how well source models did on targets, from finished runs of headstart train.
+    """Tabulate the performances of source models on targets, from finished runs of headstart train.
 
     Writes and prints a table of source, target and performance for the option `performances` of transferability and
     target-selection, through which it also reaches the table that stability reads. Runs of the same source and target
@@ -61,7 +61,7 @@ def performances(
 
     Args:
         runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
-        performance: `accuracy` on the validation set once so many samples were fed; `samples_to_criterion`, turned so
+        performance: `accuracy` on the validation set after that many samples; `samples_to_criterion`, turned so
             that more is better, into the sample limit less the mean of min(samples to criterion, limit); or the
             `final` accuracy, after however many samples a run took.
         samples: Number of samples of `accuracy`, which is that of the last evaluation up to there; by default as many
@@ -183,7 +183,7 @@ def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list
     ends = sorted({int(run.curves.samples_seen[-1]) for run in runs})
     if performance == "final" and len(ends) > 1:
         why = "one ends as soon as all of its methods have met the criterion in all orderings"
-        return [f"The runs ended after {ends[0]} to {ends[-1]} samples: {why}. --performance=accuracy does without."]
+        return [f"The runs ended after {ends[0]} to {ends[-1]} samples: {why}. --performance=accuracy needs none."]
     if performance == "samples_to_criterion":
         met = [run.curves.samples_to_criterion()[0][run.curves.methods.index(method)] for run in runs]
         censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit

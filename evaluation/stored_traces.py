@@ -78,7 +78,7 @@ def read_stream(
     documents, traces = ledger.methods(digest), ledger.traces(digest)
     most = fed.get("all_correct", fed["validation_size"])
     stored, damaged = traces.counts, traces.damaged
-    # All at once first, which is faster than trace by trace.
+    # Checking all traces at once is faster than one by one.
     if stored and not _are_counts(np.concatenate([*stored.values()]), most):
         stored = {key: counts for key, counts in stored.items() if _are_counts(counts, most)}
         damaged = [*damaged, *(key for key in traces.counts if key not in stored)]

@@ -1,4 +1,4 @@
-"""The frame of commands over a table of scores and performances: the options that they share, and their results."""
+"""Commands over a table of scores and performances: the options that they share, and their results."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

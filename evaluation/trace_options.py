@@ -70,7 +70,7 @@ class LeaderboardOptions(TraceOptions):
         self.axis = axis
 
     def describe(self) -> dict[str, Any]:
-        """Return `asked` as it stands in `leaderboard.json`."""
+        """Return the options as JSON values, the key `asked` of `leaderboard.json`."""
         options = {key: getattr(self, key) for key in ("criterion", "where", "baseline", "methods", "tuned", "choose")}
         further = {key: getattr(self, key) for key in ("incomplete", "per_class", "at", "axis")}
         return {**options, **{key: value for key, value in further.items() if value}}

@@ -15,7 +15,7 @@ FEW = 32
 
 
 @dataclass
-class Witness:
+class EvaluatedState:
     """A state that was evaluated while it was present, and is evaluated again from its copy.
 
     Attributes:
@@ -49,7 +49,7 @@ class LazyEvaluation:
     ) -> None:
         self.name, self.method, self.state, self.chooser = name, method, state, chooser
         self._count = count
-        self._witness: Witness | None = None
+        self._witness: EvaluatedState | None = None
         self._is_checked = False
 
     def make(self, now: int, chunks: Chunks) -> None:
@@ -62,11 +62,11 @@ class LazyEvaluation:
         Raises:
             UserError: The method changes where it predicts, or holds only a part of its state.
         """
-        present: Witness | None = None
+        present: EvaluatedState | None = None
         while (evaluation := self.chooser.wanted(self.method)) is not None:
             if evaluation == now:
                 counted = self._count_unchanged(chunks)
-                present = Witness(now, chunks, counted)
+                present = EvaluatedState(now, chunks, counted)
             else:
                 if not self._is_checked:
                     self.require_past_unchanged()
@@ -78,12 +78,12 @@ class LazyEvaluation:
             self._witness = present or self._witness or self._first(now, chunks)
         self._keep(now)
 
-    def _first(self, now: int, chunks: Chunks) -> Witness:
+    def _first(self, now: int, chunks: Chunks) -> EvaluatedState:
         """Return the first state of a pass as a witness, evaluated on a few samples."""
         inputs, labels = (torch.cat(parts) for parts in zip(*chunks, strict=True))
         step = max(1, len(labels) // FEW)
         few = [(inputs[::step].clone(), labels[::step].clone())]
-        return Witness(now, few, self._count_unchanged(few))
+        return EvaluatedState(now, few, self._count_unchanged(few))
 
     def _keep(self, now: int) -> None:
         needed = set(self.chooser.needed(self.method))

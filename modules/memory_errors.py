@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 from headstart.output.errors import UserError, is_out_of_memory
 
-WANTED = re.compile(r"tried to allocate ([\d.]+ \w+)", re.IGNORECASE)
+REQUESTED = re.compile(r"tried to allocate ([\d.]+ \w+)", re.IGNORECASE)
 
 
 @contextmanager
@@ -25,6 +25,6 @@ def explain_memory_errors(batch: str, remedy: str) -> Iterator[None]:
     except Exception as error:
         if not is_out_of_memory(error) or isinstance(error, UserError):
             raise
-        wanted = WANTED.search(str(error))
-        amount = f" ({wanted[1]} more are wanted)" if wanted else ""
+        requested = REQUESTED.search(str(error))
+        amount = f" ({requested[1]} more are needed)" if requested else ""
         raise UserError(f"{batch} does not fit into memory{amount}; {remedy}") from error

@@ -74,19 +74,19 @@ def require_method(name: str, method: Method) -> None:
             )
 
 
-def require_logits(logits: object, wanted: tuple[int, int, int]) -> None:
+def require_logits(logits: object, shape: tuple[int, int, int]) -> None:
     """Check the shape of a method's predictions.
 
     Args:
         logits: The predictions.
-        wanted: The shape, `[orderings, samples, classes]`.
+        shape: The shape that they must have, `[orderings, samples, classes]`.
 
     Raises:
         UserError: They have another shape.
     """
-    if not isinstance(logits, Tensor) or logits.shape != wanted:
+    if not isinstance(logits, Tensor) or logits.shape != shape:
         result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-        needed = f"logits [orderings, samples, classes], here {list(wanted)}"
+        needed = f"logits [orderings, samples, classes], here {list(shape)}"
         raise UserError(f"gives {result}; it must give {needed}")
 
 

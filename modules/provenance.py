@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from headstart.modules.identity.origins import SUITE, find_module
 from headstart.modules.identity.reached_code import ReachedCode
 from headstart.modules.identity.source_code import DOTTED
-from headstart.modules.identity.values import Values
+from headstart.modules.identity.values import ValueDigests
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 
@@ -109,7 +109,7 @@ def source_digests(objects: Iterable[object]) -> dict[str, str]:
     Raises:
         UserError: A module of the user's own runs other code than its file has.
     """
-    code, values = ReachedCode(), Values(_is_own, _has_file)
+    code, values = ReachedCode(), ValueDigests(_is_own, _has_file)
     without_file = {}
     for one in objects:
         module = getattr(one, "__module__", None) or "builtins"
@@ -131,7 +131,7 @@ def values_outside(kinds: Iterable[type]) -> str:
     own = sorted({kind for kind in kinds if _is_own(kind.__module__)}, key=lambda kind: kind.__qualname__)
     if not own:
         return ""
-    code, values = ReachedCode(), Values(_is_own, _has_file)
+    code, values = ReachedCode(), ValueDigests(_is_own, _has_file)
     for kind in own:
         code.add(kind.__module__)
     modules = [values.module(sys.modules[name]) for name in sorted(code.own) if name in sys.modules]
@@ -195,7 +195,7 @@ def _digest_values(one: object, code: ReachedCode) -> str:
 
     Modules of the values, such as that of a function that a decorator returned, and files are added to the code.
     """
-    values, digested = Values(_is_own, _has_file), {}
+    values, digested = ValueDigests(_is_own, _has_file), {}
     is_own = any(_is_own(parent.__module__) for parent in inspect.getmro(one if isinstance(one, type) else type(one)))
     if not code.own and not is_own:
         return ""

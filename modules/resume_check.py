@@ -79,7 +79,7 @@ class ResumeCheck:
         """
         if self._copy is None:
             return None
-        # Looked at first, because the copy would change these values once more.
+        # The copy would change these values once more, so they are compared first.
         if self._values_outside() != self._outside:
             self.problem, self._copy = ELSEWHERE, None
             return None

@@ -50,7 +50,7 @@ class Stream(Protocol):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A comparison as it stands after an evaluation.
+    """The state of a comparison after an evaluation.
 
     Attributes:
         samples_seen: Samples that each ordering has fed so far.

@@ -59,7 +59,7 @@ def as_arguments(options: Mapping[str, Any]) -> list[str]:
 
 
 def _underscored(arg: str) -> str:
-    """Return an option with underscores for dashes. A name behind a dot may be the user's own, and stays."""
+    """Return an option with underscores for dashes. A name after a dot may be the user's own, and stays."""
     name = re.split("[.=]", arg, maxsplit=1)[0]
     return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}"
 

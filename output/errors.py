@@ -55,16 +55,21 @@ def reason_of(error: BaseException) -> str:
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
+def chain_of(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and those that led to it."""
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
 def is_out_of_memory(error: BaseException | None) -> bool:
     """Whether an error, or one that led to it, was raised by Python, the system or torch for lack of memory."""
-    while error is not None:
-        lacks_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
-        if isinstance(error, MemoryError) or lacks_memory:
-            return True
-        if isinstance(error, RuntimeError) and _OUT_OF_MEMORY.search(str(error)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    return any(
+        isinstance(each, MemoryError)
+        or (isinstance(each, OSError) and each.errno == errno.ENOMEM)
+        or (isinstance(each, RuntimeError) and _OUT_OF_MEMORY.search(str(each)))
+        for each in chain_of(error)
+    )
 
 
 def broken_yaml(message: object) -> str:
@@ -91,8 +96,22 @@ def prefix_errors(option: str, about: str = "") -> Iterator[None]:
         raise UserError(f"{option}{join}{error}") from error
 
 
+@contextmanager
+def explain_write_errors(what: str, remedy: str) -> Iterator[None]:
+    """Raise an error of the system in this context, such as a full disk, as a UserError.
+
+    Args:
+        what: What is written: the option and the path, with which the message begins.
+        remedy: What the user can do, with which the message ends.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what} cannot be written ({reason_of(error)}); {remedy}") from error
+
+
 def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
-    """Raise a UserError unless an option has at least so many values, all different."""
+    """Raise a UserError unless an option has a least number of values, all different."""
     if not least <= len(set(values)) == len(values):
         needed = ("one", "two")[least - 1]
         raise UserError(

@@ -18,6 +18,8 @@ from matplotlib.ticker import FuncFormatter
 
 INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
 DPI = 120
+# Metadata of figures by format: without dates the same figure gives the same bytes.
+NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 LONGEST_NAME = 32
 # Common fonts of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
 FALLBACK_FONTS = (
@@ -91,13 +93,12 @@ def drawing() -> Iterator[None]:
 
 def save(figure: Figure, path: Path, form: str = "png") -> None:
     """Write a figure as PNG, PDF or SVG; the same figure gives the same bytes."""
-    times = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure.set_dpi(DPI)
     make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
     # The canvas's own method renders once; `savefig` would render twice.
     with drawing():
-        getattr(canvas, f"print_{form}")(path, metadata=times.get(form))
+        getattr(canvas, f"print_{form}")(path, metadata=NO_DATES.get(form))
 
 
 def writers(name: str, figure: Figure, formats: Iterable[str]) -> dict[str, Callable[[Path], None]]:

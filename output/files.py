@@ -15,7 +15,7 @@ from tempfile import TemporaryFile
 
 from filelock import FileLock, Timeout
 
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, explain_write_errors, reason_of
 
 try:
     import fcntl
@@ -224,12 +224,8 @@ def write_text(path: Path, text: str, overwrite: bool) -> None:
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     """Write texts by file name, as `write_together` does; a UserError if the folder cannot be written."""
     writers = {name: partial(Path.write_text, data=text, encoding="utf-8", newline="") for name, text in texts.items()}
-    try:
+    with explain_write_errors(f"output: {str(folder)!r}", "choose another folder"):
         return write_together(folder, writers)
-    except OSError as error:
-        raise UserError(
-            f"output: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
-        ) from error
 
 
 def rewrite_text(path: Path, text: str) -> None:

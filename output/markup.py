@@ -21,7 +21,7 @@ LATEX = {
 
 
 def escape_markdown(text: str) -> str:
-    """Escape a text for Markdown, except `|`, which `markdown_table` escapes; line breaks become blanks."""
+    """Escape a text for Markdown, except `|`, which `markdown_table` escapes; line breaks become spaces."""
     return re.sub(r"([\\`*_{}\[\]<>#&$~!])", r"\\\1", " ".join(text.split()))
 
 
@@ -31,7 +31,7 @@ def escape_names(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def escape_latex(text: str) -> str:
-    """Escape a text for LaTeX; line breaks become blanks, and a first bracket is no option of the line above."""
+    """Escape a text for LaTeX; line breaks become spaces, and a bracket at its start is no option of the line above."""
     escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))
     return f"{{{escaped}}}" if escaped.startswith(("[", "*")) else escaped
 

@@ -1,4 +1,4 @@
-"""Texts of strangers as a terminal and a picture may show them: no character of them is a command, or unseen."""
+"""Texts from anywhere, made safe to show: no character of them is a command of the terminal, or invisible."""
 
 import shutil
 import sys
@@ -14,7 +14,7 @@ PLAIN = str.maketrans("–−…", "--.")
 def printable(text: str) -> str:
     """Escape, into one line, what a terminal does not show as a character, undecodable bytes of paths included.
 
-    These are control characters, marks of writing direction, characters without width, and blanks that are none.
+    These are control characters, marks of writing direction, characters without width, and unusual spaces.
     """
     return text if text.isprintable() else "".join(map(_escaped, text))
 
@@ -45,11 +45,11 @@ def print_written(files: Iterable[Path]) -> None:
 
 
 def print_lines(lines: Iterable[str], indent: int = 0) -> None:
-    """Print sentences within the width of the terminal, or 80 columns where the output is none; no word is broken.
+    """Print sentences within the width of the terminal, or 80 columns where there is no terminal; no word is broken.
 
     Args:
         lines: The sentences.
-        indent: Blanks before what does not fit into a sentence's first line.
+        indent: Spaces before what does not fit into a sentence's first line.
     """
     width = shutil.get_terminal_size((80, 24)).columns
     wrapper = textwrap.TextWrapper(

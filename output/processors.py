@@ -20,7 +20,7 @@ _allowed: list[int] = []
 
 @contextmanager
 def processors(count: int) -> Iterator[None]:
-    """Use no more than so many processors within."""
+    """Use no more than this many processors within the context."""
     _allowed.append(count)
     try:
         yield
@@ -56,7 +56,7 @@ def count_memory() -> float:
 
 
 def peak_memory() -> int:
-    """Return the most bytes of memory that this process has used so far; 0 where the system does not tell."""
+    """Return the most bytes of memory that this process has used so far; 0 where the system does not report it."""
     try:
         import resource
     except ImportError:  # Windows

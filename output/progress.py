@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import rich.progress
 
 BAR = 16
-# Seconds between two lines: the fewest at a tenth of the whole, and elsewhere.
+# Least seconds between two lines: where another tenth is done, and elsewhere.
 AT_A_TENTH, ELSEWHERE = 5.0, 30.0
 
 Item = TypeVar("Item")
@@ -48,7 +48,7 @@ class Progress:
         return self
 
     def advance(self, amount: int = 1) -> None:
-        """Show that so much more is done."""
+        """Show that an amount more is done."""
         self.show(self.done + amount, self.note)
 
     def show(self, done: int, note: str = "") -> None:

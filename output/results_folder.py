@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
 from itertools import product
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from headstart.output.dashboard import Dashboard, Tables, begin_run, check_dashboard, log_files, scalars
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
@@ -125,15 +125,9 @@ class ResultsFolder:
             for name, other in product(figures, set(get_args(FigureFormat)) - set(figure_formats)):
                 (self.path / f"{name}.{other}").unlink(missing_ok=True)
 
-    @contextmanager
-    def writable(self) -> Iterator[None]:
+    def writable(self) -> AbstractContextManager[None]:
         """Raise an error of the system within, such as a full disk, as a UserError that names the folder."""
-        try:
-            yield
-        except OSError as error:
-            raise UserError(
-                f"output: {str(self.path)!r} cannot be written ({reason_of(error)}); choose another folder"
-            ) from error
+        return explain_write_errors(f"output: {str(self.path)!r}", "choose another folder")
 
     def print_written(self) -> None:
         """Print the paths of the files that were written."""

@@ -22,7 +22,7 @@ Cells = Sequence[Sequence[str]]
 
 
 def print_table(title: str, rows: Cells, caption: str = "") -> None:
-    """Print a table that fits the terminal, or 80 columns if the output is none, and breaks no number.
+    """Print a table that fits the terminal, or 80 columns if there is no terminal, and break no number.
 
     If it is too wide, headers and names are broken; columns that still do not fit follow below, beside the names
     again. Texts are printed as they are, without markup, and control characters as Python's escapes.
@@ -48,7 +48,7 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
         first = min(names, max(room, 1))
         table.add_column(Text(rows[0][0]), width=first, overflow="fold")
         for column in columns:
-            # The box itself has one blank between columns.
+            # The box itself has one space between columns.
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
             table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))

@@ -14,7 +14,6 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_help import LISTS
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -79,10 +78,9 @@ def explain(
         owner = (found := OWNER.search(text)) and (found[1] or found[2])
         is_first = owner and not nested.owners and nested.reason.endswith("such option")
         reason = nested.reason + (f" of {owner}" if is_first else "")
-        names = [".".join(filter(None, (name, inner))) for inner in (nested.name, nested.closest)]
-        return OptionMistake(
-            names[0], reason, nested.closest and names[1], (*nested.owners, *([owner] if owner else []))
-        )
+        closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
+        owners = (*nested.owners, *([owner] if owner else []))
+        return OptionMistake(f"{name}.{nested.name}".lstrip("."), reason, closest, owners)
 
     if linked := LINKED.match(text):
         name, by = linked["name"] or linked[3], linked["by"] or linked[4]
@@ -96,13 +94,9 @@ def explain(
         return OptionMistake(name, "there is no such option", _closest(name, known))
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
-        kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
-        return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}{hint}")
+        return OptionMistake(name, f"expected a value, written --{name}=VALUE")
     if "required: " in text:
-        has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
-        return OptionMistake(
-            name, "it is required, and not given" + ("" if has_file else "; configuration files are given by --config")
-        )
+        return OptionMistake(name, "it is required, and not given")
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))
 
 

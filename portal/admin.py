@@ -41,7 +41,7 @@ def _renew(settings: Settings, database: Database, args: Namespace) -> None:
 def _revoke(settings: Settings, database: Database, args: Namespace) -> None:
     """End a team's token."""
     revoke_token(database, args.name)
-    say(f"{args.name} can hand in nothing more; its submissions and scores stay.")
+    say(f"{args.name} can submit nothing more; its submissions and scores stay.")
 
 
 def _list(settings: Settings, database: Database, args: Namespace) -> None:

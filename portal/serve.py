@@ -154,9 +154,9 @@ def _allow_connections() -> None:
     if resource is None:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    raised = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < raised:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
 
 
 def _check_for_worker(settings: Settings) -> None:
@@ -186,4 +186,4 @@ def main(args: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     options = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        serve(parse_settings("Serve a portal, where submissions are handed in and scored.", options), options)
+        serve(parse_settings("Serve a portal, where submissions are received and scored.", options), options)

@@ -43,7 +43,7 @@ class Settings:
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
-        validations_per_minute: Documents that are validated per minute and address, without being handed in.
+        validations_per_minute: Documents that are validated per minute and address, without being submitted.
         scoring_minutes: A scoring that takes longer fails, and its process is started again.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
         extraction: How embeddings are computed.
@@ -73,7 +73,7 @@ class Settings:
     def __post_init__(self) -> None:
         """Check the port and the URL, beyond their types."""
         if self.port > MAX_PORT:
-            raise UserError(f"port: {self.port} is none; give one up to {MAX_PORT}, or 0 for any that is free")
+            raise UserError(f"port: {self.port} is no port; give one up to {MAX_PORT}, or 0 for any that is free")
         if self.url is not None and not _is_root(self.url):
             raise UserError(
                 f"url: {self.url!r} is no address of a portal; give https:// or http:// and the host, without a path"

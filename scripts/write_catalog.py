@@ -32,7 +32,7 @@ def write_catalog(
         output: JSON lines file to write.
         dataset_name: What the catalog calls the data set; by default the folder's name, which
             HACKATHON_DATASET_ROOT finds when it names the folder above.
-        count: Take a random sample of so many pictures; all by default.
+        count: Number of pictures, sampled at random; all by default.
         seed: Seed of the sample.
 
     Raises:
@@ -41,7 +41,7 @@ def write_catalog(
     root = Path(folder)
     found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
     if not found or (count or 0) > len(found):
-        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are wanted")
+        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are needed")
     if count is not None:
         found = sorted(random.Random(seed).sample(found, int(count)))
     name = dataset_name or root.resolve().name

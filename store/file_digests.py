@@ -12,7 +12,7 @@ from headstart.output.files import digest_file
 
 FILE = "file_digests.sqlite"
 PATIENCE_SECONDS = 10
-# A file that was written so shortly before it was read may be written again within the resolution of its time.
+# A file that was written this shortly before it was read may be written again within the resolution of its time.
 SETTLED_NANOSECONDS = 2 * 10**9
 
 

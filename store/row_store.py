@@ -156,12 +156,12 @@ def _require_kept(table: Path, written: Path) -> None:
         raise StoreError(f"{str(table)!r} cannot be used ({reason})")
 
 
-def _open_checked(table: Path, wanted: set[str], damaged: set[Path]) -> list[Segment]:
-    """Open the segments whose wanted rows are intact; damaged segments are removed, and added to `damaged`."""
+def _open_checked(table: Path, requested: set[str], damaged: set[Path]) -> list[Segment]:
+    """Open the segments whose requested rows are intact; damaged segments are removed, and added to `damaged`."""
     checked = []
     for segment in _of_one_origin(open_segments(table, damaged)):
         try:
-            segment.check(wanted)
+            segment.check(requested)
             checked.append(segment)
         except DamagedError as error:
             drop(segment.path, error)
@@ -191,7 +191,7 @@ def _share(
     # The lock is held only while journals are read.
     with FileLock(table / "lock"):
         busy = {segment.path for segment in open_segments(table, damaged) if segment.is_being_written()}
-        # Read again, because the journal of a segment that is no longer being written is complete only now.
+        # Journals are read again: that of a segment that is no longer being written is complete only now.
         segments = open_segments(table, damaged)
         taken = _names_of(_of_one_origin(segments))
         other = None

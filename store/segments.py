@@ -31,7 +31,7 @@ from headstart.output.files import replacing
 log = logging.getLogger(__name__)
 
 JOURNAL, ROWS, LOCK, CHECKED = ".journal", ".rows", ".lock", ".checked"
-# A file that was written so shortly ago may change again within the resolution of its time.
+# A file that was written this shortly ago may change again within the resolution of its time.
 SETTLED = 2_000_000_000
 
 
@@ -125,11 +125,11 @@ class Segment:
         """Remarks on single rows, by name."""
         return {name: remark for chunk in self.chunks for name, remark in chunk.remarks.items()}
 
-    def check(self, wanted: set[str]) -> None:
-        """Check the digests of the chunks with wanted rows; those of unchanged files are checked once.
+    def check(self, requested: set[str]) -> None:
+        """Check the digests of the chunks with requested rows; those of unchanged files are checked once.
 
         Args:
-            wanted: Names of the rows; other names do not matter.
+            requested: Names of the rows; other names do not matter.
 
         Raises:
             DamagedError: A chunk differs from what was written.
@@ -139,7 +139,7 @@ class Segment:
         unchecked = [
             chunk
             for chunk in self.chunks
-            if chunk.first not in checked and not wanted.isdisjoint(self.names[chunk.first : chunk.end])
+            if chunk.first not in checked and not requested.isdisjoint(self.names[chunk.first : chunk.end])
         ]
         if not unchecked:
             return
@@ -303,7 +303,7 @@ def drop(journal: Path, reason: Exception | None = None) -> None:
     """
     if reason is not None:
         log.warning("%s is damaged (%s); its rows are computed again", journal, reason)
-    # The journal last, because the files that a killed process leaves are found by it.
+    # The journal is removed last, because the files that a killed process leaves are found by it.
     for suffix in (ROWS, CHECKED, JOURNAL):
         with suppress(OSError):
             journal.with_suffix(suffix).unlink(missing_ok=True)
@@ -338,6 +338,6 @@ def _digest(
 
 
 def _write_all(file: FileIO, content: memoryview) -> None:
-    # Unbuffered: a buffer would be written once more when the file is closed, also on a full disk.
+    # The file has no buffer, which would be written once more when it is closed, even on a full disk.
     while content:
         content = content[file.write(content) :]

@@ -15,16 +15,16 @@ from headstart.output.errors import UserError
 
 # Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
-# The table of runs is written at the start and end of each run, so that more of them take ever longer.
+# The table of runs is written at the start and end of each run, which takes ever longer with more runs.
 MOST_RUNS = 10_000
-# The ways in which a parameter can get its values, with the other keys and the distributions of each.
-WAYS: dict[str, tuple[set[str], set[str]]] = {
+# Keys that give a parameter its values, with the other keys and the distributions that each allows.
+VALUE_KEYS: dict[str, tuple[set[str], set[str]]] = {
     "parameters": (set(), set()),
     "value": ({"distribution"}, {"constant"}),
     "values": ({"distribution", "probabilities"}, {"categorical", "categorical_w_probabilities"}),
     "distribution": ({"min", "max", "mu", "sigma", "q"}, set()),
 }
-# What the distributions have that lie around a mean; the others have `min` and `max`.
+# Distributions with `mu` and `sigma`; the others have `min` and `max`.
 AROUND_A_MEAN = {"normal", "log_normal"}
 
 
@@ -74,7 +74,7 @@ def overrides(option: str, parameter: str, values: Mapping[str, Any]) -> bool:
 
 
 def _find_way(name: str, parameter: Mapping[str, Any]) -> str:
-    """Return the way in which a parameter gets its values; raise a UserError for other keys beside it."""
+    """Return which key gives a parameter its values; raise a UserError for other keys beside it."""
     ways = [way for way in ("parameters", "value", "values") if way in parameter]
     if not ways and parameter.keys() & {"distribution", "min", "max", "mu", "sigma"}:
         ways = ["distribution"]
@@ -82,7 +82,7 @@ def _find_way(name: str, parameter: Mapping[str, Any]) -> str:
         raise UserError(f"file: parameter {name} has neither value nor values nor a distribution")
 
     way = ways[0]
-    others, kinds = WAYS[way]
+    others, kinds = VALUE_KEYS[way]
     if unknown := sorted(map(str, parameter.keys() - {way, *others})):
         raise UserError(f"file: parameter {name} has {', '.join(unknown)} beside its {way}; leave one of them out")
     if "distribution" in parameter and way != "distribution" and parameter["distribution"] not in kinds:
@@ -145,8 +145,8 @@ def _sample_value(name: str, parameter: Mapping[str, Any], generator: np.random.
     """Sample one value from a distribution that Weights & Biases documents."""
     if "value" in parameter:
         return parameter["value"]
-    whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
-    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+    are_integers = all(type(parameter.get(key)) is int for key in ("min", "max"))
+    kind = parameter.get("distribution", "int_uniform" if are_integers else "uniform")
 
     try:
         if "values" in parameter:

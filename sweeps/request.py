@@ -1,4 +1,4 @@
-"""What passes between a sweep's command and its tasks: the run that is asked for, and calls of the ledger."""
+"""What passes between a sweep's command and its tasks: the requested run, and calls of the ledger."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -22,7 +22,7 @@ from headstart.sweeps.sweep_file import Run
 
 TABLE, SCHEMA = "sweep.json", 1
 LOGS = "logs"
-# Folders that are sent lie here until they are complete; commands that look for runs pass over it.
+# Received folders lie here until they are complete; commands that look for runs skip it.
 INCOMING = ".incoming"
 
 
@@ -73,7 +73,7 @@ class RunsTable:
         self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
         self.others = [row for name, row in before.items() if name not in self.rows]
         for row in self.rows.values():
-            # A killed command leaves this state.
+            # A killed command leaves runs in this state.
             row.state = "waiting" if row.state == "running" else row.state
 
     def known(self, name: str) -> str:
@@ -87,12 +87,7 @@ class RunsTable:
     def write(self) -> None:
         """Replace the table's file."""
         document = {"schema": SCHEMA, "runs": [asdict(row) for row in (*self.rows.values(), *self.others)]}
-        try:
-            write_texts(self.folder, {TABLE: json.dumps(document, indent=1)})
-        except OSError as error:
-            raise UserError(
-                f"output: {str(self.folder / TABLE)!r} cannot be written ({reason_of(error)}); repeat the command"
-            ) from error
+        write_texts(self.folder, {TABLE: json.dumps(document, indent=1)})
 
 
 def _read(path: Path) -> dict[str, Row]:

@@ -20,7 +20,7 @@ from headstart.engines.options import EngineOptions
 from headstart.engines.scheduler import MEMORY_RETRIES, RETRIES, run_tasks
 from headstart.engines.task import Task, TaskResources
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import UserError
+from headstart.output.errors import INCOMPLETE, UserError
 from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
@@ -31,8 +31,6 @@ from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepS
 from headstart.sweeps.sweep_file import read_mapping, read_sweep
 
 DRIVER, MARK = ".driver.json", ".mark"
-# The exit codes of headstart train mean the same.
-FAILED, INCOMPLETE = 1, 75
 # The commands that show runs of a task side by side.
 COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
 
@@ -114,7 +112,7 @@ def sweep(
         if dry_run:
             outcomes = run_tasks(engine, tasks, DryRunServer(ledger_folder), retries, memory_retries, timeout)
             if any(outcome.kind != "done" for outcome in outcomes.values()):
-                raise SystemExit(FAILED)
+                raise SystemExit(UserError.code)
             return
         with (
             Display(content.name, len(tasks)) as display,
@@ -182,6 +180,6 @@ def _conclude(table: RunsTable, folder: Path) -> None:
         say(f"To put the runs on the dashboard: wandb sync {quoted}/*/wandb/offline-run-*")
 
     if counts.keys() - {"complete", "incomplete"}:
-        raise SystemExit(FAILED)
+        raise SystemExit(UserError.code)
     if counts["incomplete"]:
         raise SystemExit(INCOMPLETE)

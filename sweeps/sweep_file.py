@@ -18,8 +18,8 @@ from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, 
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
-# First parts of the options of headstart train, which runs have from the file.
-OF_RUNS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
+# First parts of the options of headstart train, which runs get from the file alone.
+RUN_OPTIONS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
 # The position of the parameters in a command.
 ARGUMENTS = "${args}"
@@ -56,7 +56,7 @@ class Sweep:
 
 
 def require_no_run_options(args: Sequence[str]) -> None:
-    """Raise an error for options of headstart train, which belong into the sweep file.
+    """Raise an error for options of headstart train, which belong in the sweep file.
 
     Args:
         args: Arguments of the command.
@@ -66,7 +66,7 @@ def require_no_run_options(args: Sequence[str]) -> None:
     """
     for arg in args:
         name = arg.removeprefix("--").partition("=")[0]
-        if arg.startswith("--") and name.partition(".")[0] in OF_RUNS:
+        if arg.startswith("--") and name.partition(".")[0] in RUN_OPTIONS:
             instead = f"give {OWN[name]} instead" if name in OWN else IN_THE_FILE
             raise UsageError(f"{name}: it is an option of the runs; {instead}")
 
@@ -132,9 +132,7 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 def _check_keys(content: Mapping[str, Any]) -> None:
     unknown = sorted(map(str, content.keys() - KEYS))
     if unknown:
-        raise UserError(
-            f"file: {', '.join(unknown)} is none of the keys that a sweep is run by here: {', '.join(sorted(KEYS))}"
-        )
+        raise UserError(f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEYS))}")
     if Path(str(content.get("program", ""))).name != PROGRAM:
         raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
     if content.get("method") not in ("grid", "random"):
@@ -145,7 +143,7 @@ def _check_keys(content: Mapping[str, Any]) -> None:
         raise UserError("file: there are no parameters; give each of them values")
     cap = content.get("run_cap")
     if (content["method"] == "random" or cap is not None) and (type(cap) is not int or cap < 1):
-        raise UserError(f"file: run_cap is {cap!r}; say how many runs there are to be, as a number from 1")
+        raise UserError(f"file: run_cap is {cap!r}; give the number of runs, 1 or more")
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
@@ -174,8 +172,8 @@ def _join(parts: list[str]) -> list[str]:
     """Join options and values that are separate parts."""
     joined: list[str] = []
     for part in parts:
-        is_own = part.startswith("--") or (part.startswith("$") and not part.startswith("${envvar:"))
-        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not is_own
+        is_option = part.startswith("--") or (part.startswith("$") and not part.startswith("${envvar:"))
+        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not is_option
         joined[-1:] = [f"{joined[-1]}={part}"] if is_value else [*joined[-1:], part]
     return joined
 
@@ -195,7 +193,7 @@ def _expand(part: str) -> str:
 
 
 def _name(values: list[Any], options: tuple[str, ...]) -> str:
-    """Return a run's name: its values, of paths the last part, and a digest that makes it unique."""
+    """Return a run's name: its values, paths by their last part, and a digest that makes it unique."""
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
     text = re.sub(r"[^\w.+-]+", "-", "-".join(map(short_name, values)), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
     return f"{text}-{digest}" if text else digest

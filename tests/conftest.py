@@ -55,6 +55,12 @@ def isolation(isolated: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.fixture
+def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute the features of the demo's drawings once for all tests that ask for this."""
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture
 def photo_folder(tmp_path: Path) -> Path:
     """Write JPEGs of two classes in several sizes: `train/` with 12 photos of each, `validation/` with 6."""
     return write_photos(tmp_path / "pictures")

@@ -60,7 +60,7 @@ def test_notebook_runs_in_a_kernel(folder: Path) -> None:
     [
         ({"data.batch_size": None}, UsageError, "data.batch_size: expected a whole number"),
         ({"data.batch_size": [1]}, UsageError, "data.batch_size: expected a whole number"),
-        ({"data.max_samples": 5000}, UserError, "data.max_samples: 5000 asked for"),
+        ({"data.max_samples": 5000}, UserError, "data.max_samples: 5000 requested"),
         (
             {"data.photos": "headstart.datamodules.CatsAndDogs", "data.photos.root": Path("nowhere")},
             UserError,

@@ -183,7 +183,7 @@ def test_faults_are_one_line(
 
     steep = "--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}"
     assert line(steep).startswith("model.optimizer: the loss is ")
-    assert line("--trainer.max_epochs=-1").startswith("trainer.max_epochs: -1 given; say how many")
+    assert line("--trainer.max_epochs=-1").startswith("trainer.max_epochs: -1 given; 1 or more")
     assert line("--trainer.limit_train_batches=0.5").startswith("trainer.limit_train_batches: 0.5 would change")
     assert line("--trainer.logger=headstart.callbacks.DashboardLogger").startswith(
         "trainer.logger: DashboardLogger mirrors"

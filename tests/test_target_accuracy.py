@@ -254,8 +254,8 @@ def test_faults_are_one_line(
         "data.photos: "
     )
     assert line("--data.seed=3", code=2) == "data.seed: it follows from seed_everything, and cannot be given"
-    assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; say how many epochs")
-    assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; a run has one device")
+    assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; 1 or more is allowed")
+    assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes requested; a run has one device")
     assert line("--trainer.precision=64-true").startswith("trainer.precision: 64-true given; take 32-true or")
     assert line("--trainer.precision=16-mixed").startswith("trainer.precision: 16-mixed given; take 32-true or")
     assert not (tmp_path / "run").exists()

@@ -21,6 +21,6 @@ _STREAM = 7_331_000
 
 
 def draw_object(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Image:
-    """Draw one object of the source task, by its class's position in `SOURCE_CLASSES`; otherwise as `draw_pet`."""
+    """Draw one object of the source task, by the index of its class in `SOURCE_CLASSES`; otherwise as `draw_pet`."""
     rng = np.random.default_rng((_STREAM, seed, index, label))
     return render(PAINTERS[SOURCE_CLASSES[label]], rng, size)

@@ -20,7 +20,7 @@ PHOTO, FOLDER, DANGLING, STRAY = "photo", "folder", "dangling link", "stray phot
 
 
 class ClassFolders(SplitSource):
-    """Photos in `train/<class>/` and `validation/<class>/`; `val/` will do for the latter.
+    """Photos in `train/<class>/` and `validation/<class>/`; or `val/<class>/`.
 
     The classes are numbered in the order of their names, which must be the same in both splits. Photos end in .jpg,
     .jpeg, .jfif, .png, .webp or .bmp. Other files are left out and counted, except for hidden ones.

@@ -14,7 +14,7 @@ import pooch
 from filelock import FileLock, Timeout
 
 from headstart.datamodules.photos.photo_source import PhotoSource
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, explain_write_errors, reason_of
 from headstart.store.cache import cache_folder
 
 log = logging.getLogger(__name__)
@@ -134,7 +134,7 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
     # A complete data set may lie where this process can neither write nor lock.
     if _holds_something(folder):
         return
-    try:
+    with explain_write_errors(f"root: {folder}", "choose another folder"):
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(folder.with_name(f".{folder.name}.lock"))
         try:
@@ -145,8 +145,6 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         with held:
             if not _holds_something(folder):
                 _fill_and_rename(folder, fill)
-    except OSError as error:
-        raise UserError(f"root: {folder} cannot be written ({reason_of(error)}); choose another folder") from error
 
 
 def _holds_something(folder: Path) -> bool:

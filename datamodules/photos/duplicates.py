@@ -1,4 +1,4 @@
-"""Photos that spoil a comparison because they are there twice."""
+"""Photos that occur more than once, which would spoil a comparison."""
 
 from collections import defaultdict
 from collections.abc import Container, Sequence

@@ -83,9 +83,7 @@ class HuggingFaceDataset(SplitSource):
     def splits(self) -> tuple[Photos, Photos | None]:
         """Return the training and the validation photos, those of the first labelled split where none is named."""
         if self.validation_split == self.train_split:
-            raise UserError(
-                f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
-            )
+            raise UserError(f"validation_split: {self.train_split!r} is the training split; give another")
         self.loaded = self.loaded or self._load()
         train = self._photos("train_split", self.train_split)
         if self.validation_split is not None:

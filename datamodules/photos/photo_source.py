@@ -197,11 +197,11 @@ class PictureFiles(Pictures):
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest the bytes of some files, each once."""
-        wanted = list(indices)
-        missing = [index for index in dict.fromkeys(wanted) if index not in self._known]
+        requested = list(indices)
+        missing = [index for index in dict.fromkeys(requested) if index not in self._known]
         computed = digest_files([self.path(index) for index in missing], cache)
         self._known.update(zip(missing, computed, strict=True))
-        return [self._known[index] for index in wanted]
+        return [self._known[index] for index in requested]
 
 
 class PhotoFiles(PictureFiles, Photos):

@@ -42,7 +42,7 @@ SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     "Places365": ({"split": "train-standard", "small": True}, {"split": "val", "small": True}),
     "QMNIST": _FLAGGED,
     "RenderedSST2": _named("train", "val"),
-    # Its default is to download.
+    # Unlike the others, it downloads by default.
     "SEMEION": ({"download": False}, None),
     "STL10": _named("train", "test"),
     "SUN397": ({}, None),

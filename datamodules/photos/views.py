@@ -9,7 +9,7 @@ from PIL import Image
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
-# Part of the names of stored views; to be changed whenever the augmentation is.
+# Part of the names of stored views. Change it whenever the augmentation changes.
 AUGMENTATION = "random resized crop, horizontal flip"
 
 

@@ -106,7 +106,7 @@ def cka(
     results.check_configuration({**shared, **made_from})
 
     document, embeddings = compute()
-    # Those of the networks here: Modal may have other versions.
+    # The digests of the networks are those of this machine: Modal may have other versions.
     document["digests"]["networks"] = shared["digests/networks"]
     if rules is not None:
         document["challenge"] = rules.name

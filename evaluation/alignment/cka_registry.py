@@ -33,7 +33,7 @@ def cka_registry(
     """Make a model registry from names of the libraries' models, check every entry, or complete what entries leave out.
 
     Args:
-        make: Names of models of timm, torchvision and open_clip, with blanks or commas between them, whose entries are
+        make: Names of models of timm, torchvision and open_clip, with spaces or commas between them, whose entries are
             written from the libraries' own data configuration, without a download: `resnet50.a1_in1k`, or with the
             library before it `torchvision:resnet50`.
         check: Run every entry's network twice on one picture: it can be built, its layer is there and is called once,
@@ -90,7 +90,7 @@ def _write_made(names: Sequence[str], registry: str | None, output: str | None, 
     entries = [make_entry(name) for name in names]
     counts = Counter(entry.model_name for entry in entries)
     if twice := [name for name, count in counts.items() if count > 1]:
-        raise UserError(f"make: two models would be called {twice[0]!r}; put a tag of weights behind a dot of either")
+        raise UserError(f"make: two models would be called {twice[0]!r}; append a dot and a tag of weights to either")
 
     models = [entry.model_dump(mode="json", exclude_unset=True) for entry in entries]
     document = {"contract_version": VERSIONS[-1], "models": models}

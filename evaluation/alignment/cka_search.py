@@ -51,7 +51,7 @@ def cka_search(
         team: Team that the submission is for.
         size: Models, or stimuli, of the submission; 2 or more.
         measure: How similarity is measured; the contract scores by linear CKA, whatever a submission was searched by.
-        held_out: What the search does not see, so that a second score tells what it is worth elsewhere: a share, such
+        held_out: What the search does not see, so that a second score shows how it does elsewhere: a share, such
             as 0.5, of the stimuli (Blue Team) or of the models (Red Team), or names of data sets, or of models.
         time_budget: Seconds after which the search ends with the best so far; the result then depends on the machine.
             By default it ends by itself. A Red Team search that was cut off continues by the same command, unless

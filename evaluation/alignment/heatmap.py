@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import DPI, INK, drawing, make_legible, shorten
+from headstart.output.figures import DPI, INK, NO_DATES, drawing, make_legible, shorten
 from headstart.output.files import replacing
 
 COLOURS = "viridis"
@@ -70,11 +70,10 @@ def plot_heatmap(
     bar.outline.set_visible(False)
 
     make_legible(figure)
-    # Without dates the same figure gives the same bytes.
-    dates: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+
     box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     with replacing(path) as partial:
-        figure.savefig(partial, dpi=DPI, format=figure_format, metadata=dates.get(figure_format), **box)
+        figure.savefig(partial, dpi=DPI, format=figure_format, metadata=NO_DATES.get(figure_format), **box)
 
 
 def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -49,7 +49,7 @@ class LibraryModel:
         weights = self.tag or self.library.usual_weights(self.model)
         if weights is None:
             tags = ", ".join(self.library.identifiers(self.model))
-            missing = f"none are usual; put one behind a dot: {tags}" if tags else f"{self.title} has none"
+            missing = f"none are usual; append a dot and one of: {tags}" if tags else f"{self.title} has none"
             raise UserError(f"make: of the pretrained weights of {self.name!r} {missing}")
         return weights
 
@@ -58,8 +58,8 @@ def make_entry(name: str) -> ModelEntry:
     """Make the entry of a model: its pretrained weights, its preprocessing, and the input of its classifier.
 
     Args:
-        name: A library's name of a model, with a tag of its weights behind a dot for others than the usual ones; with
-            `timm:`, `torchvision:` or `open_clip:` before it where several libraries have it.
+        name: A library's name of a model; a dot and a tag of weights after it choose others than the usual ones, and
+            `timm:`, `torchvision:` or `open_clip:` before it chooses among several libraries that have it.
 
     Returns:
         The entry, whose key is the name without the library. It leaves output_dim out where the network cannot be run
@@ -114,7 +114,7 @@ def find_model(name: str) -> LibraryModel:
     absent = [title for title in PACKAGES if title not in libraries and prefix not in LIBRARIES]
     hint = f"; {absent[0]} is not installed, pip install 'headstart[{absent[0]}]'" if absent else ""
     raise UserError(
-        f"make: {name!r} is no model of {' or '.join(libraries)}, with or without a tag of weights behind a dot{hint}"
+        f"make: {name!r} is no model of {' or '.join(libraries)}, with or without a dot and a tag of weights{hint}"
     )
 
 

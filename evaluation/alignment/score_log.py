@@ -154,12 +154,12 @@ def _append(path: Path, line: bytes) -> None:
             raise OSError(errno.EINVAL, "it is no regular file")
         size = state.st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
-        whole = b"\n" + line if torn else line
+        content = b"\n" + line if torn else line
 
         try:
-            written = os.write(descriptor, whole)
-            if written != len(whole):
-                raise OSError(errno.ENOSPC, f"{written} of {len(whole)} bytes written")
+            written = os.write(descriptor, content)
+            if written != len(content):
+                raise OSError(errno.ENOSPC, f"{written} of {len(content)} bytes written")
             os.fsync(descriptor)
         except OSError:
             # A line that is reported as not logged must not be read as a score later.

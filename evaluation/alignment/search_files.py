@@ -118,7 +118,7 @@ def print_search(document: Mapping[str, Any], pool: int, title: str) -> None:
     else:
         same = "on the same stimuli" if team == "Blue" else "by the same models"
         say(f"{team} Team score {best:.6f}{by} with {chosen}{bound}")
-        say(f"Searched and scored {same}; --held_out=0.5 tells what it is worth elsewhere")
+        say(f"Searched and scored {same}; --held_out=0.5 shows how it does elsewhere")
 
     # Adding 0 turns a negative 0, left by rounding, into a positive one.
     above, spread = round(best - random["mean"], 6) + 0.0, random["standard_deviation"]

@@ -104,8 +104,8 @@ def _score_models(
         is_partial = isinstance(shared, str) or any(matrix is None for matrix in shared.values())
         for name, submission in submissions.items():
             if is_partial:
-                own = {model: embeddings[model] for model in submission.models}
-                scores[name] |= _mean_scores(measure, _matrices(measure, own), np.arange(len(own)))
+                submitted = {model: embeddings[model] for model in submission.models}
+                scores[name] |= _mean_scores(measure, _matrices(measure, submitted), np.arange(len(submitted)))
             else:
                 members = np.array([indices[model] for model in submission.models])
                 scores[name] |= _mean_scores(measure, shared, members)
@@ -122,9 +122,9 @@ def _score_stimuli(
     scores: dict[str, dict[str, Score]] = {}
     for name, submission in submissions.items():
         chosen = [indices[_key(each)] for each in submission.stimuli]
-        own, scores[name] = {model: values[chosen] for model, values in embeddings.items()}, {}
+        on_stimuli, scores[name] = {model: values[chosen] for model, values in embeddings.items()}, {}
         for measure in measures:
-            means = _mean_scores(measure, _matrices(measure, own), np.arange(len(own)))
+            means = _mean_scores(measure, _matrices(measure, on_stimuli), np.arange(len(on_stimuli)))
             scores[name] |= {key: mean if isinstance(mean, str) else 1 - mean for key, mean in means.items()}
     return scores
 
@@ -151,7 +151,7 @@ def _matrices(measure: str, embeddings: Embeddings) -> Matrices | str:
 def _mean_scores(measure: str, matrices: Matrices | str, members: Indices) -> dict[str, Score]:
     """Average each matrix over the pairs of some models, or return the reason why there is no score."""
     if isinstance(matrices, str):
-        return {name: matrices for name, (own, _) in readings().items() if own == measure}
+        return {name: matrices for name, (basis, _) in readings().items() if basis == measure}
     square = np.ix_(members, members)
     return {
         name: NO_DEBIASED if matrix is None else mean_over_pairs(matrix[square]) for name, matrix in matrices.items()

@@ -98,7 +98,7 @@ def audit_table(
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Floats:
-    """Compute the mean over targets of how well every ranker does without some sources, `[r, e]`."""
+    """Compute how well every ranker predicts performance without some sources, as means over targets, `[r, e]`."""
     measured = rank_sources(*without(table, facts, left_out)).measured
     return mean_over_targets(measured.swapaxes(1, 2))
 

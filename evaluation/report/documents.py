@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import leaves_list
 from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.evaluation.audit.tables import ranker_table
-from headstart.evaluation.report.material import Document, Material, damaged
+from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.metrics.transferability.catalogue import METRICS
@@ -138,12 +138,12 @@ SECTIONS = (
 )
 
 
-def document_sections(material: Material) -> list[Section]:
+def document_sections(contents: FolderContents) -> list[Section]:
     """Return a section for each kind of document; a UserError where one lacks numbers, or has others."""
     sections = []
     for kind, title, about, lay_out in SECTIONS:
         parts = []
-        for path, document in material.documents.get(kind, {}).items():
+        for path, document in contents.documents.get(kind, {}).items():
             try:
                 parts.append(lay_out(path, document))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from headstart.evaluation.report.material import Material
+from headstart.evaluation.report.folder_contents import FolderContents
 from headstart.evaluation.report.replication import replication
 from headstart.evaluation.report.robustness import axis, label_budgets, over_settings, sensitivity, setup_stability
 from headstart.evaluation.report.settings import overview, settings_section
@@ -18,7 +18,7 @@ FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
 
 def comparison_page(
-    document: Mapping[str, Any], curves: Sequence[Curves], runs: Sequence[Run], material: Material
+    document: Mapping[str, Any], curves: Sequence[Curves], runs: Sequence[Run], contents: FolderContents
 ) -> Page:
     """Lay out the page of a leaderboard.
 
@@ -26,7 +26,7 @@ def comparison_page(
         document: The content of `leaderboard.json`.
         curves: The traces of each of its settings.
         runs: The runs that the settings name.
-        material: Further contents of the folders.
+        contents: Further contents of the folders.
     """
     settings, over = document["settings"], document["over_settings"]
     # Baselines come first, then methods in their order over settings, then in that of each setting.
@@ -44,7 +44,7 @@ def comparison_page(
         settings_section(settings, curves, marks),
         sensitivity(document, marks),
         setup_stability(document),
-        *_document_sections(material),
+        *_document_sections(contents),
         replication(document, runs),
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
@@ -52,18 +52,18 @@ def comparison_page(
     return Page(title, _introduction(document), methods, shown, [*filter(None, sections)], document["warnings"])
 
 
-def documents_page(material: Material) -> Page:
+def documents_page(contents: FolderContents) -> Page:
     """Lay out the page of folders without traces."""
-    return Page("Representations and transferability", [], [], [], _document_sections(material))
+    return Page("Representations and transferability", [], [], [], _document_sections(contents))
 
 
-def _document_sections(material: Material) -> list[Section]:
-    if not material.documents:
+def _document_sections(contents: FolderContents) -> list[Section]:
+    if not contents.documents:
         return []
     # This module is slow to import.
     from headstart.evaluation.report.documents import document_sections
 
-    return document_sections(material)
+    return document_sections(contents)
 
 
 def _introduction(document: Mapping[str, Any]) -> list[str]:

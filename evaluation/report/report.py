@@ -9,10 +9,10 @@ from headstart.evaluation.leaderboard.files import FILES, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.report.material import find_material
+from headstart.evaluation.report.folder_contents import find_contents
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
-from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.errors import UserError, explain_write_errors, prefix_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
 from headstart.output.printable import print_lines, print_written
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
@@ -57,19 +57,19 @@ def report(
     except ImportError as error:
         raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
 
-    material = find_material(folders)
+    contents = find_contents(folders)
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:HEAD_SIZE]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
-    print_lines([f"passed over: {str(path)!r} is of another kind" for path in dict.fromkeys(material.foreign)])
+    print_lines([f"skipped: {str(path)!r} is of another kind" for path in dict.fromkeys(contents.foreign)])
 
     results = ResultsFolder(str(path.parent), FILES, overwrite=overwrite)
     document: dict[str, Any] | None = None
-    if material.has_traces:
+    if contents.has_traces:
         document, settings = _rank(folders, selection, results)
         runs = {str(run.folder): run for setting in settings for run in setting.runs if not run.is_ledger}
-        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], material)
+        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], contents)
     else:
-        page = documents_page(material)
+        page = documents_page(contents)
     html = {path.name: render(page)}
 
     if figure_folder is not None:
@@ -97,8 +97,6 @@ def _rank(
 
 
 def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
-    try:
+    with explain_write_errors(f"figures: {str(folder)!r}", "choose another"):
         written = write_together(folder, writers)
-    except OSError as error:
-        raise UserError(f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another") from error
     print_lines([f"wrote {len(written)} figures into {folder}"])

@@ -55,7 +55,7 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     header, *rows = budgets_over_settings_rows(over)
     cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
     paragraph = (
-        "Accuracy after so many labelled samples: the mean over settings, each counting the same, with its 95 % "
+        "Accuracy after that many labelled samples: the mean over settings, each counting the same, with its 95 % "
         "interval over orderings, which says nothing of other data sets. The area under the curve is the mean accuracy "
         "where each doubling of the samples counts the same. Higher is better. Each setting below has its own table, "
         "with tests of all pairs."
@@ -121,7 +121,7 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
         "Probability of improvement: that the method of the row takes fewer samples on the same ordering than that of "
         "the column"
     )
-    return Table(title, columns, rows, "Their intervals stand in leaderboard.json.")
+    return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
 
 
 def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:

@@ -74,7 +74,7 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str
     """Return a score of methods with its intervals; an interval without bounds is not plotted.
 
     Args:
-        methods: Methods as they stand in `leaderboard.json`; those without a value are left out.
+        methods: Methods as in `leaderboard.json`; those without a value are left out.
         key: The key of the score.
         marks: Numbers of the methods, by name.
 
@@ -88,7 +88,7 @@ def by_value(panel: Mapping[str, Any], labels: int | None, marks: Mapping[str, i
     """Return a score of methods by the values of an axis.
 
     Args:
-        panel: A panel of `axis` as it stands in `leaderboard.json`.
+        panel: A panel of `axis` as in `leaderboard.json`.
         labels: The label budget of an accuracy, in per cent; None for samples to criterion.
         marks: Numbers of the methods, by name.
 
@@ -108,7 +108,7 @@ def by_value(panel: Mapping[str, Any], labels: int | None, marks: Mapping[str, i
 
 
 def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
-    """Return the setup stability of parts of the setup, as it stands in `leaderboard.json`, the least stable first.
+    """Return the setup stability of parts of the setup, as in `leaderboard.json`, the least stable first.
 
     Returns:
         CSV with the columns part, estimate, low and high; `labels`, the names of the parts.

@@ -11,7 +11,7 @@ from headstart.output.page.cells import number, text
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 from headstart.output.tables import format_number
 
-# A setting as it stands in `leaderboard.json`, and the numbers of the methods, by name.
+# A setting as in `leaderboard.json`, and the numbers of the methods, by name.
 Setting = Mapping[str, Any]
 Marks = Mapping[str, int]
 

@@ -56,7 +56,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     }
 
     def compute(_: list[int]) -> RowSource:
-        # A stored sample does without torch.
+        # This imports torch, which a stored sample does not need.
         from headstart.evaluation.sources.sampled_pixels import SampledPixels
 
         photos = _require_readable(target.photos, pixels(preprocessing, target.photos, resources))

@@ -137,7 +137,7 @@ def describe_first(
         but += [f"no significant difference under {', '.join(equal)}"] if equal else []
         share = "every metric" if len(better) == len(signs) else f"{len(better)} of {len(signs)} metrics"
         more = f" ({'; '.join(but)})" if but else ""
-        lines.append(f"The photos tell that {subject} is better than {other} under {share}{more}.")
+        lines.append(f"The photos show that {subject} is better than {other} under {share}{more}.")
 
     if same:
         lines.append(f"No metric can tell {subject} from {', '.join(same)} by these photos.")
@@ -145,7 +145,7 @@ def describe_first(
 
 
 @dataclass(frozen=True)
-class Scored:
+class ScoredCandidates:
     """Candidates with their scores.
 
     Attributes:
@@ -197,7 +197,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class RankedSources(Scored):
+class RankedSources(ScoredCandidates):
     """Sources with their scores on one target.
 
     Attributes:

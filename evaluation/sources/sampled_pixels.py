@@ -1,4 +1,4 @@
-"""Computation of features of sampled pixels: a network runs on photo by photo, and only the sample is stored."""
+"""Features of sampled pixels: a network runs on one photo after the other, and only the sample is stored."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

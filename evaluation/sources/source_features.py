@@ -124,7 +124,7 @@ def source_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[
     """
     if not any("facts" in metric.data for metric in metrics.values()):
         return dict.fromkeys(networks, SourceFacts())
-    # Stored features do without torch.
+    # This imports torch, which stored features do not need.
     from headstart.modules.networks.facts import count_parameters, known_accuracy
 
     facts = {}

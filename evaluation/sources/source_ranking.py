@@ -1,11 +1,11 @@
-"""The report on ranked sources, with the metrics side by side, and what reports on targets share with it."""
+"""The report on ranked sources, with the metrics side by side; parts of it are shared with reports on targets."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.sources.results import RankedSources, Scored, describe_first
+from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
 from headstart.evaluation.sources.targets import SPLITS
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
@@ -13,7 +13,7 @@ from headstart.output.tables import format_number, markdown_table, print_table
 
 
 def ranked_table(
-    results: Scored,
+    results: ScoredCandidates,
     kind: str,
     columns: Mapping[str, Mapping[str, str]] | None = None,
     form: str = ".2f",
@@ -47,7 +47,7 @@ def ranked_table(
     return rows
 
 
-def baseline_remarks(results: Scored, kind: str, data: str) -> list[str]:
+def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[str]:
     """Return remarks on the baselines that are the same for all candidates.
 
     Args:
@@ -62,7 +62,7 @@ def baseline_remarks(results: Scored, kind: str, data: str) -> list[str]:
     ]
 
 
-def tie_remarks(results: Scored, kind: str) -> list[str]:
+def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
     """Return remarks on the metrics that score all candidates, `kind` in the plural, the same."""
     return [
         f"{results.metrics[name].title} gives all {kind} the same score, {format_number(value)}: it tells none of them "

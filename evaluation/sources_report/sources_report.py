@@ -26,7 +26,7 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     """Tabulate how well every metric predicts the performances of all sources, by four measures on every target.
 
     Writes sources_report.json, sources_report.md, sources_report.tex, over_targets.csv and by_target.csv, and prints
-    the table. What the numbers mean stands in docs/sources_report.md.
+    the table. docs/sources_report.md explains the numbers.
 
     Args:
         table: CSV file as `stability` takes it.

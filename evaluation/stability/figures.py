@@ -79,7 +79,7 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     targets = np.tile(np.arange(len(styles)), len(values))
     colours = np.array([to_rgb(style.colour) for style in styles])[targets]
     markers = np.array([style.marker for style in styles])[targets]
-    # In random order, so that no target hides others with the same marker.
+    # Points are plotted in random order, so that no target hides others with the same marker.
     order = np.random.default_rng(0).permutation(len(points))
     for (first, second), axes in zip(pairs, grid.flat, strict=False):
         for marker in np.unique(markers):

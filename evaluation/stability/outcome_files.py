@@ -62,7 +62,7 @@ def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterato
     with (
         replacing(path) as partial,
         partial.open("wb") as file,
-        # No time and no file name, so that the same outcomes are the same bytes.
+        # Without a time and a file name in it, the same outcomes give the same bytes.
         gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
         io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
     ):

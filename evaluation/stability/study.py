@@ -22,7 +22,7 @@ from headstart.output.progress import track
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
-# Results for so many pools of one target fit into the processor's cache.
+# Results for this many pools of one target fit into the processor's cache.
 BLOCK = 2048
 # Pools that the figures show; more points would only overlap.
 SHOWN = 1000
@@ -95,10 +95,10 @@ def run_study(
         table,
         pool_size,
         tie_tolerance,
-        Wins.none(*groups, metrics),
+        Wins.zeros(*groups, metrics),
         shown_pools=np.empty((len(sample), pool_size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
-        by_target={name: AgreementsByTarget.none(len(table.targets)) for name in COMPONENTS},
+        by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
     )
 
     by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
@@ -134,7 +134,7 @@ def run_study(
 
 
 def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
-    """Return the size of a pool, by default 70 % of the sources; a UserError if no target has so many sources."""
+    """Return the size of a pool, by default 70 % of the sources; a UserError if no target has that many sources."""
     available = len(table.sources) - int((table.own >= 0).all())
     size = max(2, round(POOL_SHARE * available)) if chosen is None else chosen
     if not 2 <= size <= available:

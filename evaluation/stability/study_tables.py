@@ -71,7 +71,7 @@ def moves_most_in_words(study: Study) -> list[str]:
     mean = study.setup_stability[first].mean
     agreement = format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f")
     less = format_estimate(result["difference"], result["ci95"], ".2f")
-    unsure = ", a difference that the targets do not tell from 0" if low is not None and low <= 0 <= high else ""
+    unsure = ", a difference that the targets do not distinguish from 0" if low is not None and low <= 0 <= high else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
         f"What moves the outcome most is the {first}{unless}: two experiments that differ in it alone agree by "

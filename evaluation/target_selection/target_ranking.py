@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from headstart.evaluation.sources.results import Scored
+from headstart.evaluation.sources.results import ScoredCandidates
 from headstart.evaluation.sources.source_ranking import baseline_remarks, ranked_table, tie_remarks
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
@@ -37,7 +37,7 @@ VARYING_WARNING = (
 
 
 @dataclass(frozen=True)
-class RankedTargets(Scored):
+class RankedTargets(ScoredCandidates):
     """The targets of a pool with their scores.
 
     Attributes:
@@ -141,7 +141,7 @@ def _remarks(results: RankedTargets) -> list[str]:
     if results.repeated:
         lines.append(
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
-            "the data set has too few classes for so many different targets."
+            "the data set has too few classes for that many different targets."
         )
     lines += results.dataset.remarks()
     lines += [*baseline_remarks(results, "targets", "facts"), *tie_remarks(results, "targets")]

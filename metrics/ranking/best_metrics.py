@@ -13,7 +13,7 @@ SAME = 1e-12
 LEVEL = 0.05
 
 
-class Best(NamedTuple):
+class BestMetrics(NamedTuple):
     """The best of m metrics on t targets.
 
     Attributes:
@@ -29,7 +29,7 @@ class Best(NamedTuple):
     tied: Flags
 
 
-def find_best(values: Floats) -> Best:
+def find_best(values: Floats) -> BestMetrics:
     """Find the best metrics.
 
     Two metrics differ significantly where a two-sided paired t test over targets rejects equal means at 5 %. It is
@@ -50,7 +50,7 @@ def find_best(values: Floats) -> Best:
         best[compared] = means >= means.max() - SAME
         if complete.shape[1] > 1:
             tied[compared] = ~best[compared] & ~_differ(complete)[:, best[compared]].all(axis=1)
-    return Best(on_target, compared, best, tied)
+    return BestMetrics(on_target, compared, best, tied)
 
 
 def _differ(values: Floats) -> Flags:

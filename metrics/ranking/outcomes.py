@@ -35,7 +35,7 @@ class Wins:
     decided: NDArray[np.int64]
 
     @classmethod
-    def none(cls, targets: int, measures: int, metrics: int) -> Wins:
+    def zeros(cls, targets: int, measures: int, metrics: int) -> Wins:
         """Start to count at zero."""
         won = np.zeros((targets, measures, metrics))
         count = np.zeros((targets, measures), dtype=np.int64)
@@ -186,7 +186,7 @@ class AgreementsByTarget:
     groups: NDArray[np.int64]
 
     @classmethod
-    def none(cls, targets: int) -> AgreementsByTarget:
+    def zeros(cls, targets: int) -> AgreementsByTarget:
         """Start to sum at zero."""
         return cls(np.zeros(targets), np.zeros(targets, dtype=np.int64))
 

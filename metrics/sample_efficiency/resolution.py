@@ -28,7 +28,7 @@ class AllPairs(NamedTuple):
         p_values: Adjusted p values, symmetric, `[methods, methods]`; 1 where two methods are the same throughout, and
             for a single ordering.
         significant: Whether they are significant at `LEVEL`, symmetric, `[methods, methods]`.
-        undecided: Whether drawn patterns leave that open, which then counts as not significant, symmetric, `[methods,
+        undecided: Whether sampled patterns leave that open, which then counts as not significant, symmetric, `[methods,
             methods]`.
         levels: Level of a single test of each method and the next one that is as strict as the test among all pairs,
             `[methods - 1]`: that of a normal variable for the critical value of the pair's step.
@@ -46,7 +46,7 @@ def compare_all_pairs(tables: Sequence[Floats]) -> list[AllPairs]:
     The signs of all pairs' differences are flipped together, ordering by ordering. Each pair's difference, over the
     root of its sum of squares, is compared with the largest among the pairs that differ no more (step-down). The
     family-wise error rate is that of one test, and no power is lost on pairs that are correlated. Patterns of signs are
-    enumerated, or drawn until they decide about every pair, see `is_decided`.
+    enumerated, or sampled until they decide about every pair, see `is_decided`.
 
     Source: Peter H. Westfall and S. Stanley Young, "Resampling-Based Multiple Testing", Wiley, 1993, algorithm 2.8,
     with sign flips in place of permutations.
@@ -259,7 +259,7 @@ def _simulated() -> list[int]:
 
 
 def _power(differences: Floats, levels: Floats, orderings: int) -> Floats:
-    """Return the share of experiments of so many orderings in which each pair differs significantly, `[pairs]`."""
+    """Return the share of experiments of a number of orderings in which each pair differs significantly, `[pairs]`."""
     counts = _counts(len(differences), orderings).astype(np.float64)
     mean = counts @ differences / orderings
     variance = np.maximum(counts @ differences**2 / orderings - mean**2, 0) * orderings / (orderings - 1)

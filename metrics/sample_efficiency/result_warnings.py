@@ -21,7 +21,7 @@ PHOTOS = {
     "unreadable_photos": ("photos cannot be read and are left out", ""),
 }
 CALLBACKS = ("callbacks of the user's own took part, and may have changed what was measured", "")
-# A share at the floor is large from here on, unless so many orderings are above it.
+# A share at the floor is large from here on, unless this many orderings are above it.
 LARGE_SHARE, MANY_ABOVE = 1 / 3, 25
 # Fewer orderings than these, censored or not censored, say too little of their share.
 FEW = 5

@@ -1,4 +1,4 @@
-"""Scores of a comparison as they stand in the results: restricted means and paired comparisons over orderings."""
+"""Scores of a comparison as in the results: restricted means and paired comparisons over orderings."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 # Sign patterns that are sampled and multiplied at once.
 BATCH = 10_000
-# Up to so many signs are stored as 32-bit numbers, ready to be multiplied; more take a bit each.
+# Up to this many signs are stored as 32-bit numbers, ready to be multiplied; more take a bit each.
 MOST_FLOATS = 2**24
 FEW_ORDERINGS = 20
 # Default numbers of samples at which the accuracy is reported.
@@ -194,7 +194,7 @@ def is_exact_in_floats(values: Floats) -> bool:
 
 
 def sign_patterns(count: int, chosen: slice | Indices = slice(None)) -> NDArray[np.float32 | np.int8]:
-    """Return the signs of so many differences in some patterns, `[patterns, count]`.
+    """Return the signs of some differences in some patterns, `[patterns, count]`.
 
     Args:
         count: Number of differences.

@@ -1,4 +1,4 @@
-"""Sign patterns of a permutation test in stages, and whether drawn ones are enough for its decision."""
+"""Sign patterns of a permutation test in stages, and whether sampled ones are enough for its decision."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
 
 Patterns = NDArray[np.float32 | np.int8]
-# Up to so many orderings, all patterns are enumerated at once; up to so many, where drawn ones decide nothing.
+# Numbers of orderings up to which all patterns are enumerated: at once, and where sampled ones decide nothing.
 AT_ONCE, ENUMERATED = 16, 20
 # Patterns of the first stage, which the further ones double, up to 640,000 in all.
 PATTERNS, STAGES, SEED = 9_999, 7, 0
@@ -34,7 +34,7 @@ class Stage(NamedTuple):
 
 
 def stages(orderings: int) -> Iterator[Stage]:
-    """Yield sign patterns: all of few orderings, else drawn ones, then all or more drawn ones."""
+    """Yield sign patterns: all of few orderings, else sampled ones, then all or more sampled ones."""
     if orderings <= AT_ONCE:
         yield Stage(iter([sign_patterns(orderings)]), is_exact=True)
         return
@@ -63,8 +63,8 @@ def _draw(orderings: int, count: int, stage: int) -> Iterator[Patterns]:
         yield 2 * bits.view(np.int8) - 1
 
 
-def is_decided(exceeded: Floats, drawn: Floats, level: float) -> Flags:
-    """Return whether drawn patterns decide on which side of a level the p values of tests lie.
+def is_decided(exceeded: Floats, sampled: Floats, level: float) -> Flags:
+    """Return whether sampled patterns decide on which side of a level the p values of tests lie.
 
     Robbins' confidence sequence of the p value, `p^s (1 - p)^(n - s) / B(s + 1, n - s + 1) > RISK / tests`, must not
     hold the level. It holds the p value at all n at once, so that one may look after every stage: any of the decisions
@@ -76,9 +76,9 @@ def is_decided(exceeded: Floats, drawn: Floats, level: float) -> Flags:
 
     Args:
         exceeded: Patterns s whose statistic is at least the observed one, `[tests]`.
-        drawn: Drawn patterns n, `[tests]`.
+        sampled: Sampled patterns n, `[tests]`.
         level: The level.
     """
-    rest = drawn - exceeded
+    rest = sampled - exceeded
     logarithm = exceeded * np.log(level) + rest * np.log1p(-level) - scipy.special.betaln(exceeded + 1, rest + 1)
     return np.asarray(logarithm <= np.log(RISK / len(exceeded)))

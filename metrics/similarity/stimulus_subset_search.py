@@ -99,7 +99,7 @@ def worst_stimulus_subset(
 
     Raises:
         ValueError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
-            embedding for all stimuli, or no subset was found on which every model tells stimuli apart.
+            embedding for all stimuli, or no subset was found on which every model distinguishes stimuli.
     """
     catalog = CentredCatalog(embeddings, size)
     subsets = math.comb(catalog.stimuli, size)
@@ -112,7 +112,7 @@ def worst_stimulus_subset(
     value = catalog.mean_cka(best)
     if value > LARGEST:
         raise ValueError(
-            f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
+            f"size: no {size} stimuli were found that every model distinguishes; the catalog holds too many copies"
         )
     return Search(best, value, exact=state is None), state and replace(state, value=value)
 
@@ -120,7 +120,7 @@ def worst_stimulus_subset(
 def random_stimulus_subsets(embeddings: Embeddings, size: int, count: int = 100, seed: int = 0) -> Floats:
     """Compute the mean pairwise biased linear CKA of random subsets of stimuli, sampled independently, `[count]`.
 
-    Subsets on which a model tells no stimuli apart are replaced. Arguments and errors as for `worst_stimulus_subset`.
+    Subsets on which a model distinguishes no stimuli are replaced. Arguments and errors as for `worst_stimulus_subset`.
     """
     catalog = CentredCatalog(embeddings, size)
 

@@ -10,7 +10,7 @@ from headstart.metrics.transferability.feature_statistics import FeatureStatisti
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8
 ITERATIONS = 1000
-# The ratio may drift so far beyond the eigenvalues where the evidence rises towards 0 or infinity.
+# The ratio may drift this far beyond the eigenvalues where the evidence rises towards 0 or infinity.
 DRIFT = 1e15
 
 

@@ -35,8 +35,8 @@ def pactran(
     where W minimises the first two terms and t is the trace of the cross-entropy's Hessian, the mean over samples of
     `|f|^2 sum(p (1 - p))`. Constants that do not depend on the source are left out.
 
-    The paper searches a grid; l v is so many times the number of samples, and v so much divided by D. Which of the grid
-    it recommends is not settled here.
+    The paper searches a grid, in which l v is a multiple of the number of samples, and v a constant divided by D. Which
+    point of the grid it recommends is not settled here.
 
     Args:
         features: `[samples, features]`, or their statistics.

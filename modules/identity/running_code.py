@@ -12,7 +12,7 @@ from headstart.modules.identity.origins import Origin
 from headstart.output.errors import UserError
 
 
-class _Reading(SourceFileLoader):
+class _ReadOnlyLoader(SourceFileLoader):
     """Reads source and byte code, and writes none: the next look would find what this one wrote."""
 
     def set_data(self, path: str, data: Any, **_: Any) -> None:  # noqa: ANN401 - as in the base class
@@ -33,7 +33,7 @@ def require_current(origin: Origin, source: bytes, module: ModuleType | None) ->
     Raises:
         UserError: Other code runs.
     """
-    loader = _Reading(origin.name, str(origin.file))
+    loader = _ReadOnlyLoader(origin.name, str(origin.file))
     if module is not None and type(getattr(module, "__loader__", None)) is not SourceFileLoader:
         # Other loaders, such as that of pytest, change the code.
         return

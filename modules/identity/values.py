@@ -26,7 +26,7 @@ OF_PYTHON = {*vars(ModuleType("")), *vars(type("", (), {})), "__file__", "__path
 }
 
 
-class Values:
+class ValueDigests:
     """Digests values of modules, classes, functions and objects of the user's own; of all others the type counts.
 
     Args:

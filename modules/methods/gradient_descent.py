@@ -59,7 +59,7 @@ class GradientDescent(Method):
         """Perform one optimiser step on the batch."""
         self.loss(self(inputs), labels).backward()
         self.optimizer.step()
-        # Afterwards, so that neither evaluations nor checkpoints hold gradients.
+        # Gradients are freed here, so that neither evaluations nor checkpoints hold them.
         self.optimizer.zero_grad()
 
     def forward(self, inputs: Tensor) -> Tensor:

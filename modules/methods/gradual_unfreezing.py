@@ -12,7 +12,7 @@ MOST = 0.6
 
 
 class GradualUnfreezing(FineTuning):
-    """Train the head, and after every so many samples one more stage of the backbone, the last one first.
+    """Train the head, and after every few samples one more stage of the backbone, the last one first.
 
     Source: Jeremy Howard, Sebastian Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL, 2018,
     section 3.3. Stages are the children of the first module that has several with parameters; a child that holds more

@@ -93,7 +93,7 @@ class LoRA(FineTuning):
         adapted = [self._adapt_layer(layer, generator) for layer in layers if self._can_adapt(layer)]
         if not adapted:
             raise UserError(
-                f"rank: {self.rank} asked for, but the backbone has no linear layer or 1x1 convolution whose weight "
+                f"rank: {self.rank} requested, but the backbone has no linear layer or 1x1 convolution whose weight "
                 "has more values than a change of this rank; take a lower one or another method"
             )
         return [factor for layer in adapted for factor in (layer.up, layer.down)]

@@ -15,7 +15,7 @@ from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec
 from headstart.modules.networks.weights import linear_heads, weights_digest
 from headstart.output.errors import UserError, prefix_errors
 
@@ -26,7 +26,7 @@ EMBEDDED_MODEL = "mobilenet_v2"
 EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
 EMBEDDED_ARGUMENTS = {"width_mult": 0.35}
 EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
-TERMS = Terms(
+TERMS = MessageTerms(
     "name",
     "model_args",
     "preprocessing",

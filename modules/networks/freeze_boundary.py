@@ -17,7 +17,7 @@ from headstart.output.errors import UserError, reason_of
 
 
 @dataclass(frozen=True)
-class Cut:
+class SplitBackbone:
     """A backbone in two parts, which share its weights.
 
     Attributes:
@@ -33,7 +33,7 @@ class Cut:
     relief: float
 
 
-def cut(backbone: Backbone, boundary: str) -> Cut:
+def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
     """Cut a backbone before a module, the first one of the tail.
 
     Args:
@@ -81,7 +81,7 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
         )
 
     shape = activations.shape[1:]
-    return Cut(Backbone(stem, shape.numel(), None, backbone.preprocessing), tail, shape, most / least)
+    return SplitBackbone(Backbone(stem, shape.numel(), None, backbone.preprocessing), tail, shape, most / least)
 
 
 def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]:

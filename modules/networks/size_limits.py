@@ -65,13 +65,13 @@ def limited_size(named: str) -> Iterator[None]:
         nonlocal modules
         modules += 1
         if modules > MOST_MODULES:
-            raise UserError(f"{named}: the network has more than {MOST_MODULES:,} modules; ask for a smaller one")
+            raise UserError(f"{named}: the network has more than {MOST_MODULES:,} modules; choose a smaller one")
 
     def count_weights(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
         nonlocal weights
         weights += 0 if parameter is None else parameter.numel()
         if weights > MOST_PARAMETERS:
-            raise UserError(f"{named}: the network has more than {MOST_PARAMETERS:,} weights; ask for a smaller one")
+            raise UserError(f"{named}: the network has more than {MOST_PARAMETERS:,} weights; choose a smaller one")
 
     handles = [
         register_module_module_registration_hook(count_module),

@@ -26,7 +26,7 @@ CLASSIFIERS = ("torchvision", "timm")
 
 
 @dataclass(frozen=True)
-class Terms:
+class MessageTerms:
     """Names of the parts of a network in messages, as in the document that defines the network.
 
     Attributes:
@@ -76,7 +76,7 @@ class NetworkSpec:
     allowed_modules: Sequence[str] | None = ()
     pixels: bool = False
     loaded: str | None = None
-    terms: Terms = field(default=Terms(), compare=False)
+    terms: MessageTerms = field(default=MessageTerms(), compare=False)
 
     @cached_property
     def identity(self) -> dict[str, Any]:

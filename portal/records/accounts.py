@@ -44,8 +44,8 @@ def add_team(database: Database, name: str) -> str:
         or len(canonical_name(name)) > MAX_CANONICAL_LENGTH
     ):
         raise UserError(
-            f"name: {name!r} is none; give one line of 1 to {MAX_NAME_LENGTH} characters that can be seen, without "
-            "spaces at its ends"
+            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters, without spaces "
+            "at its ends"
         )
 
     token, now = secrets.token_urlsafe(TOKEN_BYTES), datetime.now(UTC)
@@ -78,7 +78,7 @@ def revoke_token(database: Database, name: str) -> None:
     with database.writing() as session:
         row = _find(session, name)
         row.revoked = row.revoked or now
-        log_event(session, now, "token revoked", f"The team {row.name} may hand in nothing more.", team_id=row.id)
+        log_event(session, now, "token revoked", f"The team {row.name} may submit nothing more.", team_id=row.id)
 
 
 def list_teams(database: Database) -> Sequence[TeamRow]:

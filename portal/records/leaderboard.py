@@ -24,7 +24,7 @@ class Standing:
         submission_id: The submission whose score stands.
         scores: The public scores.
         held_out: The held-out score; None before it may be shown, and where there is none.
-        received: Time at which the submission was handed in.
+        received: Time at which the submission was received.
         submissions: Number of the participant's scored submissions.
     """
 

@@ -12,7 +12,7 @@ from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
 from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
 
-# A program may hand in refused documents all day, and their list must not slow the portal down.
+# A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
 
 
@@ -22,7 +22,7 @@ class Record:
 
     Attributes:
         submission: The submission.
-        team: The participant who handed it in.
+        team: The participant who submitted it.
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
         position: Position in the queue, from 1 on; None where it is not in the queue.
         problems: Problems for which it was refused.

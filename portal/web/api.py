@@ -75,20 +75,20 @@ def read_stimuli(portal: PortalDependency) -> Response:
 
 @router.post("/api/validate")
 async def validate(request: Request, portal: PortalDependency, team: Track) -> dict[str, Any]:
-    """Return all problems of a document of a team of the contract, without handing it in."""
+    """Return all problems of a document of a team of the contract, without submitting it."""
     problems = await find_problems(portal, request, team, await request.body())
     return {"valid": not problems, "problems": problems}
 
 
 @router.post("/api/submissions")
-async def hand_in(
+async def submit_document(
     request: Request,
     portal: PortalDependency,
     caller: Caller,
     team: Track,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """Hand in the body as a submission of a team of the contract.
+    """Submit the body as a document of a team of the contract.
 
     The same `Idempotency-Key` always returns the same submission: 201 for a new one, 200 for a known one, 422 for a
     refused one.

@@ -146,7 +146,7 @@ def show_form(
 
 @router.post("/{track}")
 async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Hand in the document of a form, or only check it."""
+    """Submit the document of a form, or only check it."""
     # Browsers write the end of a line as two bytes.
     max_part_size = 2 * int(portal.settings.max_submission_bytes) + 1024
     async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:

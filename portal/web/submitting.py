@@ -1,4 +1,4 @@
-"""Receiving a document over HTTP: limits, validation, handing in."""
+"""Documents that arrive over HTTP: limits, validation, submission."""
 
 import hashlib
 import secrets
@@ -32,18 +32,18 @@ def client_address(request: Request) -> str:
 
 
 async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
-    """Validate a document without handing it in.
+    """Validate a document without submitting it.
 
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
     """
     if not portal.allow("validations", client_address(request)):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
-    return await _validate(portal, track, content, handed_in=False)
+    return await _validate(portal, track, content, submitted=False)
 
 
 async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, key: str) -> intake.Receipt:
-    """Validate a document and hand it in.
+    """Validate a document and submit it.
 
     Args:
         portal: The portal.
@@ -64,11 +64,20 @@ async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, ke
     now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
     if len(content) > limit:
         await run_in_threadpool(intake.log_too_large, portal.database, team, track, len(content), limit)
-    problems = await _validate(portal, track, content, handed_in=True)
+    problems = await _validate(portal, track, content, submitted=True)
     held_out = portal.settings.has_held_out_score(track)
     try:
         return await run_in_threadpool(
-            intake.hand_in, portal.database, portal.challenge, team, track, content, problems, key, held_out, now
+            intake.store_submission,
+            portal.database,
+            portal.challenge,
+            team,
+            track,
+            content,
+            problems,
+            key,
+            held_out,
+            now,
         )
     except intake.ClosedError as error:
         raise HTTPException(403, str(error)) from error
@@ -76,11 +85,11 @@ async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, ke
         raise HTTPException(409, str(error)) from error
 
 
-async def _validate(portal: Portal, track: Track, content: bytes, handed_in: bool) -> list[dict[str, str]]:
+async def _validate(portal: Portal, track: Track, content: bytes, submitted: bool) -> list[dict[str, str]]:
     limit = portal.settings.max_submission_bytes
     if len(content) > limit:
         raise HTTPException(413, f"The document is larger than {limit:,} bytes, the limit.")
     try:
-        return await portal.validator.find_problems(content, track, handed_in)
+        return await portal.validator.find_problems(content, track, submitted)
     except ValidatorError as error:
         raise HTTPException(503, "The document could not be validated now; send it again.", WAIT) from error

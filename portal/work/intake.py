@@ -1,4 +1,4 @@
-"""Submissions enter the queue: valid documents when they are handed in, and others to be scored again."""
+"""Submissions enter the queue: valid ones when they are received, and others to be scored again."""
 
 import hashlib
 import json
@@ -33,12 +33,12 @@ class OtherDocumentError(UserError):
 
 @dataclass(frozen=True)
 class Receipt:
-    """The result of handing in a document.
+    """The result of a submission.
 
     Attributes:
         id: The submission's number.
         refused: Whether it was refused.
-        new: Whether it was not handed in before with the same key.
+        new: Whether it was not submitted before with the same key.
     """
 
     id: int
@@ -46,7 +46,7 @@ class Receipt:
     new: bool
 
 
-def hand_in(
+def store_submission(
     database: Database,
     challenge: Challenge,
     team: TeamRow,
@@ -69,7 +69,7 @@ def hand_in(
         key: Text of at most 160 characters that the sender chose for it. A document that is sent again with the same
             key, because an answer was lost, is stored once.
         held_out: Whether it also has a held-out score.
-        now: Time at which it is handed in.
+        now: Time at which it was received.
 
     Returns:
         The submission's number and whether it is refused or new.
@@ -89,7 +89,7 @@ def hand_in(
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
         if earlier is not None:
             if (earlier.sha256, earlier.track) != (digest, track):
-                raise OtherDocumentError("key: another document was handed in with it; choose another key")
+                raise OtherDocumentError("key: another document was submitted with it; choose another key")
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
@@ -133,7 +133,7 @@ def score_again(database: Database, numbers: Sequence[int], held_out: Collection
         The number of submissions.
 
     Raises:
-        UserError: A submission does not exist, was refused when it was handed in, or is in the queue; then none is
+        UserError: A submission does not exist, was refused when it was submitted, or is in the queue; then none is
             queued.
     """
     now, unique = datetime.now(UTC), sorted(set(numbers))

@@ -21,7 +21,7 @@ from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State
 LEASE = timedelta(seconds=30)
 MAX_ATTEMPTS = 50
 MAX_DELAY = timedelta(minutes=5)
-FAILED_NOTE = "It could not be scored, for a reason of ours; the organisers see why, and can have it scored again."
+FAILED_NOTE = "It could not be scored, for a reason on our side; the organisers see why, and can have it scored again."
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Outcome:
     """The end of a scoring.
 
     Attributes:
-        state: `scored`, `failed`, or `refused` where the rules have changed since it was handed in.
+        state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
         note: Note for the team.
         error: Error for the organisers.
         scores: The scores of a `scored` one.

@@ -2,7 +2,6 @@
 
 import errno
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +15,7 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, chain_of, reason_of
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
 from headstart.portal.work.queue import FAILED_NOTE, Job, Outcome
@@ -66,8 +65,8 @@ class Scorer:
                 job.content, DOCUMENT, self._registry, self._catalog, challenge=self._challenge
             )
         except ContractError as error:
-            # The submission was valid when it was handed in.
-            note = "The rules have changed since it was handed in."
+            # It was valid when it was submitted.
+            note = "The rules have changed since it was submitted."
             return Outcome("refused", note, str(error), problems=[asdict(problem) for problem in error.problems])
 
         registry, catalog = self._registry, self._catalog
@@ -85,7 +84,7 @@ class Scorer:
                 heatmap=_plot_heatmap(document) if job.kind == "public" else None,
             )
         except (UserError, OSError, RuntimeError, MemoryError) as error:
-            if any(getattr(each, "errno", None) in TRANSIENT for each in _chain(error)):
+            if any(getattr(each, "errno", None) in TRANSIENT for each in chain_of(error)):
                 raise TransientError(reason_of(error)) from error
             return Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
 
@@ -97,9 +96,3 @@ def _plot_heatmap(document: dict[str, Any]) -> bytes:
         title = f"Linear CKA (biased), {document['n_stimuli']} stimuli"
         plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, path, "linear CKA")
         return path.read_bytes()
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__cause__ or error.__context__

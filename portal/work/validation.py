@@ -47,14 +47,14 @@ class Validator:
         # One document at a time, so that only its own time counts and only it ends with the process.
         self._lock, self._check_lock = asyncio.Lock(), asyncio.Lock()
 
-    async def find_problems(self, content: bytes, track: Track, handed_in: bool) -> list[dict[str, str]]:
+    async def find_problems(self, content: bytes, track: Track, submitted: bool) -> list[dict[str, str]]:
         """Return the problems of a document, each with `pointer`, `value` and `rule`; of very many the first.
 
         Args:
             content: The document.
             track: Team of the contract that it must be of.
-            handed_in: Whether it is handed in, rather than only checked. Anybody may check documents, so at most one
-                such document comes before one that is handed in.
+            submitted: Whether it is submitted, rather than only checked. Anybody may check documents, so at most one
+                such document comes before one that is submitted.
 
         Raises:
             ValidatorError: It could not be validated, probably through no fault of the document.
@@ -62,7 +62,7 @@ class Validator:
         try:
             async with AsyncExitStack() as locks:
                 async with asyncio.timeout(MAX_WAIT_SECONDS):
-                    if not handed_in:
+                    if not submitted:
                         await locks.enter_async_context(self._check_lock)
                     await locks.enter_async_context(self._lock)
                 return await self._validate(content, track)

@@ -141,7 +141,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     with one_line_errors():
-        work(parse_settings("Score what is handed in at a portal.", args))
+        work(parse_settings("Score what is submitted at a portal.", args))
 
 
 def _retry(action: Callable[[], object], message: str, stopping: threading.Event) -> None:

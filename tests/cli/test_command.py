@@ -33,8 +33,8 @@ def test_every_command_leads_somewhere() -> None:
     for name, command in NAMED.items():
         if command.extra:
             pytest.importorskip("fastapi", reason="the extra portal is not installed")
-        assert callable(load(command.home)), name
-    assert set(EVALUATIONS) == {name for name, command in NAMED.items() if "evaluation." in command.home}
+        assert callable(load(command.function)), name
+    assert set(EVALUATIONS) == {name for name, command in NAMED.items() if "evaluation." in command.function}
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -17,7 +17,7 @@ import pytest
 from headstart import datamodules
 from headstart.cli import finished_runs
 from headstart.cli.comparison import ComparisonCLI, _weight_files
-from headstart.cli.finished_runs import Command, FinishedRun
+from headstart.cli.finished_runs import FinishedRun, RepeatedCommand
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import FILE, Trace, TraceKey
@@ -34,7 +34,7 @@ class Finished(NamedTuple):
     run: FinishedRun
 
     def is_known(self, options: list[str] = OPTIONS) -> bool:
-        return Command(options)._find() is not None
+        return RepeatedCommand(options)._find() is not None
 
 
 @pytest.fixture
@@ -59,22 +59,22 @@ def finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Finished:
     monkeypatch.setattr(finished_runs, "own_loaded_modules", list)
     monkeypatch.syspath_prepend(tmp_path / "site-packages")
     # pytest changes this one between a fixture and a test.
-    ignored = re.compile(f"{finished_runs.OF_TERMINALS.pattern}|PYTEST_CURRENT_TEST")
-    monkeypatch.setattr(finished_runs, "OF_TERMINALS", ignored)
+    ignored = re.compile(f"{finished_runs.TERMINAL_VARIABLES.pattern}|PYTEST_CURRENT_TEST")
+    monkeypatch.setattr(finished_runs, "TERMINAL_VARIABLES", ignored)
 
     with Ledger(tmp_path / "ledger") as ledger:
         stream, method = ledger.record({"a": 1}), ledger.record({"b": 1})
         ledger.write({TraceKey(stream, method, k): Trace(np.array([3, 4])) for k in range(2)})
     written = [str(tmp_path / "run" / name) for name in ("curves.npz", "results.json")]
     run = FinishedRun(written, [str(tmp_path / "photos")], str(tmp_path / "ledger"), stream, [method], [0, 1], [])
-    Command(OPTIONS).remember(run, time.time_ns())
+    RepeatedCommand(OPTIONS).remember(run, time.time_ns())
     finished = Finished(tmp_path, run)
     assert finished.is_known()
     return finished
 
 
 def test_an_unchanged_run_is_known(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert Command(OPTIONS)._find() == finished.run
+    assert RepeatedCommand(OPTIONS)._find() == finished.run
     # Neither a terminal nor what reading leaves behind matters.
     monkeypatch.setenv("TERM", "dumb")
     monkeypatch.setenv("COLUMNS", "40")
@@ -133,7 +133,7 @@ def test_other_options_folders_and_processes_make_other_runs(
         assert not finished.is_known()
     # Code in this process may have been replaced.
     assert "torch" in sys.modules
-    assert not Command(OPTIONS).print_results()
+    assert not RepeatedCommand(OPTIONS).print_results()
     monkeypatch.chdir(finished.folder / "photos")
     assert not finished.is_known()
 
@@ -147,7 +147,7 @@ def test_a_missing_trace_makes_the_run_unknown(finished: Finished) -> None:
 
 def test_a_run_is_not_stored_whose_origin_is_unknown(finished: Finished, monkeypatch: pytest.MonkeyPatch) -> None:
     def stored(run: FinishedRun | None, read_from: int) -> bool:
-        command = Command(OPTIONS)
+        command = RepeatedCommand(OPTIONS)
         command.file.unlink(missing_ok=True)
         command.remember(run, read_from)
         return command.file.exists()
@@ -172,7 +172,7 @@ def test_results_are_unknown_to_a_cache_that_cannot_be_written(
     finished: Finished, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(finished.folder / "a.pth"))
-    Command(OPTIONS).remember(finished.run, time.time_ns())
+    RepeatedCommand(OPTIONS).remember(finished.run, time.time_ns())
     assert not finished.is_known()
 
 

@@ -9,7 +9,7 @@ from headstart import train
 from headstart.cli.commands import TASKS
 from headstart.cli.task import find_task
 from headstart.output.errors import UsageError
-from headstart.sweeps.sweep_file import OF_RUNS
+from headstart.sweeps.sweep_file import RUN_OPTIONS
 
 ROOT = Path(train.__file__).parent
 
@@ -55,7 +55,7 @@ def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture
     printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
     assert printed["task"] == task
     # Sweeps pass these options on to their runs.
-    assert set(printed) <= set(OF_RUNS)
+    assert set(printed) <= set(RUN_OPTIONS)
 
 
 def _required(task: str) -> list[str]:

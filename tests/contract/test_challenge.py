@@ -218,7 +218,7 @@ def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
     before, after = datetime(2026, 3, 1, 14, 59, tzinfo=UTC), datetime(2026, 3, 1, 15, tzinfo=UTC)
     assert find_untimely(challenge, "red", [before], before) == []
     (problem,) = find_untimely(challenge, "red", [before, before - timedelta(hours=9)], before)
-    assert problem.rule.startswith("2 submissions may be handed in on one day, and all of 2026-03-01 (Asia/Tokyo) are")
+    assert problem.rule.startswith("2 submissions are allowed on one day, and all of 2026-03-01 (Asia/Tokyo) were")
     assert find_untimely(challenge, "red", [before, before - timedelta(hours=9)], after) == []
 
 
@@ -227,7 +227,7 @@ def test_submissions_altogether(tmp_path: Path) -> None:
     earlier = [NOON - timedelta(days=days) for days in (1, 2)]
     assert find_untimely(challenge, "red", earlier, NOON) == []
     (problem,) = find_untimely(challenge, "red", [*earlier, NOON], NOON)
-    assert problem.rule == "3 submissions may be handed in, and all of them are"
+    assert problem.rule == "3 submissions are allowed, and all of them were made"
 
 
 def test_a_team_that_a_challenge_does_not_have(tmp_path: Path) -> None:

@@ -146,4 +146,4 @@ def test_versions_that_a_challenge_takes(tmp_path: Path) -> None:
     (problem,) = breaches(tmp_path, named, plain)
     assert (problem.pointer, problem.rule) == ("/models/1/layer_name", "is not a field of version 1.0 of the contract")
     (problem,) = breaches(tmp_path, {"contract_version": "1.1", **blue("mixer", "vit_tiny")}, plain)
-    assert problem.rule == 'contract version "1.1" is asked for, and the version here is "1.0"'
+    assert problem.rule == 'contract version "1.1" is requested, and the version here is "1.0"'

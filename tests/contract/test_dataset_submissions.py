@@ -152,8 +152,8 @@ def test_no_more_rows_are_read_than_a_submission_may_have(
     ("source", "words"),
     [
         ("hf://nobody/none", "cannot be read as a data set ("),
-        ("hf://nobody", "hf:// needs the owner and the name behind it, hf://owner/name"),
-        ("hf://../elsewhere", "hf:// needs the owner"),
+        ("hf://nobody", "hf:// needs an owner and a name, hf://owner/name"),
+        ("hf://../elsewhere", "hf:// needs an owner"),
     ],
 )
 def test_names_on_the_hub(read: Read, source: str, words: str) -> None:

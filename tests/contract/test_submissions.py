@@ -105,7 +105,7 @@ def test_version_may_be_named(read: Read, document: dict[str, Any]) -> None:
 def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any) -> None:
     problem = refuse({**document, "contract_version": version})[0]
     assert problem.pointer == "/contract_version"
-    rule = f'contract version {json.dumps(version)} is asked for, and the versions here are "1.0" and "1.1"'
+    rule = f'contract version {json.dumps(version)} is requested, and the versions here are "1.0" and "1.1"'
     assert problem.rule == rule
 
 
@@ -245,7 +245,7 @@ def test_team_that_is_asked_for(read: Read, refuse: Refuse) -> None:
     (problem,) = refuse(blue, team="red")
     assert (problem.pointer, problem.rule) == (
         "/models",
-        "this is a Blue Team submission, and one of the Red Team is asked for",
+        "this is a Blue Team submission, and one of the Red Team is expected",
     )
     assert refuse(red(*STIMULI), team="blue")[0].rule.startswith("this is a Red Team submission")
 

@@ -23,7 +23,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
 from headstart.tests.material.cut_networks import build_cut
-from headstart.tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
+from headstart.tests.material.streams import WIDTH, random_photos, random_samples, tiny_backbone
 
 CLASSES = 3
 SAMPLES = 9
@@ -50,8 +50,8 @@ def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> Sam
 
 def _draw(kind: type[SampleStream]) -> Any:
     if kind is FeatureStream:
-        return draw_samples(1, 20, WIDTH, CLASSES)
-    photos, labels = draw_photos(20, CLASSES)
+        return random_samples(1, 20, WIDTH, CLASSES)
+    photos, labels = random_photos(20, CLASSES)
     return photos.to(torch.uint8), labels
 
 

@@ -21,8 +21,8 @@ STREAMS = [FeatureStream, PhotoStream]
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_samples": 25}, "data.max_samples: 25 asked for, but there are 24 training photos"),
-        ({"validation_size": 13}, "data.validation_size: 13 asked for, but there are 12 validation photos"),
+        ({"max_samples": 25}, "data.max_samples: 25 requested, but there are 24 training photos"),
+        ({"validation_size": 13}, "data.validation_size: 13 requested, but there are 12 validation photos"),
     ],
 )
 @pytest.mark.parametrize("kind", STREAMS)
@@ -78,7 +78,7 @@ def test_unreadable_photos_are_left_out_and_recorded(
 
 def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
     set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
-    with pytest.raises(UserError, match="23 asked for, but there are 22 readable training photos"):
+    with pytest.raises(UserError, match="23 requested, but there are 22 readable training photos"):
         set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
 
 
@@ -101,7 +101,7 @@ def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, phot
 
 
 def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
-    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; ask for 2 or more$"):
+    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; give 2 or more$"):
         set_up(FeatureStream, orderings=1, validation_size=1)
 
 
@@ -117,7 +117,7 @@ def test_validation_part_is_drawn_from_readable_photos(
     chosen = {row.numpy().tobytes() for row in part.validation_inputs}
     assert len(chosen) == 6
     assert chosen < {row.numpy().tobytes() for row in whole.validation_inputs}
-    with pytest.raises(UserError, match=r"^data\.validation_size: 8 asked for, but there are 7 readable validation"):
+    with pytest.raises(UserError, match=r"^data\.validation_size: 8 requested, but there are 7 readable validation"):
         set_up(kind, orderings=1, seed=3, validation_size=8, on_bad_image="skip")
 
 

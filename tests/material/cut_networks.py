@@ -53,7 +53,7 @@ def build_cut(name: str, arguments: dict[str, Any]) -> Backbone:
     return backbone
 
 
-def draw_photos(samples: int) -> Tensor:
+def random_photos(samples: int) -> Tensor:
     """Draw photos as bytes."""
     generator = torch.Generator().manual_seed(samples)
     return torch.randint(256, (samples, 3, SIDE, SIDE), generator=generator, dtype=torch.uint8)

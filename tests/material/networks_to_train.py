@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.method import Method, Start
-from headstart.tests.material.streams import draw_photos
+from headstart.tests.material.streams import random_photos
 
 WIDTH = 5
 
@@ -36,7 +36,7 @@ def weights(method: Method) -> dict[str, Tensor]:
 def moved(method: Method, samples: int) -> set[str]:
     """Feed a method samples one by one; name the weights of the backbone that have changed."""
     before = weights(method)
-    photos, labels = draw_photos(samples)
+    photos, labels = random_photos(samples)
     for index in range(samples):
         method.adapt(photos[:, index : index + 1], labels[:, index : index + 1])
     return {name for name, value in weights(method).items() if not torch.equal(value, before[name])}

@@ -56,7 +56,7 @@ class InProcessValidator:
     def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:
         self.documents = read_registry(registry), read_catalog(catalog), challenge
 
-    async def find_problems(self, content: bytes, track: Track, handed_in: bool) -> list[dict[str, str]]:
+    async def find_problems(self, content: bytes, track: Track, submitted: bool) -> list[dict[str, str]]:
         registry, catalog, challenge = self.documents
         try:
             check_submission(content, DOCUMENT, registry, catalog, track, challenge)

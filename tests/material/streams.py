@@ -13,7 +13,7 @@ WIDTH = 6
 PHOTO = (3, 2, 2)
 
 
-def draw_samples(orderings: int, samples: int, features: int, classes: int = 2) -> tuple[Tensor, Tensor]:
+def random_samples(orderings: int, samples: int, features: int, classes: int = 2) -> tuple[Tensor, Tensor]:
     """Draw features `[orderings, samples, features]` around one centre per class, and labels."""
     generator = torch.Generator().manual_seed(orderings + samples)
     centres = 0.5 * torch.randn(classes, features, generator=generator)
@@ -21,9 +21,9 @@ def draw_samples(orderings: int, samples: int, features: int, classes: int = 2) 
     return torch.rand(orderings, samples, features, generator=generator) + centres[labels], labels
 
 
-def draw_photos(samples: int, classes: int = 2) -> tuple[Tensor, Tensor]:
+def random_photos(samples: int, classes: int = 2) -> tuple[Tensor, Tensor]:
     """Draw photos `[1, samples, 3, 2, 2]` and labels."""
-    features, labels = draw_samples(1, samples, 12, classes)
+    features, labels = random_samples(1, samples, 12, classes)
     return features.unflatten(-1, PHOTO), labels
 
 

@@ -1,4 +1,4 @@
-"""Options of tasks that train one small model on few small photos."""
+"""Options of small tasks, on few small photos or drawings."""
 
 import json
 from pathlib import Path
@@ -9,6 +9,14 @@ import pytest
 from headstart import train
 
 CONFIGS = Path(train.__file__).parent / "configs"
+DEMO = ["--config", str(CONFIGS / "demo.yaml")]
+SMALL_DEMO = [
+    *DEMO,
+    "--trainer.logger=false",
+    "--data.orderings=3",
+    "--data.max_samples=40",
+    "--data.validation_size=100",
+]
 
 
 def small_training(photos: Path, weights: str = "random") -> list[str]:

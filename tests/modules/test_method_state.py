@@ -15,11 +15,11 @@ from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
 from headstart.tests.material.networks_to_train import staged
 from headstart.tests.material.shipped_methods import CASES, SETTINGS
-from headstart.tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
+from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:
-    return draw_samples(1, 24, 6) if inputs == "features" else draw_photos(24)
+    return random_samples(1, 24, 6) if inputs == "features" else random_photos(24)
 
 
 def begin(make: Callable[[], Method], samples: Tensor) -> tuple[Method, MethodState]:

@@ -19,7 +19,7 @@ from headstart.modules.method_state import MethodState, is_current
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.state_pickling import pickling, storage_problem
 from headstart.tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
-from headstart.tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start, tail
+from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples, tail
 
 
 class Scheduled(modules.GradientDescent):
@@ -123,7 +123,7 @@ OWN: dict[str, Callable[[], Method]] = {
 
 def _run(make: Callable[[], Method], inputs_are: str, stop: int | None, limit: int = 20) -> Tensor:
     """Feed ten batches, storing and loading the method after some of them, until when the sample limit is `limit`."""
-    inputs, labels = draw_samples(3, 20, 6) if inputs_are == "features" else draw_photos(20)
+    inputs, labels = random_samples(3, 20, 6) if inputs_are == "features" else random_photos(20)
     start = make_start(inputs)
     if inputs_are == "tail":
         start = replace(start, backbone=tail())
@@ -171,7 +171,7 @@ def test_stored_backbones_go_on_bit_for_bit(name: str, inputs: str) -> None:
 
 
 def test_shared_inputs_are_not_stored() -> None:
-    inputs, _ = draw_samples(3, 20, 6)
+    inputs, _ = random_samples(3, 20, 6)
     start = make_start(inputs)
     assert start.source_head is not None
     torch.save({"a": start.source_head}, file := io.BytesIO(), pickle_module=pickling(start))
@@ -233,7 +233,7 @@ class HookedOptimizer(modules.GradientDescent):
     ],
 )
 def test_attributes_that_cannot_be_stored_are_named(kind: type[Method], reason: str) -> None:
-    inputs, labels = draw_samples(3, 20, 6)
+    inputs, labels = random_samples(3, 20, 6)
     state, start = MethodState(kind()), make_start(inputs)
     state.reset(start)
     state.method.begin(start)

@@ -87,7 +87,7 @@ def test_a_file_that_is_no_text(fit: Fit, capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--data.max_samples=25"], "data.max_samples: 25 asked for, but there are 24 training photos"),
+        (["--data.max_samples=25"], "data.max_samples: 25 requested, but there are 24 training photos"),
         (["--data.max_samples=2"], "data.max_samples: 2 is too few to meet the criterion"),
         (["--data.photos.root=absent"], "there is no folder absent"),
         (
@@ -265,7 +265,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     for name, command in EVALUATIONS.items():
         assert f"  {name:18}  {command.summary}" in lines
-        assert (load(command.home).__doc__ or "").splitlines()[0].endswith(".")
+        assert (load(command.function).__doc__ or "").splitlines()[0].endswith(".")
 
 
 @pytest.mark.slow

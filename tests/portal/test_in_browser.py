@@ -1,4 +1,4 @@
-"""The portal in the system's Chromium: handed in and followed, on a phone, by keys alone, by ear, without scripts."""
+"""The portal in the system's Chromium: submitting and following, on a phone, by keys, by ear, without scripts."""
 
 from __future__ import annotations
 
@@ -82,18 +82,18 @@ def log_in(page: Page, token: str) -> None:
 
 def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, site: Site) -> None:
     log_in(page, add_team(site.database, "Followers"))
-    assert "Nothing was handed in yet." in page.get_by_role("main").inner_text()
-    page.get_by_role("link", name="Hand in as Blue Team").click()
+    assert "Nothing was submitted yet." in page.get_by_role("main").inner_text()
+    page.get_by_role("link", name="Submit as Blue Team").click()
     page.get_by_role("link", name="Fill in an example that is valid").click()
     document = page.get_by_label("Or its text")
     assert json.loads(document.input_value()) == {"models": list(MODELS[:2])}
-    page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
+    page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
     # The text is checked while it is written.
     document.fill('{"models": ["owl", "crow"]}')
     page.wait_for_selector("#verdict td >> text='\"crow\"'")
     document.fill(blue("owl", "rook", "wren").decode())
-    page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
-    page.get_by_role("button", name="Hand in").click()
+    page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
+    page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     current = page.locator("[aria-current='step']")
     assert current.inner_text() == "queue"
@@ -122,7 +122,7 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
     path = tmp_path / "changed.json"
     path.write_bytes(blue("owl", "lark"))
     page.get_by_label("A file").set_input_files(path)
-    page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
+    page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
     path.write_bytes(blue("owl", "lark", "wren"))
     page.get_by_label("A file").dispatch_event("change")
     page.wait_for_selector("#verdict >> text='The file was changed or moved since it was chosen; choose it again.'")
@@ -134,7 +134,7 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
         page.wait_for_selector(f"#verdict td >> text={problems[-1]['rule']}")
         shown = page.locator("#verdict tbody tr td:last-child").all_inner_texts()
         assert shown == [problem["rule"] for problem in problems]
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     assert page.locator("[aria-current='step']").inner_text() == "refused"
     assert page.locator("tbody tr").count() == 1
@@ -147,7 +147,7 @@ def test_a_file_and_a_text_at_once_are_not_guessed_between(page: Page, site: Sit
     page.get_by_label("A file").set_input_files(tmp_path / "one.json")
     page.get_by_label("Or its text").fill(blue("owl", "wren").decode())
     page.wait_for_selector("#verdict >> text='Choose a file or paste a document, not both.'")
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()
     assert page.get_by_role("alert").inner_text().startswith("Choose a file or paste a document")
 
 
@@ -188,15 +188,15 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url("**/submissions")
     page.goto("/blue")
-    seen = walk(page, "Hand in")
-    order = ["To the content", "Log out", "Overview", "A file", "Or its text", "Hand in"]
+    seen = walk(page, "Submit")
+    order = ["To the content", "Log out", "Overview", "A file", "Or its text", "Submit"]
     assert [name for name in seen if name in order] == order
     for _ in range(2):
         page.keyboard.press("Shift+Tab")
         if page.evaluate("document.activeElement.id") == "document":
             break
     page.keyboard.type(blue("owl", "lark").decode())
-    walk(page, "Hand in")
+    walk(page, "Submit")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     assert page.locator("[aria-current='step']").inner_text() == "queue"
@@ -288,7 +288,7 @@ def test_texts_are_readable_in_light_and_dark(page: Page, site: Site, scheme: Li
         texts = page.evaluate(COLOURS)
         assert len(texts) > 8
         for text, colour, behind in texts:
-            assert (sum(behind[:3]) > 382) == (scheme == "light") or "main" in text or text in {"Hand in", "Log in"}
+            assert (sum(behind[:3]) > 382) == (scheme == "light") or "main" in text or text in {"Submit", "Log in"}
             # Success criterion 1.4.3.
             assert contrast(colour, behind) >= 4.5, (path, text, colour, behind)
 
@@ -305,8 +305,8 @@ def test_pages_work_without_scripts(browser: Browser, address: str, site: Site) 
         assert "1 problem" in page.locator("#verdict").inner_text()
         page.get_by_label("Or its text").fill(blue("owl", "lark").decode())
         page.get_by_role("button", name="Check only").click()
-        assert page.locator("#verdict").inner_text() == "Valid. It is not handed in yet."
-        page.get_by_role("button", name="Hand in").click()
+        assert page.locator("#verdict").inner_text() == "Valid. It is not submitted yet."
+        page.get_by_role("button", name="Submit").click()
         page.wait_for_url(re.compile(r"/submissions/\d+$"))
         assert page.locator("[aria-current='step']").inner_text() == "queue"
         # The page reloads itself while the submission waits.
@@ -324,7 +324,7 @@ def test_no_script_of_another_is_run(page: Page, site: Site) -> None:
     page.goto("/blue")
     page.get_by_label("Or its text").fill(blue("<script>document.title='in'</script>", "owl").decode())
     page.wait_for_selector("#verdict td")
-    page.get_by_role("button", name="Hand in").click()
+    page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     assert page.title() != "in"
     assert page.locator("main script, main img").count() == 0

@@ -97,7 +97,7 @@ def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
 
 
 def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pause: float) -> None:
-    """Kill at random while submissions are handed in and scored, and check the database at the end."""
+    """Kill at random while submissions are received and scored, and check the database at the end."""
     rng, stop, done, progress = random.Random(0), Event(), Event(), Event()
     with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
 

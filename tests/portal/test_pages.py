@@ -57,7 +57,7 @@ def test_problems_are_shown_and_escaped(site: Site) -> None:
         assert "not in the model registry" in page
         assert "<script>alert" not in page
     assert len(site.read("/api/submissions")) == 1
-    assert "Valid. It is not handed in yet." in send(site, document=blue("owl", "lark").decode(), action="check")
+    assert "Valid. It is not submitted yet." in send(site, document=blue("owl", "lark").decode(), action="check")
     assert "not both" in send(site, document="{}", file=b"{}")
     assert "Choose a file or paste a document" in send(site)
     empty = site.client.post("/blue", data=hidden(site.client.get("/blue").text), files={"file": ("it.json", b"")})
@@ -196,7 +196,7 @@ def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
 
 def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
     site.log_in()
-    assert "Nothing was handed in yet." in site.client.get("/submissions").text
+    assert "Nothing was submitted yet." in site.client.get("/submissions").text
     site.submit(b"{}")
     with site.database.writing() as session:
         first = session.scalars(select(SubmissionRow).options(undefer("*"))).one()
@@ -218,7 +218,7 @@ def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
         [],
     ]
     assert all(each["problems"] for part in listed for each in part)
-    assert "Nothing was handed in before." in site.client.get("/submissions?before=1").text
+    assert "Nothing was submitted before." in site.client.get("/submissions?before=1").text
     assert site.client.get("/submissions?before=0").status_code == 400
 
 

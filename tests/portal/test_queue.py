@@ -14,7 +14,7 @@ from headstart.portal.records.scores import Scores
 from headstart.portal.records.tables import ScoringRow, TeamRow
 from headstart.portal.web.boards import Boards
 from headstart.portal.work import queue
-from headstart.portal.work.intake import hand_in
+from headstart.portal.work.intake import store_submission
 from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
 from headstart.tests.material.portals import blue, read_rules
 from headstart.tests.material.postgresql import Server
@@ -34,7 +34,7 @@ def submit(database: Database, count: int = 1, held_out: bool = False) -> TeamRo
     assert team is not None
     for number in range(count):
         content = blue("owl", "lark")
-        hand_in(database, read_rules(), team, "blue", content, [], f"{number}", held_out, datetime.now(UTC))
+        store_submission(database, read_rules(), team, "blue", content, [], f"{number}", held_out, datetime.now(UTC))
     return team
 
 

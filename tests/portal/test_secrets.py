@@ -114,7 +114,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             if job.kind == "held_out":
                 secrets[f"held-out score of {job.submission_id}"] = str(outcome.scores.score)[:7]
             if number == 1:
-                outcome = Outcome("failed", "It could not be scored, for a reason of ours.", TOLD)
+                outcome = Outcome("failed", "It could not be scored, for a reason on our side.", TOLD)
             if number == 2:
                 put_back(site.database, job, "It will be tried again soon.", TOLD)
             else:

@@ -32,19 +32,19 @@ def test_a_validator_answers_and_starts_again(
     async def use() -> None:
         here = InProcessValidator(*documents, read_rules())
         for content, track in ((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue")):
-            problems = await validator.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
-            assert problems == await here.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
+            problems = await validator.find_problems(content, track, submitted=True)  # type: ignore[arg-type]
+            assert problems == await here.find_problems(content, track, submitted=True)  # type: ignore[arg-type]
         (process,) = validator._pool._processes.values()
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         with pytest.raises(ValidatorError):
-            await validator.find_problems(b"{", "blue", handed_in=True)
-        assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
+            await validator.find_problems(b"{", "blue", submitted=True)
+        assert await validator.find_problems(blue("owl", "lark"), "blue", submitted=True) == []
         monkeypatch.setattr(validation, "MAX_SECONDS", 0.0)
         with pytest.raises(ValidatorError):
-            await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True)
+            await validator.find_problems(blue("owl", "lark"), "blue", submitted=True)
         monkeypatch.setattr(validation, "MAX_SECONDS", 20.0)
-        assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
+        assert await validator.find_problems(blue("owl", "lark"), "blue", submitted=True) == []
 
     asyncio.run(use())
 
@@ -58,7 +58,7 @@ def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
 
     async def use() -> list[object]:
         documents = [(long, False), (blue("owl", "lark"), True), (blue("owl", "crow"), False)]
-        tasks = [validator.find_problems(content, "blue", handed_in) for content, handed_in in documents]
+        tasks = [validator.find_problems(content, "blue", submitted) for content, submitted in documents]
         return await asyncio.gather(*tasks, return_exceptions=True)
 
     failed, none, one = asyncio.run(use())
@@ -79,16 +79,16 @@ def test_a_submission_waits_for_one_check_at_most(documents: tuple[Path, Path]) 
     validator._validate = note  # type: ignore[method-assign]
 
     async def use() -> None:
-        documents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"hand in", True)]
-        await asyncio.gather(*(validator.find_problems(content, "blue", handed_in) for content, handed_in in documents))
+        documents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"submit", True)]
+        await asyncio.gather(*(validator.find_problems(content, "blue", submitted) for content, submitted in documents))
 
     asyncio.run(use())
     validator.close()
-    assert order == ["check 1", "hand in", "check 2", "check 3"]
+    assert order == ["check 1", "submit", "check 2", "check 3"]
 
 
 def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None:
     names = [f"crow{number}" for number in range(1500)]
-    problems = asyncio.run(validator.find_problems(blue(*names), "blue", handed_in=True))
+    problems = asyncio.run(validator.find_problems(blue(*names), "blue", submitted=True))
     assert [problem["pointer"] for problem in problems[:1000]] == [f"/models/{index}" for index in range(1000)]
     assert [problem["rule"] for problem in problems[1000:]] == ["and 500 more problems"]

@@ -19,7 +19,7 @@ from headstart.portal.records.accounts import add_team, find_team
 from headstart.portal.records.database import Database
 from headstart.portal.records.tables import ScoringRow
 from headstart.portal.work import worker as worker_module
-from headstart.portal.work.intake import hand_in
+from headstart.portal.work.intake import store_submission
 from headstart.portal.work.queue import LEASE, Job, Outcome
 from headstart.portal.work.scoring import TransientError
 from headstart.portal.work.worker import Worker
@@ -44,7 +44,7 @@ def open_database(url: str) -> Database:
     team = find_team(database, add_team(database, "Owls"))
     assert team is not None
     content = blue("owl", "lark")
-    hand_in(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
+    store_submission(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
     return database
 
 
@@ -162,7 +162,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(site: Site, t
     pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log", "/log.atom")]
     pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
     assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
-    assert "for a reason of ours" in pages[1]
+    assert "for a reason on our side" in pages[1]
 
 
 def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> None:

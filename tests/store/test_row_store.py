@@ -1,104 +1,17 @@
-"""Rows of a table are computed once each, whatever happens to them or around them."""
+"""Rows of a table are computed once each, whatever happens to them."""
 
-import hashlib
-import multiprocessing
 import os
 import shutil
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from filelock import FileLock
-from numpy.typing import NDArray
 
 from headstart.store.json_digest import digest_of
-from headstart.store.row_store import RowStore, StoredRows
+from headstart.store.row_store import RowStore
 from headstart.store.segments import SegmentWriter, StoreError
-
-KEY = {"model": "resnet50", "size": (3, 4)}
-NOTES = {"weights": "a1"}
-
-
-def row_of(name: str, width: int = 5, dtype: str = "float32") -> NDArray[Any]:
-    """Return the row of a name."""
-    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
-    return np.random.default_rng(seed).integers(0, 200, width).astype(dtype)
-
-
-class NamedRows:
-    """Rows of some names, in chunks of two.
-
-    Args:
-        names: The names.
-        notes: What it notes, once the first rows are computed.
-        pause: Called before every chunk but the first.
-        form: Width and type of the rows.
-    """
-
-    def __init__(
-        self, names: Sequence[str], notes: dict[str, Any], pause: Callable[[], None] = lambda: None, **form: Any
-    ) -> None:
-        self.names, self.noted, self.pause, self.form = names, notes, pause, form
-        self.notes: dict[str, Any] = {}
-        self.remarks: dict[int, str] = {}
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        for first in range(0, len(self.names), 2):
-            if first:
-                self.pause()
-            rows = np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
-            self.notes.update(self.noted)
-            # Capitals stand for what there is something to be said about.
-            numbered = enumerate(self.names[first : first + 2], first)
-            self.remarks.update({index: f"about {name}" for index, name in numbered if name.isupper()})
-            yield rows
-
-
-class Table:
-    """One table of a store, whose rows are checked whenever they are asked for.
-
-    Args:
-        folder: Folder of the store.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.asked: list[str] = []
-
-    def get(self, names: str, computed: str, key: dict[str, Any] = KEY, **source: Any) -> StoredRows:
-        """Ask for rows named by letters, and check which were computed, in the calls that slashes part."""
-        self.asked = []
-        source = {"notes": NOTES, **source}
-
-        def compute(indices: list[int]) -> NamedRows:
-            requested = [names[index] for index in indices]
-            self.asked.append("".join(requested))
-            return NamedRows(requested, **source)
-
-        result = RowStore(self.folder).get(key, list(names), compute)
-        form = {name: source[name] for name in ("width", "dtype") if name in source}
-        assert "/".join(self.asked) == computed
-        assert result.computed == len(computed.replace("/", ""))
-        assert np.array_equal(result.rows, np.stack([row_of(name, **form) for name in names]))
-        assert result.rows.dtype == form.get("dtype", "float32")
-        assert result.notes == source["notes"]
-        assert result.remarks == {index: f"about {name}" for index, name in enumerate(names) if name.isupper()}
-        return result
-
-    def segments(self) -> list[Path]:
-        return sorted(self.folder.glob("*/*.journal"))
-
-
-@pytest.fixture
-def table(tmp_path: Path) -> Table:
-    return Table(tmp_path / "rows")
+from headstart.tests.material.named_rows import KEY, NOTES, NamedRows, Table
 
 
 def test_nothing_is_computed_twice(table: Table) -> None:
@@ -289,79 +202,3 @@ def test_files_of_another_kind_are_named(table: Table, in_the_way: str) -> None:
     with pytest.raises(StoreError, match=r"^'.*rows/\w+' cannot be (read|written) \(") as caught:
         table.get("a", computed="a")
     assert "\n" not in str(caught.value)
-
-
-def in_background(action: Callable[[], object]) -> threading.Thread:
-    thread = threading.Thread(target=action, daemon=True)
-    thread.start()
-    return thread
-
-
-def test_nobody_waits_for_rows_of_no_concern(table: Table) -> None:
-    started, ended = threading.Event(), threading.Event()
-
-    def pause() -> None:
-        started.set()
-        assert ended.wait(60)
-
-    table.get("ab", computed="ab")
-    slow = in_background(lambda: Table(table.folder).get("cdef", computed="cdef", pause=pause))
-    assert started.wait(60)
-    # New rows, stored ones, and those that are finished already of the slow ones.
-    other = in_background(lambda: [table.get("gha", computed="gh"), table.get("dcb", computed="")])
-    other.join(60)
-    assert not other.is_alive()
-    last = in_background(lambda: Table(table.folder).get("fix", computed="ix"))
-    last.join(0.2)
-    assert last.is_alive()
-    ended.set()
-    for thread in (slow, last):
-        thread.join(60)
-        assert not thread.is_alive()
-    table.get("abcdefghix", computed="")
-
-
-def test_stored_rows_need_no_lock(table: Table) -> None:
-    table.get("ab", computed="ab")
-    with FileLock(table.folder / digest_of(KEY) / "lock"):
-        reading = in_background(lambda: table.get("ba", computed=""))
-        reading.join(60)
-    assert not reading.is_alive()
-
-
-def ask_slowly(folder: Path, number: int) -> None:
-    """Ask for six of eight rows, and leave a line for every row that is computed."""
-    names = list("abcdefgh"[number : number + 6])
-
-    def compute(indices: list[int]) -> NamedRows:
-        requested = [names[index] for index in indices]
-        with (folder / "computed").open("a") as file:
-            file.write("".join(requested))
-        return NamedRows(requested, NOTES, pause=lambda: time.sleep(0.05))
-
-    result = RowStore(folder / "rows").get(KEY, names, compute)
-    np.save(folder / f"{number}.npy", result.rows)
-
-
-def check_side_by_side(folder: Path, workers: Sequence[Any]) -> None:
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-        assert not worker.is_alive()
-    assert sorted((folder / "computed").read_text()) == list("abcdefgh")
-    for number in range(3):
-        rows = np.stack([row_of(name) for name in "abcdefgh"[number : number + 6]])
-        assert np.array_equal(np.load(folder / f"{number}.npy"), rows)
-
-
-def test_threads_share_the_work(tmp_path: Path) -> None:
-    check_side_by_side(tmp_path, [threading.Thread(target=ask_slowly, args=(tmp_path, n)) for n in range(3)])
-
-
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="starts processes by forking")
-def test_processes_share_the_work(tmp_path: Path) -> None:
-    context = multiprocessing.get_context("fork")
-    processes = [context.Process(target=ask_slowly, args=(tmp_path, n)) for n in range(3)]
-    check_side_by_side(tmp_path, processes)
-    assert [process.exitcode for process in processes] == [0, 0, 0]

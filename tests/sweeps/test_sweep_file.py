@@ -207,7 +207,7 @@ def test_names_have_the_last_part_of_a_path(
     [
         ({"method": "bayes"}, "method is 'bayes'"),
         ({"program": "other.py"}, "program is 'other.py'"),
-        ({"early_terminate": {}}, "early_terminate is none of the keys"),
+        ({"early_terminate": {}}, "early_terminate is not supported here"),
         ({"parameters": {}}, "there are no parameters"),
         ({"parameters": {"a": 3}}, "parameter a is 3"),
         ({"parameters": {"a": {"values": []}}}, "values of parameter a are []"),

@@ -221,7 +221,7 @@ def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forw
         (["--make=a a", "--output=a.json"], "none of them twice"),
         (
             ["--make=timm:resnet18 torchvision:resnet18", "--output=a.json"],
-            "two models would be called 'resnet18'; put a tag of weights behind a dot",
+            "two models would be called 'resnet18'; append a dot and a tag of weights",
         ),
         (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
         (["--check", "--output=a.json"], "nothing is made"),

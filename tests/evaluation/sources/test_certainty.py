@@ -44,14 +44,14 @@ def test_the_answer_says_what_the_photos_tell() -> None:
     }
     assert describe_first("A", ["B", "C", "D"], certainties) == [
         "First by mean rank: A.",
-        "The photos tell that it is better than C under 1 of 2 metrics (worse under LogME).",
-        "The photos tell that it is better than D under every metric.",
+        "The photos show that it is better than C under 1 of 2 metrics (worse under LogME).",
+        "The photos show that it is better than D under every metric.",
         "No metric can tell it from B by these photos.",
     ]
     assert describe_first("A", ["B"], {}) == ["First by mean rank: A."]
     assert describe_first("A", ["B", "C"], certainties, ["B"]) == [
         "First by mean rank: A, B, alike.",
-        "The photos tell that A is better than C under 1 of 2 metrics (worse under LogME).",
+        "The photos show that A is better than C under 1 of 2 metrics (worse under LogME).",
         "No metric can tell A from B by these photos.",
     ]
 

@@ -7,7 +7,7 @@ import torch
 from torch.nn import functional
 
 from headstart.modules.methods.cosine_classifier import CosineClassifier
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import feed, random_samples
 
 CLASSES = 125
 
@@ -17,7 +17,7 @@ def still(parameters: Iterable[Any]) -> torch.optim.Optimizer:
 
 
 def test_first_samples_imprint_their_mean_direction() -> None:
-    inputs, labels = draw_samples(orderings=3, samples=30, features=10, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=30, features=10, classes=3)
     logits = feed(CosineClassifier(still, imprint_samples=4, scale=7.0), inputs, labels, classes=3)(inputs[0])
     for ordering in range(3):
         unit = functional.normalize(inputs[ordering], dim=-1)

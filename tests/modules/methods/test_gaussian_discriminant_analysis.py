@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from headstart.modules.methods.gaussian_discriminant_analysis import GaussianDiscriminantAnalysis
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 
 def published_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: int) -> tuple[Tensor, Tensor]:
@@ -26,7 +26,7 @@ def published_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes
 @pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 30), (31, 30), (200, 20)])
 @pytest.mark.parametrize("batch", [1, 8])
 def test_equals_the_published_formula(samples: int, features: int, batch: int) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(40, features)
     logits = feed(GaussianDiscriminantAnalysis(), inputs, labels, batch, classes=3)(validation).double()
     for ordering in range(3):
@@ -35,7 +35,7 @@ def test_equals_the_published_formula(samples: int, features: int, batch: int) -
 
 
 def test_of_many_samples_predicts_as_scikit_learn() -> None:
-    inputs, labels = draw_samples(orderings=1, samples=2000, features=6, classes=3)
+    inputs, labels = random_samples(orderings=1, samples=2000, features=6, classes=3)
     validation = torch.rand(200, 6)
     predicted = feed(GaussianDiscriminantAnalysis(), inputs, labels, batch=100, classes=3)(validation)[0].argmax(-1)
     oracle = LinearDiscriminantAnalysis(solver="lsqr")
@@ -53,7 +53,7 @@ def test_of_one_sample_each_is_nearest_class_mean() -> None:
 
 
 def test_keeps_the_smaller_of_the_two_spaces() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=40, features=16)
+    inputs, labels = random_samples(orderings=2, samples=40, features=16)
     method = begin(GaussianDiscriminantAnalysis(), make_start(inputs))
     sizes = []
     for part in batches(inputs, labels, 4):

@@ -11,7 +11,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from headstart.modules.method import Start, sample_head
 from headstart.modules.methods.gradient_descent import GradientDescent
-from headstart.tests.material.streams import begin, draw_samples, feed
+from headstart.tests.material.streams import begin, feed, random_samples
 
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
@@ -43,7 +43,7 @@ def train_linear(
 @pytest.mark.parametrize("classes", [2, 5])
 def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes: int) -> None:
     # 30 samples leave a smaller last batch of 4.
-    inputs, labels = draw_samples(orderings=5, samples=30, features=12, classes=classes)
+    inputs, labels = random_samples(orderings=5, samples=30, features=12, classes=classes)
     method = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
     assert isinstance(method, GradientDescent)
     for k in range(5):
@@ -55,7 +55,7 @@ def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes:
 
 
 def test_default_is_adam() -> None:
-    inputs, labels = draw_samples(orderings=1, samples=20, features=6)
+    inputs, labels = random_samples(orderings=1, samples=20, features=6)
     method = feed(GradientDescent(), inputs, labels)
     layer = train_linear(inputs[0], labels[0], 2, 1, lambda p: Adam(p, lr=1e-3), 0)
     torch.testing.assert_close(method.state_dict()["weight"][0], layer.weight.detach().T, rtol=0, atol=1e-6)

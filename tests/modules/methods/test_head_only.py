@@ -8,13 +8,13 @@ from headstart.modules import GradientDescent, HeadOnly
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
 from headstart.tests.material.networks_to_train import begin, moved, staged
-from headstart.tests.material.streams import draw_photos
+from headstart.tests.material.streams import random_photos
 
 
 def test_it_is_gradient_descent_on_frozen_features() -> None:
     method, backbone = begin(HeadOnly(lambda p: SGD(p, lr=0.1)), staged()), staged()
     frozen = begin(GradientDescent(lambda p: SGD(p, lr=0.1)), None)
-    photos, labels = draw_photos(12)
+    photos, labels = random_photos(12)
     for part in range(0, 12, 4):
         method.adapt(photos[:, part : part + 4], labels[:, part : part + 4])
         with torch.no_grad():

@@ -1,35 +1,36 @@
-"""Every shipped method keeps the rules of methods, and a method that breaks one is found."""
+"""Every shipped method keeps the rules of methods."""
 
-import pickle
-import random
 import re
-from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import fields, replace
+from dataclasses import replace
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import torch
-from torch import Tensor, nn
 
 from headstart import modules
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Method
 from headstart.modules.methods import logistic_regression
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.output.errors import UserError
-from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from headstart.tests.material.method_rules import (
+    BATCH,
+    CLASSES,
+    SAMPLES,
+    check_alone_as_among_many,
+    check_any_device,
+    check_deterministic,
+    check_evaluations_change_nothing,
+    check_leaves_the_start_alone,
+    check_sees_no_label_early,
+    random_stream,
+    trace,
+    waits_for_the_gpu,
+)
 from headstart.tests.material.root import ROOT, require_checkout
-from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, Make, maker
-from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
+from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, maker
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
-CLASSES = 3
-SAMPLES = 20
-BATCH = 3  # leaves a smaller last batch
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
 MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "OwnLightningModule", "SemanticClassMean")
 DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior", "OwnLightningModule")
@@ -40,112 +41,6 @@ WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
 each_method = pytest.mark.parametrize("name", METHODS)
 on_features = pytest.mark.parametrize("name", ON_FEATURES)
 each_case = pytest.mark.parametrize(("name", "inputs"), CASES)
-
-
-def draw(inputs: str) -> tuple[Tensor, Tensor]:
-    return draw_photos(SAMPLES, CLASSES) if inputs == "photos" else draw_samples(4, SAMPLES, 12, CLASSES)
-
-
-def trace(make: Make, inputs: Tensor, labels: Tensor, device: str = "cpu", evaluations: int = 1) -> Tensor:
-    """Return the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
-    method = make()
-    inputs, labels = inputs.to(device), labels.to(device)
-    method.begin(replace(make_start(inputs, CLASSES), device=device))
-    method.to(device).build_optimizers()
-    logits = [method(inputs[0]).detach()]
-    for part in batches(inputs, labels, BATCH):
-        adapt(method, part)
-        logits.append([method(inputs[0]).detach() for _ in range(evaluations)][-1])
-    return torch.stack(logits)
-
-
-def check_alone_as_among_many(make: Make) -> None:
-    inputs, labels = draw("features")
-    many = trace(make, inputs, labels)
-    for ordering in (0, 2):
-        method = begin(make(), make_start(inputs[ordering][None], CLASSES, ordering))
-        for after, part in enumerate(batches(inputs[ordering][None], labels[ordering][None], BATCH), start=1):
-            adapt(method, part)
-            torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
-
-
-def snapshot(start: Start) -> list[Any]:
-    values = [getattr(start, field.name) for field in fields(start)]
-    states = [list(value.state_dict().values()) for value in values if isinstance(value, nn.Module)]
-    return deepcopy([*states, *(value for value in values if isinstance(value, Tensor))])
-
-
-def check_leaves_the_start_alone(make: Make, inputs: str) -> None:
-    stream, labels = draw(inputs)
-    start = make_start(stream, CLASSES)
-    before = snapshot(start)
-    method = begin(make(), start)
-    for part in batches(stream, labels, BATCH):
-        adapt(method, part)
-    torch.testing.assert_close(snapshot(start), before, rtol=0, atol=0)
-
-
-def global_generators() -> bytes:
-    return pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()))
-
-
-def check_deterministic(make: Make, inputs: str) -> None:
-    traces = []
-    for seed in (1, 2):
-        random.seed(seed)
-        np.random.seed(seed)
-        torch.manual_seed(seed)
-        before = global_generators()
-        traces.append(trace(make, *draw(inputs)))
-        assert global_generators() == before, "drew from a generator that all share"
-    assert torch.equal(*traces)
-
-
-def check_sees_no_label_early(make: Make, inputs: str) -> None:
-    stream, labels = draw(inputs)
-    logits = trace(make, stream, labels)
-    for evaluation, seen in enumerate(range(0, SAMPLES, BATCH)):
-        other, other_labels = stream.clone(), labels.clone()
-        other[:, seen:] *= -1
-        other_labels[:, seen:] = (other_labels[:, seen:] + 1) % CLASSES
-        method = begin(make(), make_start(stream, CLASSES))
-        for part in islice(batches(other, other_labels, BATCH), evaluation):
-            adapt(method, part)
-        assert torch.equal(method(stream[0]), logits[evaluation])
-
-
-def check_evaluations_change_nothing(make: Make, inputs: str) -> None:
-    stream, labels = draw(inputs)
-    assert torch.equal(trace(make, stream, labels), trace(make, stream, labels, evaluations=3))
-    never = feed(make(), stream, labels, BATCH, CLASSES)
-    assert torch.equal(trace(make, stream, labels)[-1], never(stream[0]))
-
-
-def waits_for_the_gpu(make: Make, inputs: str) -> list[str]:
-    """Run on a GPU that is not there, where tensors of the processor are refused; give what is waited for."""
-    stream, labels = draw(inputs)
-    start = make_start(stream, CLASSES)
-    with absent_gpu() as waits:
-        if start.backbone is not None:
-            to_gpu(start.backbone)
-        tensors: dict[str, Any] = {
-            name: value.to(GPU) for name, value in vars(start).items() if isinstance(value, Tensor)
-        }
-        method = make()
-        method.begin(replace(start, device=GPU, **tensors))
-        to_gpu(method)
-        method.build_optimizers()
-        elsewhere = stream.to(GPU), labels.to(GPU)
-        waits.noted.clear()
-        for part in batches(*elsewhere, BATCH):
-            adapt(method, part)
-            assert method(elsewhere[0][0]).device == GPU
-    return waits.noted
-
-
-def check_any_device(make: Make, inputs: str) -> None:
-    waited = waits_for_the_gpu(make, inputs)
-    assert not waited, f"waits for the GPU: {waited}"
 
 
 @each_method
@@ -177,7 +72,7 @@ def test_starts_from_what_all_start_from(name: str, inputs: str) -> None:
 
 @pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] in FROM_INITIAL_HEAD])
 def test_first_predictions_are_those_of_the_initial_head(name: str, inputs: str) -> None:
-    stream, _ = draw(inputs)
+    stream, _ = random_stream(inputs)
     start = make_start(stream, CLASSES)
     features = stream[0] if start.backbone is None else start.backbone(stream[0])
     weight, bias = start.heads()
@@ -187,7 +82,7 @@ def test_first_predictions_are_those_of_the_initial_head(name: str, inputs: str)
 
 @each_case
 def test_up_to_a_sample_the_limit_does_not_matter(name: str, inputs: str) -> None:
-    stream, labels = draw(inputs)
+    stream, labels = random_stream(inputs)
     traces = []
     for limit in (SAMPLES, 3 * SAMPLES):
         method = begin(maker(name)(), replace(make_start(stream, CLASSES), max_samples=limit))
@@ -238,7 +133,7 @@ def test_logistic_regression_looks_at_the_device_now_and_then(monkeypatch: pytes
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 @each_case
 def test_as_on_the_processor(name: str, inputs: str) -> None:
-    stream, labels = draw(inputs)
+    stream, labels = random_stream(inputs)
     there = trace(maker(name), stream, labels, device="cuda")
     assert there.device.type == "cuda"
     torch.testing.assert_close(there.cpu(), trace(maker(name), stream, labels), rtol=1e-3, atol=1e-3)
@@ -246,14 +141,14 @@ def test_as_on_the_processor(name: str, inputs: str) -> None:
 
 @on_features
 def test_inputs_with_and_without_an_axis_of_orderings(name: str) -> None:
-    stream, labels = draw("features")
+    stream, labels = random_stream("features")
     method = feed(maker(name)(), stream, labels, BATCH, CLASSES)
     torch.testing.assert_close(method(stream[0].expand_as(stream)), method(stream[0]), rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", sorted({*ON_FEATURES} - {*DEPENDS_ON_BATCHES}))
 def test_batch_size_is_irrelevant(name: str) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=20, features=15, classes=CLASSES)
+    inputs, labels = random_samples(orderings=3, samples=20, features=15, classes=CLASSES)
     logits = [feed(maker(name)(), inputs, labels, batch, CLASSES)(inputs[0]) for batch in (1, 8)]
     torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-4)
 
@@ -272,7 +167,7 @@ def test_class_without_a_sample_is_not_predicted(name: str) -> None:
 @pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0, 0], [0, 1, 2, 2, 1, 0]], ids=["classes missing", "contradictions"])
 @pytest.mark.parametrize("scale", [0, 1], ids=["zeros", "duplicates"])
 def test_poor_samples_leave_predictions(name: str, inputs: str, batch: int, labels: list[int], scale: int) -> None:
-    stream, _ = draw(inputs)
+    stream, _ = random_stream(inputs)
     same = scale * stream[:, :1].expand(-1, len(labels), *stream.shape[2:])
     method = feed(maker(name)(), same, torch.tensor(labels).expand(len(stream), -1), batch, CLASSES)
     logits = method(stream[0])
@@ -285,78 +180,6 @@ def test_poor_samples_leave_predictions(name: str, inputs: str, batch: int, labe
     [(name, other) for name in METHODS for other in ("features", "photos") if (name, other) not in CASES],
 )
 def test_other_inputs_are_refused(name: str, inputs: str) -> None:
-    stream, _ = draw(inputs)
+    stream, _ = random_stream(inputs)
     with pytest.raises(UserError):
         begin(maker(name)(), make_start(stream, CLASSES))
-
-
-class Couples(NearestClassMean):
-    """Learns from what other orderings are fed."""
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        super().adapt(inputs.mean(0).expand_as(inputs), labels)
-
-
-class Spoils(NearestClassMean):
-    """Changes what others start from."""
-
-    def begin(self, start: Start) -> None:
-        super().begin(start)
-        assert start.source_head is not None
-        start.source_head.zero_()
-
-
-class Gambles(NearestClassMean):
-    """Draws from the generator that all share."""
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        super().adapt(inputs + torch.rand_like(inputs), labels)
-
-
-class Peeks(NearestClassMean):
-    """Reads the labels to come, of which its batch is a view."""
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        super().adapt(inputs, labels)
-        self.sums += 0 if labels._base is None else labels._base.sum()
-
-
-class Tires(NearestClassMean):
-    """Learns while it is evaluated."""
-
-    def forward(self, inputs: Tensor) -> Tensor:
-        self.sums += 1
-        return super().forward(inputs)
-
-
-class StaysBehind(NearestClassMean):
-    """Makes a tensor on the processor."""
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        super().adapt(inputs + torch.zeros(inputs.shape), labels)
-
-
-class Waits(NearestClassMean):
-    """Reads a value from the device."""
-
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        if labels.sum().item() >= 0:
-            super().adapt(inputs, labels)
-
-
-@pytest.mark.parametrize(
-    ("check", "method"),
-    [
-        (check_alone_as_among_many, Couples),
-        (lambda make: check_leaves_the_start_alone(make, "features"), Spoils),
-        (lambda make: check_deterministic(make, "features"), Gambles),
-        (lambda make: check_sees_no_label_early(make, "features"), Peeks),
-        (lambda make: check_evaluations_change_nothing(make, "features"), Tires),
-        (lambda make: check_any_device(make, "features"), StaysBehind),
-        (lambda make: check_any_device(make, "features"), Waits),
-    ],
-    ids=lambda value: value.__name__ if isinstance(value, type) else "",
-)
-def test_a_broken_rule_is_found(check: Callable[[Make], None], method: type[Method]) -> None:
-    with pytest.raises((AssertionError, RuntimeError)):
-        check(method)

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from headstart.modules.methods import kernel_ridge
 from headstart.modules.methods.kernel_ridge import FOR_WIDTH, KernelRidge
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 RIDGE = 0.2
 
@@ -29,7 +29,7 @@ def expected_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes:
 @pytest.mark.parametrize(("samples", "features"), [(12, 40), (90, 7)], ids=["few samples", "more than for the width"])
 @pytest.mark.parametrize("batch", [1, 5, 40])
 def test_predicts_as_scikit_learn(samples: int, features: int, batch: int) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(25, features)
     logits = feed(KernelRidge(RIDGE), inputs, labels, batch, classes=3)(validation).double()
     for ordering in range(3):
@@ -41,7 +41,7 @@ def test_predicts_as_scikit_learn(samples: int, features: int, batch: int) -> No
 @pytest.mark.parametrize("kept", [0, 4 * 3 * 30 * 10, 2**28], ids=["none", "of one chunk", "all"])
 def test_products_that_are_kept_change_nothing(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel_ridge, "LARGEST_CACHE", kept)
-    inputs, labels = draw_samples(orderings=3, samples=30, features=7)
+    inputs, labels = random_samples(orderings=3, samples=30, features=7)
     chunks = torch.rand(20, 7).split(10)
     method, without = begin(KernelRidge(), make_start(inputs)), replace(make_start(inputs), samples=None)
     other = begin(KernelRidge(), without)

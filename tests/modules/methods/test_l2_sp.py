@@ -5,7 +5,7 @@ from torch.optim import SGD
 
 from headstart.modules import L2SP, GradientDescent
 from headstart.tests.material.networks_to_train import begin, moved, staged, weights
-from headstart.tests.material.streams import draw_photos
+from headstart.tests.material.streams import random_photos
 
 RATE, ALPHA, BETA = 0.1, 0.3, 0.2
 
@@ -13,7 +13,7 @@ RATE, ALPHA, BETA = 0.1, 0.3, 0.2
 def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
     method = begin(L2SP(ALPHA, BETA, lambda p: SGD(p, lr=RATE)), staged())
     start = weights(method)
-    photos, labels = draw_photos(3)
+    photos, labels = random_photos(3)
     for index in range(3):
         plain = begin(GradientDescent(lambda p: SGD(p, lr=RATE)), staged())
         plain.load_state_dict(method.state_dict())

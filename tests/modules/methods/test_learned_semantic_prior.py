@@ -12,7 +12,7 @@ from torch.nn import functional
 from headstart.modules.method import Start
 from headstart.modules.methods.learned_semantic_prior import LIKELIHOOD_SCALES, SEMANTIC_SCALES, LearnedSemanticPrior
 from headstart.output.errors import UserError
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 from headstart.tests.modules.methods.test_semantic_class_mean import place
 
 CLASSES, PRIOR, TEMPERATURE, SHRINKAGE = 3, 2.0, 2.0, 0.5
@@ -50,7 +50,7 @@ def predict(seen: tuple[Tensor, Tensor, Tensor], new: Tensor, new_placed: Tensor
 
 
 def test_equals_the_formula_sample_by_sample() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=12, features=10, classes=CLASSES)
+    inputs, labels = random_samples(orderings=2, samples=12, features=10, classes=CLASSES)
     start, validation = make_start(inputs, CLASSES), torch.rand(15, 10)
     assert start.source_head is not None
     assert start.source_bias is not None

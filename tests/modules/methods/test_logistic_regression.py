@@ -12,14 +12,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from headstart.modules.methods import logistic_regression, samples_seen
 from headstart.modules.methods.logistic_regression import LogisticRegression
 from headstart.tests.material.absent_gpu import GPU, absent_gpu
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("samples", "features"), [(30, 60), (80, 12)])
 @pytest.mark.parametrize("c", [0.1, 1.0])
 def test_gives_the_coefficients_of_scikit_learn(classes: int, samples: int, features: int, c: float) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=classes)
+    inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=classes)
     method = LogisticRegression(c)
     feed(method, inputs, labels, batch=4, classes=classes)
     for ordering in range(3):
@@ -35,7 +35,7 @@ def test_gives_the_coefficients_of_scikit_learn(classes: int, samples: int, feat
 
 @pytest.mark.parametrize("features", [4, 60], ids=["through the samples", "through the Gram matrix"])
 def test_groups_of_orderings_are_fitted_alike(features: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs, labels = draw_samples(orderings=5, samples=30, features=features)
+    inputs, labels = random_samples(orderings=5, samples=30, features=features)
     logits = []
     for room in (10**9, 1):
         monkeypatch.setattr(samples_seen, "GATHERED", room)
@@ -44,7 +44,7 @@ def test_groups_of_orderings_are_fitted_alike(features: int, monkeypatch: pytest
 
 
 def test_memory_follows_what_was_seen() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=20, features=60)
+    inputs, labels = random_samples(orderings=2, samples=20, features=60)
     method = begin(LogisticRegression(), replace(make_start(inputs), max_samples=500))
     for part in batches(inputs, labels, 1):
         adapt(method, part)
@@ -65,7 +65,7 @@ def test_classes_may_come_late() -> None:
 
 @pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
 def test_the_same_sample_with_different_labels_gets_their_shares(tolerance: float) -> None:
-    inputs, _ = draw_samples(orderings=1, samples=30, features=12)
+    inputs, _ = random_samples(orderings=1, samples=30, features=12)
     labels = torch.tensor([0, 1, 2, 2, 2, 0] * 5)[None]
     method = feed(LogisticRegression(tolerance=tolerance), inputs[:, :1].expand_as(inputs), labels, classes=3)
     shares = method(inputs[0, :1])[0, 0].softmax(-1)
@@ -87,7 +87,7 @@ class Counts(TorchDispatchMode):
 
 @pytest.mark.slow
 def test_on_a_gpu_few_waits_are_bought_with_few_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs, labels = draw_samples(orderings=4, samples=60, features=80, classes=3)
+    inputs, labels = random_samples(orderings=4, samples=60, features=80, classes=3)
     counts, logits = [], []
     for apart in (False, True):
         monkeypatch.setattr(logistic_regression, "_is_apart", lambda _, apart=apart: apart)

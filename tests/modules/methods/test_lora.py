@@ -19,7 +19,7 @@ from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRank
 from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
 from headstart.output.errors import UserError
 from headstart.tests.material.networks_to_train import begin, moved, staged
-from headstart.tests.material.streams import draw_photos
+from headstart.tests.material.streams import random_photos
 
 RANK, ALPHA = 2, 6.0
 
@@ -124,7 +124,7 @@ def test_gradients_are_those_of_the_factors() -> None:
     begin(method, nn.Sequential(nn.Flatten(), nn.Linear(12, 5)))
     (layer,) = layers(method).values()
     torch.nn.init.normal_(layer.up)
-    photos, labels = draw_photos(4)
+    photos, labels = random_photos(4)
     method.loss(method(photos), labels).backward()
     # The gradient of the whole weight through each factor, computed by hand.
     weight = layer.weight.detach().requires_grad_()
@@ -195,5 +195,5 @@ def test_biases_and_normalisation_stay() -> None:
 
 
 def test_a_rank_that_no_layer_has_room_for_is_refused() -> None:
-    with pytest.raises(UserError, match="rank: 4 asked for, but the backbone has no"):
+    with pytest.raises(UserError, match="rank: 4 requested, but the backbone has no"):
         begin(LoRA(), staged())

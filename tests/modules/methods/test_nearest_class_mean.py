@@ -3,11 +3,11 @@
 import torch
 
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import feed, random_samples
 
 
 def test_predicts_the_nearest_mean() -> None:
-    inputs, labels = draw_samples(orderings=3, samples=30, features=10, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=30, features=10, classes=3)
     validation = torch.randn(50, 10)
     predicted = feed(NearestClassMean(), inputs, labels, batch=7, classes=3)(validation).argmax(-1)
     for ordering in range(3):

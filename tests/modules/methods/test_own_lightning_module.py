@@ -19,7 +19,16 @@ from headstart.modules import OwnLightningModule
 from headstart.modules.global_generators import GlobalGenerators
 from headstart.output.errors import UserError
 from headstart.tests.material.lightning_modules import Probe
-from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start, tail
+from headstart.tests.material.streams import (
+    adapt,
+    batches,
+    begin,
+    feed,
+    make_start,
+    random_photos,
+    random_samples,
+    tail,
+)
 
 FORMS = ["optimizer", "list", "lists", "dictionary", "dictionaries", "several schedules"]
 
@@ -42,7 +51,7 @@ def fit_by_lightning(module: LightningModule, inputs: Tensor, labels: Tensor, si
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("photos", [False, True], ids=["features", "photos"])
 def test_it_learns_as_by_lightnings_trainer(form: str, photos: bool) -> None:
-    inputs, labels = draw_photos(10) if photos else draw_samples(1, 10, 6)
+    inputs, labels = random_photos(10) if photos else random_samples(1, 10, 6)
     start = make_start(inputs)
     method = OwnLightningModule(partial(Probe, form=form, dropout=0.0))
     begin(method, start)
@@ -60,14 +69,14 @@ def test_it_learns_as_by_lightnings_trainer(form: str, photos: bool) -> None:
 
 
 def test_schedules_of_epochs_count_batches_too() -> None:
-    inputs, labels = draw_samples(1, 6, 6)
+    inputs, labels = random_samples(1, 6, 6)
     method = OwnLightningModule(partial(Probe, form="epochs"))
     feed(method, inputs, labels, 2)
     assert method.stepped[0].param_groups[0]["lr"] == pytest.approx(0.1 * 0.7**3)
 
 
 def test_every_ordering_draws_from_generators_of_its_own() -> None:
-    inputs, labels = draw_samples(3, 12, 6)
+    inputs, labels = random_samples(3, 12, 6)
     together = OwnLightningModule(Probe)
     feed(together, inputs, labels, 2)
     heads = [each["head.weight"] for each in (of_ordering(together, k).state_dict() for k in range(3))]
@@ -81,7 +90,7 @@ def test_every_ordering_draws_from_generators_of_its_own() -> None:
 
 
 def test_dropout_is_on_in_training_alone() -> None:
-    inputs, labels = draw_samples(1, 12, 6)
+    inputs, labels = random_samples(1, 12, 6)
     method = OwnLightningModule(Probe)
     feed(method, inputs, labels, 2)
     assert torch.equal(method(inputs[0]), method(inputs[0]))
@@ -115,7 +124,7 @@ class Measuring(Probe):
 
 
 def test_logs_and_counters_are_those_of_lightning() -> None:
-    inputs, labels = draw_samples(2, 9, 6)
+    inputs, labels = random_samples(2, 9, 6)
     method = OwnLightningModule(Measuring)
     method.trainer = SimpleNamespace(max_epochs=1)  # type: ignore[assignment]
     right, fed = torch.zeros(2), 0
@@ -140,7 +149,7 @@ class Curious(Probe):
 
 
 def test_its_forward_has_the_trainer_and_logs_in_training_alone() -> None:
-    inputs, labels = draw_samples(2, 6, 6)
+    inputs, labels = random_samples(2, 6, 6)
     method = OwnLightningModule(Curious)
     method.trainer = SimpleNamespace(max_epochs=1)  # type: ignore[assignment]
     begin(method, make_start(inputs))
@@ -164,7 +173,7 @@ class Normalized(Probe):
 
 @pytest.mark.parametrize(("samples", "size"), [(2, 1), (5, 2)])
 def test_batch_norm_on_one_sample_is_reported(samples: int, size: int) -> None:
-    inputs, labels = draw_samples(1, samples, 6)
+    inputs, labels = random_samples(1, samples, 6)
     with pytest.raises(UserError, match=r"^data\.batch_size: .* batch norm in Normalized .*; give 2 or more") as raised:
         feed(OwnLightningModule(Normalized), inputs, labels, size)
     assert "\n" not in str(raised.value)
@@ -257,7 +266,7 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
     ],
 )
 def test_hooks_without_an_effect_are_refused(make: Any, words: str) -> None:
-    inputs, labels = draw_samples(2, 4, 6, classes=5)
+    inputs, labels = random_samples(2, 4, 6, classes=5)
     method = OwnLightningModule(make)
     with pytest.raises(UserError, match=words) as raised:
         feed(method, inputs, labels, classes=5)
@@ -266,7 +275,7 @@ def test_hooks_without_an_effect_are_refused(make: Any, words: str) -> None:
 
 
 def test_a_head_that_lacks_classes_is_found_before_a_step() -> None:
-    inputs, labels = draw_samples(2, 4, 6, classes=5)
+    inputs, labels = random_samples(2, 4, 6, classes=5)
     method = begin(OwnLightningModule(Narrow), make_start(inputs, 5))
     before = {name: value.clone() for name, value in method.state_dict().items()}
     with pytest.raises(UserError, match="Narrow"):
@@ -275,7 +284,7 @@ def test_a_head_that_lacks_classes_is_found_before_a_step() -> None:
 
 
 def test_the_statistics_of_batch_norm_are_those_of_training_alone() -> None:
-    photos, labels = draw_photos(8)
+    photos, labels = random_photos(8)
     method = OwnLightningModule(Probe)
     begin(method, replace(make_start(photos), backbone=tail()))
     for batch in batches(photos, labels, 4):
@@ -284,7 +293,7 @@ def test_the_statistics_of_batch_norm_are_those_of_training_alone() -> None:
 
 
 def test_global_generators_stay_as_they_are() -> None:
-    inputs, labels = draw_samples(2, 4, 6)
+    inputs, labels = random_samples(2, 4, 6)
     before = GlobalGenerators(0, "cpu").fingerprint()
     generators = GlobalGenerators(0, "cpu")
     with generators.in_use():

@@ -17,7 +17,7 @@ from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.state_pickling import pickling
 from headstart.tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
-from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail
+from headstart.tests.material.streams import adapt, batches, begin, make_start, random_photos, random_samples, tail
 
 CLASSES = 3
 SAMPLES = 20
@@ -39,9 +39,9 @@ def contents(state: MethodState) -> list[Any]:
 
 def check(make: Make, inputs: str) -> None:
     if inputs == "features":
-        stream, labels = draw_samples(4, SAMPLES, 12, CLASSES)
+        stream, labels = random_samples(4, SAMPLES, 12, CLASSES)
     else:
-        stream, labels = draw_photos(SAMPLES, CLASSES)
+        stream, labels = random_photos(SAMPLES, CLASSES)
     start = make_start(stream, CLASSES)
     state = MethodState(make())
     state.reset(start)

@@ -7,13 +7,13 @@ import torch
 from numpy.typing import NDArray
 
 from headstart.modules.methods.random_projection import RandomProjection
-from headstart.tests.material.streams import begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import begin, feed, make_start, random_samples
 
 RIDGE = 0.2
 
 
 def test_equals_ridge_regression_on_the_random_features() -> None:
-    inputs, labels = draw_samples(orderings=3, samples=40, features=12, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=40, features=12, classes=3)
     validation = torch.rand(20, 12)
     method = RandomProjection(RIDGE, projections=30)
     logits = feed(method, inputs, labels, batch=7, classes=3)(validation)
@@ -31,7 +31,7 @@ def test_equals_ridge_regression_on_the_random_features() -> None:
 
 
 def test_projection_is_standard_normal_and_follows_from_the_seed() -> None:
-    inputs, _ = draw_samples(orderings=2, samples=5, features=40)
+    inputs, _ = random_samples(orderings=2, samples=5, features=40)
     start = make_start(inputs)
     drawn = []
     for each in (start, replace(start, numbers=[7]), replace(start, seed=1)):

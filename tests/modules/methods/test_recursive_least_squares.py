@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 RIDGE = 0.2
 
@@ -24,14 +24,14 @@ def direct_weight(inputs: Tensor, labels: Tensor, classes: int) -> Tensor:
 @pytest.mark.parametrize("samples", [1, 11, 12, 13, 60], ids=lambda n: f"{n} samples of 12 features")
 @pytest.mark.parametrize("batch", [1, 5, 20])
 def test_equals_a_direct_solve(samples: int, batch: int) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=samples, features=12, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=samples, features=12, classes=3)
     method = RecursiveLeastSquares(RIDGE)
     feed(method, inputs, labels, batch, classes=3)
     torch.testing.assert_close(method.weight.double(), direct_weight(inputs, labels, 3), rtol=1e-3, atol=2e-5)
 
 
 def test_stays_exact_over_many_updates() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=500, features=192)
+    inputs, labels = random_samples(orderings=2, samples=500, features=192)
     method = RecursiveLeastSquares(RIDGE)
     feed(method, inputs, labels, batch=5)
     torch.testing.assert_close(method.weight.double(), direct_weight(inputs, labels, 2), rtol=1e-3, atol=2e-5)
@@ -39,12 +39,12 @@ def test_stays_exact_over_many_updates() -> None:
 
 def test_keeps_the_smaller_of_the_two_spaces() -> None:
     method = RecursiveLeastSquares(RIDGE)
-    feed(method, *draw_samples(orderings=2, samples=5, features=64))
+    feed(method, *random_samples(orderings=2, samples=5, features=64))
     assert max(buffer.numel() for buffer in method.buffers()) == 2 * 5 * 64
 
 
 def test_memory_follows_what_was_seen() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=20, features=64)
+    inputs, labels = random_samples(orderings=2, samples=20, features=64)
     method = begin(RecursiveLeastSquares(RIDGE), replace(make_start(inputs), max_samples=500))
     for part in batches(inputs, labels, 1):
         adapt(method, part)

@@ -12,10 +12,10 @@ from headstart.tests.material.streams import (
     WIDTH,
     adapt,
     batches,
-    draw_photos,
-    draw_samples,
     feed,
     make_start,
+    random_photos,
+    random_samples,
     tiny_backbone,
 )
 
@@ -29,7 +29,7 @@ class Scaled(nn.Module):
 
 
 def test_steps_take_the_batch_and_all_of_a_small_memory() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=6, features=5)
+    inputs, labels = random_samples(orderings=2, samples=6, features=5)
     method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)
     feed(method, inputs, labels, batch=2)
     for ordering in range(2):
@@ -57,7 +57,7 @@ def test_draws_as_many_as_asked() -> None:
 
 
 def test_a_trained_backbone_sees_the_memory_anew() -> None:
-    photos, labels = draw_photos(6)
+    photos, labels = random_photos(6)
     pixels = (60 * photos + 90).to(torch.uint8)
     backbone = nn.Sequential(Scaled(), tiny_backbone())
     method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)

@@ -8,12 +8,12 @@ import torch
 
 from headstart.modules.methods import samples_seen
 from headstart.modules.methods.samples_seen import SamplesSeen
-from headstart.tests.material.streams import draw_samples, make_start
+from headstart.tests.material.streams import make_start, random_samples
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])
 def test_samples_are_kept_in_order(shared: bool) -> None:
-    features, labels = draw_samples(orderings=3, samples=5, features=4)
+    features, labels = random_samples(orderings=3, samples=5, features=4)
     start = make_start(features)
     seen = SamplesSeen(start if shared else replace(start, samples=None))
     indices = torch.arange(15).view(3, 5)
@@ -40,7 +40,7 @@ def test_inputs_of_a_backbone_are_kept_as_they_come() -> None:
 @pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])
 @pytest.mark.parametrize("seen_before", [0, 1, 3, 4])
 def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: int) -> None:
-    features, labels = draw_samples(orderings=2, samples=8, features=4)
+    features, labels = random_samples(orderings=2, samples=8, features=4)
     indices = torch.arange(16).view(2, 8)
     start = make_start(features)
     seen = SamplesSeen(start if shared else replace(start, samples=None))
@@ -59,7 +59,7 @@ def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: i
 
 
 def test_groups_part_all_orderings_by_what_they_gather(monkeypatch: pytest.MonkeyPatch) -> None:
-    features, labels = draw_samples(orderings=7, samples=5, features=4)
+    features, labels = random_samples(orderings=7, samples=5, features=4)
     seen = SamplesSeen(make_start(features))
     seen.append(features, labels, torch.arange(35).view(7, 5))
     for room, sizes in ((10**6, [7]), (2 * 5 * 6 * 4, [2, 2, 2, 1]), (1, [1] * 7)):
@@ -70,7 +70,7 @@ def test_groups_part_all_orderings_by_what_they_gather(monkeypatch: pytest.Monke
 
 
 def test_memory_follows_what_was_seen_and_checkpoints_hold_nothing() -> None:
-    features, labels = draw_samples(orderings=1, samples=20, features=4)
+    features, labels = random_samples(orderings=1, samples=20, features=4)
     seen = SamplesSeen(replace(make_start(features), max_samples=500))
     seen.append(features, labels, torch.arange(20)[None])
     assert all(buffer.numel() < 2 * 20 for buffer in seen.buffers())

@@ -17,13 +17,13 @@ from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules import ScikitLearnClassifier
 from headstart.modules.methods import scikit_learn_classifier
 from headstart.output.errors import UserError
-from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 NEIGHBOURS = "sklearn.neighbors.KNeighborsClassifier"
 
 
 def test_probabilities_are_those_of_the_classifier_on_principal_components() -> None:
-    inputs, labels = draw_samples(3, 30, 40, 3)
+    inputs, labels = random_samples(3, 30, 40, 3)
     method = feed(
         ScikitLearnClassifier("sklearn.linear_model.LogisticRegression", {"C": 0.1}, components=5), inputs, labels, 4, 3
     )
@@ -36,7 +36,7 @@ def test_probabilities_are_those_of_the_classifier_on_principal_components() -> 
 
 
 def test_random_numbers_are_seeded() -> None:
-    inputs, labels = draw_samples(2, 30, 10, 2)
+    inputs, labels = random_samples(2, 30, 10, 2)
     forest = "sklearn.ensemble.RandomForestClassifier"
     first, second = (feed(ScikitLearnClassifier(forest), inputs, labels)(inputs[0]) for _ in range(2))
     assert torch.equal(first, second)
@@ -45,7 +45,7 @@ def test_random_numbers_are_seeded() -> None:
 
 
 def test_no_more_components_than_there_are() -> None:
-    inputs, labels = draw_samples(1, 4, 10, 2)
+    inputs, labels = random_samples(1, 4, 10, 2)
     labels[0] = torch.tensor([0, 1, 0, 1])
     logits = feed(ScikitLearnClassifier("sklearn.linear_model.LogisticRegression"), inputs, labels, 4)(inputs[0])
     axes = PCA(4).fit(inputs[0].numpy())
@@ -61,7 +61,7 @@ def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_wrong_parameter_ends_the_run_in_one_line() -> None:
-    inputs, labels = draw_samples(1, 12, 10, 2)
+    inputs, labels = random_samples(1, 12, 10, 2)
     method = feed(ScikitLearnClassifier(NEIGHBOURS, {"metric": "x"}), inputs, labels)
     with pytest.raises(UserError, match=r"^classifier: sklearn.neighbors.KNeighborsClassifier cannot be fitted"):
         method(inputs[0])
@@ -72,7 +72,7 @@ def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
     first: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(scikit_learn_classifier, "WARNED", set())
-    inputs, _ = draw_samples(2, 8, 10, 2)
+    inputs, _ = random_samples(2, 8, 10, 2)
     labels = (torch.arange(8).expand(2, 8) + first) % 2
     method = begin(ScikitLearnClassifier(NEIGHBOURS, {"n_neighbors": 5}), make_start(inputs))
     finite, predicted = [], []

@@ -9,14 +9,14 @@ from torch.nn import functional
 
 from headstart.modules.methods import samples_seen
 from headstart.modules.methods.seen_products import SeenProducts
-from headstart.tests.material.streams import batches, draw_samples, make_start
+from headstart.tests.material.streams import batches, make_start, random_samples
 
 
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("gathered", [1, 2**24], ids=["each ordering by itself", "all at once"])
 def test_products_are_those_of_unit_vectors(shared: bool, gathered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(samples_seen, "GATHERED", gathered)
-    inputs, labels = draw_samples(orderings=3, samples=11, features=6)
+    inputs, labels = random_samples(orderings=3, samples=11, features=6)
     inputs[1, 4] = 0
     start = make_start(inputs)
     pairs = SeenProducts(start if shared else replace(start, samples=None))
@@ -30,7 +30,7 @@ def test_products_are_those_of_unit_vectors(shared: bool, gathered: int, monkeyp
 
 
 def test_products_are_complete_when_a_group_comes() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=7, features=5)
+    inputs, labels = random_samples(orderings=2, samples=7, features=5)
     pairs = SeenProducts(make_start(inputs))
     unit = functional.normalize(inputs, dim=-1)
     for end, part in zip((3, 6, 7), batches(inputs, labels, 3), strict=True):
@@ -40,7 +40,7 @@ def test_products_are_complete_when_a_group_comes() -> None:
 
 
 def test_memory_follows_what_was_seen() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=20, features=64)
+    inputs, labels = random_samples(orderings=2, samples=20, features=64)
     pairs = SeenProducts(replace(make_start(inputs), max_samples=500))
     for part in batches(inputs, labels, 1):
         list(pairs.append(*part))

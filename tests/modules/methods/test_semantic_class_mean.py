@@ -8,7 +8,7 @@ from torch.nn import functional
 from headstart.modules.method import Start
 from headstart.modules.methods.semantic_class_mean import SemanticClassMean
 from headstart.output.errors import UserError
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import feed, random_samples
 
 
 def place(sample: Tensor, head: tuple[Tensor, Tensor], temperature: float) -> Tensor:
@@ -25,7 +25,7 @@ def sum_placed(samples: Tensor, head: tuple[Tensor, Tensor]) -> Tensor:
 
 
 def test_predicts_the_nearest_shrunk_mean() -> None:
-    inputs, labels = draw_samples(orderings=2, samples=15, features=10, classes=3)
+    inputs, labels = random_samples(orderings=2, samples=15, features=10, classes=3)
     generator = torch.Generator().manual_seed(1)
     head = torch.randn(20, 10, generator=generator), torch.randn(20, generator=generator)
     validation = torch.rand(50, 10)

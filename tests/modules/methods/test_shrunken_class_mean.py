@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 from headstart.modules.methods.shrunken_class_mean import ROUNDS, ShrunkenClassMean
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import feed, random_samples
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def shrink(samples: Floats, labels: NDArray[np.int64]) -> dict[int, Floats]:
 
 
 def test_equals_the_formula_class_by_class() -> None:
-    inputs, labels = draw_samples(orderings=3, samples=20, features=8, classes=4)
+    inputs, labels = random_samples(orderings=3, samples=20, features=8, classes=4)
     validation = torch.rand(30, 8)
     logits = feed(ShrunkenClassMean(), inputs, labels, batch=6, classes=4)(validation)
     points = functional.normalize(validation, dim=-1).double().numpy()

@@ -15,9 +15,9 @@ from headstart.tests.material.streams import (
     adapt,
     batches,
     begin,
-    draw_photos,
-    draw_samples,
     make_start,
+    random_photos,
+    random_samples,
     tail,
     tiny_backbone,
 )
@@ -51,7 +51,7 @@ def likelihoods(features: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
 
 @torch.no_grad()
 def test_without_steps_the_base_alone_predicts() -> None:
-    photos, labels = draw_photos(40, CLASSES)
+    photos, labels = random_photos(40, CLASSES)
     method = begin(SideTuning(optimizer=lambda p: SGD(p, lr=0.0)), make_start(photos, CLASSES))
     with torch.enable_grad():
         for batch in batches(photos, labels, 4):
@@ -67,7 +67,7 @@ def test_without_steps_the_base_alone_predicts() -> None:
 
 
 def test_steps_are_taken_with_the_base_before_it_learns() -> None:
-    photos, labels = draw_photos(12, CLASSES)
+    photos, labels = random_photos(12, CLASSES)
     method = begin(SideTuning(optimizer=lambda p: SGD(p, lr=0.3)), make_start(photos, CLASSES))
     side = tiny_backbone()
     head = torch.zeros(6, CLASSES, requires_grad=True)
@@ -94,7 +94,7 @@ def test_steps_are_taken_with_the_base_before_it_learns() -> None:
 
 
 def test_the_frozen_network_sees_validation_samples_once() -> None:
-    photos, labels = draw_photos(6)
+    photos, labels = random_photos(6)
     backbone = Counting()
     method = begin(SideTuning(), replace(make_start(photos), backbone=backbone))
     chunks = photos[0].split(4)
@@ -106,7 +106,7 @@ def test_the_frozen_network_sees_validation_samples_once() -> None:
 
 
 def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> None:
-    photos, labels = draw_photos(8)
+    photos, labels = random_photos(8)
     backbone = tail()
     with backbone.folded():
         expected = backbone(photos[0])
@@ -123,7 +123,7 @@ def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> Non
 
 
 def test_the_base_does_not_depend_on_the_precision_of_training() -> None:
-    photos, labels = draw_photos(12, CLASSES)
+    photos, labels = random_photos(12, CLASSES)
     scores = []
     for is_rounded in (False, True):
         method = SideTuning(optimizer=lambda p: SGD(p, lr=0.0))
@@ -136,6 +136,6 @@ def test_the_base_does_not_depend_on_the_precision_of_training() -> None:
 
 
 def test_frozen_features_are_refused() -> None:
-    features, _ = draw_samples(2, 4, 6)
+    features, _ = random_samples(2, 4, 6)
     with pytest.raises(UserError, match=r"SideTuning .*feed it photos"):
         begin(SideTuning(), make_start(features))

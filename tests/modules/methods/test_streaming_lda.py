@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from headstart.modules.methods.streaming_lda import StreamingLDA
-from headstart.tests.material.streams import draw_samples, feed
+from headstart.tests.material.streams import feed, random_samples
 
 SHRINKAGE = 0.5
 
@@ -26,7 +26,7 @@ def direct_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: i
 @pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 20), (200, 20)])
 @pytest.mark.parametrize("batch", [1, 8])
 def test_equals_the_shrunk_covariance(samples: int, features: int, batch: int) -> None:
-    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=3)
+    inputs, labels = random_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(40, features)
     logits = feed(StreamingLDA(SHRINKAGE), inputs, labels, batch, classes=3)(validation).double()
     for ordering in range(3):
@@ -37,7 +37,7 @@ def test_equals_the_shrunk_covariance(samples: int, features: int, batch: int) -
 
 
 def test_without_shrinkage_predicts_as_scikit_learn() -> None:
-    inputs, labels = draw_samples(orderings=1, samples=300, features=10, classes=3)
+    inputs, labels = random_samples(orderings=1, samples=300, features=10, classes=3)
     validation = torch.rand(200, 10)
     predicted = feed(StreamingLDA(1e-3), inputs, labels, batch=10, classes=3)(validation)[0].argmax(-1)
     oracle = LinearDiscriminantAnalysis(solver="lsqr")

@@ -16,7 +16,7 @@ SMALL = Preprocessing(resize=32, crop=32)
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
 
 
-def draw_photos(count: int = 3, side: int = 32) -> Tensor:
+def random_photos(count: int = 3, side: int = 32) -> Tensor:
     generator = torch.Generator().manual_seed(count)
     return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
 
@@ -33,7 +33,7 @@ def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
     head = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
     seen: list[Tensor] = []
     head.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
-    photos = draw_photos(side=64)
+    photos = random_photos(side=64)
     with torch.no_grad():
         network(Normalization(SMALL)(photos))
         features = backbone(photos)
@@ -60,7 +60,7 @@ def test_timm_model() -> None:
     backbone = build_backbone(BackboneSpec(f"timm/{name}", "random").network(seed=4))
     torch.manual_seed(4)
     network = timm.create_model(name, num_classes=1000).eval()
-    photos = draw_photos(side=160)
+    photos = random_photos(side=160)
     with torch.no_grad():
         images = Normalization(backbone.preprocessing)(photos)
         expected = network.forward_head(network.forward_features(images), pre_logits=True)
@@ -73,7 +73,7 @@ def test_timm_model_with_two_heads() -> None:
     name = "timm/deit_tiny_distilled_patch16_224"
     backbone = build_backbone(BackboneSpec(name, "random", {"depth": 1}).network(seed=0))
     with torch.no_grad():
-        assert backbone(draw_photos(2, 224)).shape == (2, backbone.width) == (2, 192)
+        assert backbone(random_photos(2, 224)).shape == (2, backbone.width) == (2, 192)
     assert backbone.source_head is None
 
 
@@ -100,7 +100,7 @@ def test_digest_is_that_of_the_content() -> None:
     backbone = build_backbone(TINY.network(seed=0))
     before = backbone.digest()
     backbone.network.to(memory_format=torch.contiguous_format)
-    backbone(draw_photos())
+    backbone(random_photos())
     assert backbone.digest() == before
 
 
@@ -122,7 +122,7 @@ def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
     preparation = Preprocessing(160, 160) if name.startswith("timm/") else Preprocessing(64, 64)
     backbone = build_backbone(BackboneSpec(name, "random", preprocessing=preparation).network(seed))
     draw_statistics(backbone)
-    photos, digest = draw_photos(4, preparation.crop), backbone.digest()
+    photos, digest = random_photos(4, preparation.crop), backbone.digest()
     folded = backbone.folded()
     with torch.no_grad():
         expected, features = backbone(photos), folded(photos)
@@ -136,7 +136,7 @@ def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
 def train_a_step(backbone: Backbone) -> None:
     backbone.train()
     optimizer = torch.optim.SGD(backbone.parameters(), lr=0.01)
-    backbone(draw_photos(8, 64)).square().sum().backward()
+    backbone(random_photos(8, 64)).square().sum().backward()
     optimizer.step()
 
 
@@ -158,7 +158,7 @@ def test_evaluation_mode_whichever_is_asked_for() -> None:
     assert parent.training
     assert not any(module.training for module in backbone.modules())
     with torch.no_grad():
-        together, alone = backbone(draw_photos(4)), [backbone(photo[None]) for photo in draw_photos(4)]
+        together, alone = backbone(random_photos(4)), [backbone(photo[None]) for photo in random_photos(4)]
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
 
 
@@ -192,7 +192,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
     spec = BackboneSpec(f"{own}.classifier", "random", {"width": 7}, SMALL)
     backbone = build_backbone(spec.network(seed=0))
-    photos = draw_photos()
+    photos = random_photos()
     network = backbone.network
     with torch.no_grad():
         expected = network[:3](Normalization(SMALL)(photos))  # type: ignore[index]
@@ -216,7 +216,7 @@ def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
 def test_own_network_that_gives_features(own: str) -> None:
     backbone = build_backbone(BackboneSpec(f"{own}.Features", "random", preprocessing=SMALL).network(seed=0))
     with torch.no_grad():
-        assert backbone(draw_photos()).shape == (3, 6)
+        assert backbone(random_photos()).shape == (3, 6)
     assert (backbone.width, backbone.source_head) == (6, None)
 
 

@@ -12,14 +12,14 @@ from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
-from headstart.tests.material.cut_networks import CUTS, build_cut, draw_photos
+from headstart.tests.material.cut_networks import CUTS, build_cut, random_photos
 
 MOBILE = CUTS[0][:2]
 
 
 @pytest.mark.parametrize(("name", "arguments", "boundary"), CUTS)
 def test_features_and_gradients_are_those_of_the_whole(name: str, arguments: dict[str, Any], boundary: str) -> None:
-    backbone, photos = build_cut(name, arguments), draw_photos(4)
+    backbone, photos = build_cut(name, arguments), random_photos(4)
     parts = cut(backbone, boundary)
     wanted = dict(backbone.network.named_parameters())
     weights = dict(parts.tail.named_parameters())

@@ -21,12 +21,12 @@ SIDE = 8
 PLAIN = Preprocessing(SIDE, SIDE, (0, 0, 0), (1, 1, 1))
 
 
-def draw_photos(count: int = 3, side: int = SIDE) -> Tensor:
+def random_photos(count: int = 3, side: int = SIDE) -> Tensor:
     generator = torch.Generator().manual_seed(count)
     return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
 
 
-PHOTOS = draw_photos()
+PHOTOS = random_photos()
 IMAGES = PHOTOS / 255
 
 
@@ -86,7 +86,7 @@ def resnet() -> nn.Module:
 def test_example_of_the_contract(resnet: nn.Module) -> None:
     # The example names fc with the width that enters it, and no pooling: what enters it is the average pool.
     preprocessing = Preprocessing(64, 64)
-    images = Normalization(preprocessing)(draw_photos(2, 64))
+    images = Normalization(preprocessing)(random_photos(2, 64))
     with torch.no_grad():
         maps, logits = create_feature_extractor(resnet, ["layer4"])(images)["layer4"], resnet(images)
     for tap, expected in [
@@ -102,7 +102,7 @@ def test_example_of_the_contract(resnet: nn.Module) -> None:
     ]:
         model = embedding(resnet, tap, preprocessing=preprocessing)
         assert model.widths == [expected.shape[1]]
-        torch.testing.assert_close(model(draw_photos(2, 64)), expected, rtol=1e-5, atol=1e-6)
+        torch.testing.assert_close(model(random_photos(2, 64)), expected, rtol=1e-5, atol=1e-6)
     message = refusal(resnet, Tap("fc", "flatten", 77), preprocessing=preprocessing)
     assert "layer 'fc' with embedding 'flatten': the output is [n, 1000] (1000 columns)" in message
     assert "the input is [n, 512] (512 columns), and output_dim is 77" in message
@@ -226,7 +226,7 @@ def test_alias() -> None:
 
 def test_tokens_of_a_vision_transformer() -> None:
     network = timm.create_model("test_vit", depth=2, reg_tokens=4).eval()
-    photos = draw_photos(2, 160)
+    photos = random_photos(2, 160)
     preprocessing = Preprocessing(160, 160)
     with torch.no_grad():
         tokens = network.forward_features(Normalization(preprocessing)(photos))
@@ -256,7 +256,7 @@ def test_strategy_does_what_the_network_does(
 ) -> None:
     network = make()
     rows = embedding(network, Tap(layer, strategy, 16), Tap(head, "flatten", 16), preprocessing=Preprocessing(32, 32))(
-        draw_photos(2, 32)
+        random_photos(2, 32)
     )
     ours, theirs = rows.chunk(2, 1)
     torch.testing.assert_close(ours, theirs)

@@ -16,7 +16,7 @@ from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.trainable_backbone import Precision, TrainableBackbone
 from headstart.output.errors import UserError
-from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut, draw_photos
+from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut, random_photos
 
 MOBILE = CUTS[0][:2]
 
@@ -35,7 +35,7 @@ def evaluate(backbone: TrainableBackbone, inputs: Tensor) -> Tensor:
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "arguments", "boundary"), CUTS)
 def test_folded_is_unfolded_to_rounding(name: str, arguments: dict[str, Any], boundary: str) -> None:
-    backbone, photos = build_cut(name, arguments), draw_photos(3)
+    backbone, photos = build_cut(name, arguments), random_photos(3)
     parts = cut(backbone, boundary)
     with torch.no_grad():
         expected, activations = backbone(photos), parts.stem(photos)
@@ -126,7 +126,7 @@ def test_code_that_tracing_does_not_see_runs_as_it_is(precision: Precision) -> N
 def test_features_to_store_are_those_of_the_network(network: Small) -> None:
     if type(network) is Small:
         network.convolution.register_forward_hook(lambda _, __, output: output.tanh())
-    backbone, photos = Backbone(network, 4, None, Preprocessing(resize=SIDE, crop=SIDE)), draw_photos(2)
+    backbone, photos = Backbone(network, 4, None, Preprocessing(resize=SIDE, crop=SIDE)), random_photos(2)
     with torch.no_grad():
         torch.testing.assert_close(backbone.folded()(photos), backbone(photos))
 
@@ -143,7 +143,7 @@ def test_all_batch_norm_is_folded() -> None:
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_weights_are_those_of_the_beginning(precision: Precision) -> None:
-    backbone, photos = whole(precision), draw_photos(2)
+    backbone, photos = whole(precision), random_photos(2)
     before = evaluate(backbone, photos)
     assert backbone._folded is not None
     folded = backbone._folded
@@ -160,7 +160,7 @@ def test_weights_are_those_of_the_beginning(precision: Precision) -> None:
 
 
 def test_tensors_that_are_exchanged_are_seen() -> None:
-    backbone, photos = whole(), draw_photos(2)
+    backbone, photos = whole(), random_photos(2)
     states = [
         {name: value.clone() * scale for name, value in backbone.network.named_parameters()} for scale in (1, 1.1)
     ]
@@ -174,7 +174,7 @@ def test_tensors_that_are_exchanged_are_seen() -> None:
 
 
 def test_a_layer_that_is_exchanged_is_seen() -> None:
-    backbone, photos = whole(), draw_photos(2)
+    backbone, photos = whole(), random_photos(2)
     before = evaluate(backbone, photos)
     name, layer = next((name, each) for name, each in backbone.network.named_modules() if isinstance(each, nn.Conv2d))
 
@@ -199,7 +199,7 @@ def test_a_layer_that_is_exchanged_is_seen() -> None:
 
 
 def test_nothing_is_left_of_an_evaluation() -> None:
-    backbone, photos = whole("bfloat16", dropout=True, batch_norm="trained"), draw_photos(4)
+    backbone, photos = whole("bfloat16", dropout=True, batch_norm="trained"), random_photos(4)
     modes = [module.training for module in backbone.modules()]
     assert True in modes
     state = {name: value.clone() for name, value in backbone.state_dict().items()}
@@ -217,7 +217,7 @@ def test_nothing_is_left_of_an_evaluation() -> None:
 
 
 def test_evaluations_do_not_depend_on_the_precision_of_training() -> None:
-    photos = draw_photos(2)
+    photos = random_photos(2)
     for precision in ("float32", "bfloat16"):
         backbone = whole(precision)
         alone = evaluate(backbone, photos)
@@ -253,7 +253,7 @@ def test_modes_are_as_asked_for() -> None:
 
 
 def test_statistics_are_trained() -> None:
-    backbone, photos = whole(batch_norm="trained"), draw_photos(8)
+    backbone, photos = whole(batch_norm="trained"), random_photos(8)
     before = {name: value.clone() for name, value in backbone.network.named_buffers() if "running" in name}
     evaluated = evaluate(backbone, photos)
     original = dict(backbone.network.named_buffers())

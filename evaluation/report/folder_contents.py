@@ -28,7 +28,7 @@ DOCUMENTS = {
 
 
 @dataclass
-class Material:
+class FolderContents:
     """Contents of folders.
 
     Attributes:
@@ -42,7 +42,7 @@ class Material:
     foreign: list[Path] = field(default_factory=list)
 
 
-def find_material(folders: Sequence[str]) -> Material:
+def find_contents(folders: Sequence[str]) -> FolderContents:
     """Find the runs, ledgers and documents below folders, in each in the order of the names.
 
     Args:
@@ -55,23 +55,23 @@ def find_material(folders: Sequence[str]) -> Material:
         if not Path(folder).exists():
             raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
 
-    material = Material()
+    contents = FolderContents()
     for here, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
         path = Path(here)
-        material.has_traces |= FILES[1] in names or is_ledger(path)
+        contents.has_traces |= FILES[1] in names or is_ledger(path)
         for name in sorted(DOCUMENTS.keys() & set(names)):
             kind, keys = DOCUMENTS[name]
             document = _read(path / name, keys)
             if document is None:
-                material.foreign.append(path / name)
+                contents.foreign.append(path / name)
             else:
-                material.documents.setdefault(kind, {})[path / name] = document
+                contents.documents.setdefault(kind, {})[path / name] = document
 
-    if not (material.has_traces or material.documents):
+    if not (contents.has_traces or contents.documents):
         given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
         raise UserError(f"folder: {given} no run of headstart train, no ledger and no results of its commands")
-    return material
+    return contents
 
 
 def _read(path: Path, keys: Sequence[str]) -> Document | None:

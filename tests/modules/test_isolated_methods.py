@@ -1,0 +1,197 @@
+"""What a method changes of the tensors and settings that all methods share reaches no other method, or is an error."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.comparison import Comparison
+from headstart.modules.method import Method, Start
+from headstart.output.errors import UserError
+from headstart.tests.material.constant_predictions import Constant, compared, set_up
+
+
+class Spoils(Constant):
+    """Changes a tensor that it shares with others.
+
+    Args:
+        change: Changes inputs and labels in place.
+        learning: While it learns, else while it predicts.
+    """
+
+    def __init__(self, change: Callable[[Tensor, Tensor], object], learning: bool) -> None:
+        super().__init__([0, 0])
+        self.change, self.learning = change, learning
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        if self.learning:
+            self.change(inputs, labels)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if not self.learning:
+            self.change(inputs, inputs)
+        return super().forward(inputs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda inputs, labels: inputs.zero_(),
+        lambda inputs, labels: inputs[..., 0].add_(1),
+        lambda inputs, labels: torch.nn.functional.relu(inputs.view(-1), inplace=True),
+        lambda inputs, labels: torch.add(inputs, 1, out=inputs),
+        lambda inputs, labels: labels.__setitem__(slice(None), 1),
+    ],
+)
+@pytest.mark.parametrize("learning", [True, False])
+def test_a_method_that_changes_what_others_see_is_named(change: Callable[..., object], learning: bool) -> None:
+    comparison = compared(Spoils(change, learning))
+    step: Callable[..., None] = comparison.training_step if learning else comparison.validation_step
+    inputs, labels = torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)
+    batch = (inputs, labels, torch.zeros_like(labels)) if learning else [(inputs[0], labels[0])]
+    with torch.inference_mode(not learning), pytest.raises(UserError, match=r"^model\.methods\.mine: changes its inp"):
+        step(batch, 0)
+
+
+class Rounds(Constant):
+    """Asks for products in bfloat16 whenever it is called."""
+
+    def begin(self, start: Start) -> None:
+        torch.set_float32_matmul_precision("medium")
+        super().begin(start)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        torch.set_float32_matmul_precision("medium")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        torch.set_float32_matmul_precision("medium")
+        return super().forward(inputs)
+
+
+class Notes(Constant):
+    """Notes in what precision products of float32 are when it is called."""
+
+    def begin(self, start: Start) -> None:
+        self.noted = [torch.get_float32_matmul_precision()]
+        super().begin(start)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.noted.append(torch.get_float32_matmul_precision())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.noted.append(torch.get_float32_matmul_precision())
+        return super().forward(inputs)
+
+
+def test_no_method_decides_on_the_arithmetic_of_another() -> None:
+    notes = Notes([0, 0])
+    comparison = Comparison(Rounds([0, 0]), {"notes": notes})
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
+    comparison.on_validation_epoch_start()
+    comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
+    settle_arithmetic()
+    assert notes.noted == ["highest"] * 3
+
+
+class Takes(Constant):
+    """Changes something behind torch's back, while it does something.
+
+    Args:
+        doing: The function in which it does.
+        change: Given the method and what the function is given.
+    """
+
+    def __init__(self, doing: str, change: Callable[[Method, Any], object]) -> None:
+        super().__init__([0, 0])
+        self.doing, self.change = doing, change
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self._do("begin", start)
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        self._do("build_optimizers", None)
+        return []
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self._do("adapt", inputs)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self._do("forward", inputs)
+        return super().forward(inputs)
+
+    def _do(self, doing: str, argument: Any) -> None:
+        if doing == self.doing:
+            self.change(self, argument)
+
+
+def _start() -> Start:
+    torch.manual_seed(0)
+    backbone = nn.Linear(4, 4)
+    head, bias = torch.randn(5, 4), torch.randn(5)
+    start = Start(4, 3, range(2), max_samples=9, seed=0, samples=torch.randn(6, 4), backbone=backbone)
+    return replace(start, source_head=head, source_bias=bias)
+
+
+@pytest.mark.parametrize(
+    ("doing", "change", "what"),
+    [
+        ("begin", lambda mine, start: start.samples.zero_(), "start.samples"),
+        ("begin", lambda mine, start: start.samples.data.div_(2), "start.samples"),
+        ("begin", lambda mine, start: start.source_head.numpy().fill(1), "start.source_head"),
+        ("begin", lambda mine, start: start.source_bias.neg_(), "start.source_bias"),
+        ("begin", lambda mine, start: start.backbone.weight.data.neg_(), "start.backbone"),
+        ("build_optimizers", lambda mine, _: mine.start.samples.mul_(2), "start.samples"),
+        ("adapt", lambda mine, inputs: mine.start.samples.data.copy_(mine.start.samples.flip(0)), "start.samples"),
+        ("forward", lambda mine, inputs: inputs.data.zero_(), "the validation inputs"),
+        ("forward", lambda mine, inputs: inputs.numpy().fill(0), "the validation inputs"),
+        ("forward", lambda mine, _: mine.trainer.datamodule.held()["the validation labels"].data.neg_(), "labels"),
+    ],
+)
+def test_changes_that_torch_does_not_know_of_are_found(
+    doing: str, change: Callable[[Method, Any], object], what: str
+) -> None:
+    comparison = Comparison(Constant([0, 0]), {"mine": Takes(doing, change), "other": Constant([0, 0])})
+    held = {"the validation inputs": torch.ones(5, 4), "the validation labels": torch.ones(5, dtype=torch.int64)}
+    start = _start()
+    stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=range(2), held=lambda: held)
+    comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
+
+    def run() -> None:
+        comparison.setup("fit")
+        comparison.configure_optimizers()
+        comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
+        comparison.on_validation_epoch_start()
+        with torch.inference_mode():
+            comparison.validation_step([(held["the validation inputs"], held["the validation labels"])], 0)
+        comparison.require_shared_unchanged()
+
+    with pytest.raises(UserError, match=rf"^model\.methods\.mine: changes .*{what}.*, which all methods share"):
+        run()
+
+
+def test_a_late_change_is_found_without_its_name() -> None:
+    start = _start()
+    comparison = Comparison(Constant([0, 0]))
+    set_up(comparison, start)
+    comparison.require_shared_unchanged()
+    assert start.samples is not None
+    start.samples.numpy()[3, 1] += 1e-6
+    with pytest.raises(UserError, match=r"^model: one of baseline changes start\.samples,"):
+        comparison.require_shared_unchanged()
+
+
+def test_nobody_sees_what_another_makes_of_its_batch() -> None:
+    other = Constant([0, 0])
+    comparison = Comparison(Takes("adapt", lambda mine, inputs: inputs.numpy().fill(7)), {"other": other})
+    set_up(comparison, _start())
+    batch = (torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64))
+    comparison.training_step(batch, 0)
+    assert torch.equal(other.fed[0][0], batch[0])
+    assert torch.equal(batch[0], torch.ones(2, 1, 4))

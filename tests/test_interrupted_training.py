@@ -1,0 +1,165 @@
+"""What a comparison leaves that is interrupted, stopped early or cut off, and how the next one continues it."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lightning.pytorch import LightningModule, Trainer
+
+from headstart import train
+from headstart.callbacks import SampleEfficiency, checkpoints
+from headstart.modules.comparison import Comparison
+from headstart.output.errors import INCOMPLETE
+from headstart.tests.material.root import ROOT
+from headstart.tests.material.training import CONFIGS, SMALL_DEMO, run
+
+pytestmark = pytest.mark.usefixtures("shared_cache")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "code", "reason"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    script = (
+        "import os, signal, train\n"
+        "from headstart.callbacks import SampleEfficiency\n"
+        "log = SampleEfficiency.on_validation_end\n"
+        "def interrupt(self, trainer, module):\n"
+        "    log(self, trainer, module)\n"
+        "    if module.samples_seen == 7:\n"
+        f"        os.kill(os.getpid(), signal.{name})\n"
+        "SampleEfficiency.on_validation_end = interrupt\n"
+        f"train.main({[*SMALL_DEMO, f'--trainer.default_root_dir={folder}']!r})\n"
+    )
+    command = [sys.executable, "-c", script]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == code
+    assert process.stderr.splitlines()[-1] == f"error: {reason}"
+    assert "Traceback" not in process.stderr
+    results = json.loads((folder / "results.json").read_text())
+    assert not results["complete"]
+    assert results["stopped_because"] == reason
+    assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
+    complete = run(folder, *SMALL_DEMO)
+    assert complete["complete"]
+    command[-1] = script.replace("train.main([", "train.main(['--results.recompute=true', ")
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode == code
+    assert "are kept" in process.stdout
+    assert json.loads((folder / "results.json").read_text()) == complete
+
+
+@pytest.mark.slow
+def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = SampleEfficiency.on_validation_end
+
+    def stop(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
+        measure(self, trainer, pl_module)
+        assert isinstance(pl_module, Comparison)
+        trainer.should_stop = pl_module.samples_seen == 7
+
+    monkeypatch.setattr(SampleEfficiency, "on_validation_end", stop)
+    with pytest.raises(SystemExit) as caught:
+        run(tmp_path, *SMALL_DEMO, "--criterion.threshold=1.0")
+    assert caught.value.code == INCOMPLETE
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert not results["complete"]
+    assert "trainer" in results["stopped_because"]
+    assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [6, 8])
+def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    adapt = Comparison.training_step
+
+    def stop(self: Comparison, *batch: Any) -> None:
+        adapt(self, *batch)
+        # Lightning evaluates once more where it stops between two evaluations.
+        self.trainer.should_stop = self.samples_seen == limit
+
+    monkeypatch.setattr(Comparison, "training_step", stop)
+    with pytest.raises(SystemExit):
+        run(tmp_path, *SMALL_DEMO, "--criterion.evaluate_every=3", "--criterion.consecutive=3")
+    with np.load(tmp_path / "curves.npz") as curves:
+        assert curves["samples_seen"].tolist() == [3, 6]
+
+
+def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit) as caught:
+        train.main([*SMALL_DEMO, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    assert caught.value.code == INCOMPLETE
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
+    options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=headstart.datamodules.DrawnPets"]
+    options += ["--data.photos.train_size=100", f"--data.backbone={backbone}", "--data.max_samples=24"]
+    options += ["--data.validation_size=40", "--criterion.threshold=1.0", "--criterion.consecutive=3"]
+    options += ["--data.batch_size=2", "--data.orderings=1", "--criterion.evaluate_every=2", "--trainer.logger=false"]
+    whole = run(tmp_path / "whole", *options, f"--results.ledger={tmp_path / 'ledger of the whole'}")
+    measure, step, fed = SampleEfficiency.on_validation_end, Comparison.training_step, list[int]()
+
+    def interrupt(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
+        measure(self, trainer, pl_module)
+        if pl_module.samples_seen == 12 and not fed:
+            raise KeyboardInterrupt
+
+    def note(self: Comparison, *batch: Any) -> None:
+        step(self, *batch)
+        fed.append(self.samples_seen)
+
+    monkeypatch.setattr(SampleEfficiency, "on_validation_end", interrupt)
+    with pytest.raises(SystemExit):
+        run(tmp_path / "cut", *options)
+    monkeypatch.setattr(Comparison, "training_step", note)
+    cut = run(tmp_path / "cut", *options)
+    # Evaluated every two batches, it continues from the last checkpoint but one evaluation.
+    assert fed == [*range(10, 26, 2)]
+    assert {**cut, "times": None} == {**whole, "times": None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("number", "code", "line"),
+    [
+        (signal.SIGINT, 130, "error: interrupted"),
+        (signal.SIGTERM, 143, "error: terminated"),
+    ],
+)
+def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
+    number: signal.Signals, code: int, line: str, tmp_path: Path
+) -> None:
+    environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(ROOT / "train.py"), *SMALL_DEMO, "--data.photos.train_size=100000"]
+    command += ["--data.num_workers=2", f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    process = subprocess.Popen(command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    tables = tmp_path / "cache" / "rows"
+    deadline = time.monotonic() + 120
+    # Rows are complete once they are in the journal.
+    while not any(path.read_bytes().count(b"\n") > 1 for path in tables.glob("*/*.journal")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(number)
+    # The stream is at its end when no process is left that decodes.
+    _, output = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in output
+    assert [text for text in output.splitlines() if "error" in text.lower()] == [line]
+    (table,) = tables.iterdir()
+    (journal,) = table.glob("*.journal")
+    assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}
+    # The journal names the expected rows, their form, and the rows written so far.
+    assert len(journal.read_text().splitlines()) >= 2
+    assert not (tmp_path / "run").exists()
