@@ -14,8 +14,8 @@ from headstart.metrics.sample_efficiency.curves import Curves
 
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
-# Sign patterns that are sampled and multiplied at once.
-BATCH = 10_000
+# Sign patterns, and signs of them, that are multiplied at once.
+BATCH, BATCH_SIGNS = 10_000, 2**21
 # Up to this many signs are stored as 32-bit numbers, ready to be multiplied; more take a bit each.
 MOST_FLOATS = 2**24
 FEW_ORDERINGS = 20
@@ -172,7 +172,8 @@ def sign_flip_p_values(differences: Floats) -> Floats:
     tolerance = 0 if exact else np.abs(observed) * 1e-14
 
     patterns, below, above = min(2**count, PERMUTATIONS), np.zeros(comparisons), np.zeros(comparisons)
-    for part in np.array_split(np.arange(patterns), -(-patterns // BATCH)):
+    at_once = max(1, min(BATCH, BATCH_SIGNS // count))
+    for part in np.array_split(np.arange(patterns), -(-patterns // at_once)):
         signs = sign_patterns(count, slice(part[0], part[-1] + 1)).astype(differences.dtype, copy=False)
         null = differences.T @ signs.T
         below += np.count_nonzero(null <= observed + tolerance, axis=1)
