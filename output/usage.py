@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
+from headstart.output.class_help import LISTS
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -94,7 +95,8 @@ def explain(
         return OptionMistake(name, "there is no such option", _closest(name, known))
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
-        return OptionMistake(name, f"expected a value, written --{name}=VALUE")
+        hint = f"; {LISTS}" if name.endswith(".help") else ""
+        return OptionMistake(name, f"expected a value, written --{name}=VALUE{hint}")
     if "required: " in text:
         return OptionMistake(name, "it is required, and not given")
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))

@@ -96,9 +96,9 @@ def test_a_table_that_cannot_be_written_ends_the_command(tmp_path: Path, monkeyp
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("headstart.sweeps.server.write_texts", fail)
+    monkeypatch.setattr("headstart.output.files.write_together", fail)
     table = RunsTable(tmp_path, [Run("a", ())])
-    message = r"output: .*sweep.json' cannot be written \(No space left on device\)"
+    message = r"output: '.*' cannot be written \(No space left on device\)"
     with serving(tmp_path, table) as server, pytest.raises(UserError, match=message):
         server.receive(Task("a", "", None), TaskMessage("started", "host"))
 

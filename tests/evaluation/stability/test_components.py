@@ -41,7 +41,7 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     assert words == (
         "What moves the outcome most is the target: two experiments that differ in it alone agree by 0.33 "
         "[-1.00, 1.00], which is 0.67 [-1.05, 2.38] less than two that differ in the measure alone, a difference that "
-        "the targets do not tell from 0."
+        "the targets do not distinguish from 0."
     )
 
 
