@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.benchmarks.coverage.laws import GaussianProcess, linear_quantile, own_exponential, own_power_law
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
 from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
@@ -21,7 +22,6 @@ from headstart.metrics.forecast.forecaster import (
     known_cases,
 )
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
-from headstart.metrics.forecast.laws import GaussianProcess, linear_quantile, own_exponential, own_power_law
 from headstart.metrics.forecast.observations import log_error
 
 KNOWN = (10, 20, 50, 100)

@@ -51,7 +51,11 @@ OMITTED = ("ScikitLearnClassifier", "OwnLightningModule", "GradientDescent")
 SOURCES = {
     "objects": "embedded",
     "imagenet": f"{SHARED}/weights/mobilenet_v2_imagenet.safetensors",
+    "birds": f"{SHARED}/weights/mobilenet_v2_inat_birds.safetensors",
+    "insects": f"{SHARED}/weights/mobilenet_v2_inat_insects.safetensors",
 }
+# The sources of the recommended suite, with the most labels that are fed.
+SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
 
 
 class Digits(Photos):
@@ -115,19 +119,15 @@ def _objects(first: int, last: int) -> PhotoSource:
 
 
 TARGETS = {
-    "ants and bees": Target(
-        "ants and bees",
-        partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"),
-        {"imagenet": 400},
+    "ants and bees": Target("ants and bees", partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"), SUITE),
+    "cats and dogs": Target("cats and dogs", partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"), SUITE),
+    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), {**SUITE, "imagenet": 800}),
+    "drawn pets, occluded": Target(
+        "drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {**SUITE, "objects": 800}
     ),
+    "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), SUITE),
+    "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), SUITE),
     "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
-    "drawn pets, occluded": Target("drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {"objects": 800}),
-    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), {"imagenet": 800}),
-    "cats and dogs": Target(
-        "cats and dogs",
-        partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"),
-        {"imagenet": 400},
-    ),
     "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
     "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
     "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
