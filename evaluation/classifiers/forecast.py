@@ -8,6 +8,7 @@ import numpy as np
 from headstart.metrics.arrays import Floats
 from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy
 from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
+from headstart.metrics.forecast.forecaster import Forecaster
 
 LEVEL = 0.8
 
@@ -19,6 +20,7 @@ def forecast_rows(
     labels: int,
     classes: int,
     method: str,
+    forecaster: Forecaster | None = None,
 ) -> list[dict[str, Any]]:
     """Return the forecast accuracies at 2, 4 and 8 times the labels.
 
@@ -32,6 +34,7 @@ def forecast_rows(
         labels: Number of all labels.
         classes: Number of classes.
         method: Name of the method.
+        forecaster: What forecasts; by default what the curves of the suite calibrate.
 
     Returns:
         Rows with `labels`, `estimate`, and `interval` with its `level`.
@@ -41,7 +44,7 @@ def forecast_rows(
 
     def continued(accuracy: float) -> CurveForecast:
         accuracies = np.column_stack([*before, np.full(orderings, accuracy)])
-        return forecast_curve(np.array([*sizes, labels]), accuracies, classes, method)
+        return forecast_curve(np.array([*sizes, labels]), accuracies, classes, method, forecaster=forecaster)
 
     low, middle, high = map(continued, (expected.low, expected.estimate, expected.high))
     return [

@@ -42,7 +42,7 @@ class Judged:
         return float(np.sqrt(self._mean((accuracies - self.cases.accuracies) ** 2, chosen)))
 
     def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
-        return float(np.average(values[chosen], weights=data_set_weights(self.cases.where(chosen))))
+        return float(np.average(values[chosen], weights=data_set_weights(self.cases.data_sets[chosen])))
 
 
 def leave_data_sets_out(cases: Cases) -> Judged:

@@ -200,7 +200,7 @@ class Forecaster:
     @cached_property
     def factors(self) -> dict[float, dict[str, float]]:
         """By how much intervals are wider than the expected size of an error, by level and method."""
-        weights, factors = data_set_weights(self.cases), {}
+        weights, factors = data_set_weights(self.cases.data_sets), {}
         for level in LEVELS:
             pooled = weighted_quantile(self._scores, weights, level)
             factors[level] = {
@@ -218,9 +218,9 @@ def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
 
 
-def data_set_weights(cases: Cases) -> Floats:
-    """Return weights with which every data set counts alike, 1 in all for each."""
-    _, indices, counts = np.unique(cases.data_sets, return_inverse=True, return_counts=True)
+def data_set_weights(data_sets: NDArray[np.str_]) -> Floats:
+    """Return weights with which every data set counts alike, 1 in all for each, `[cases]`."""
+    _, indices, counts = np.unique(data_sets, return_inverse=True, return_counts=True)
     return np.asarray(1 / counts[indices])
 
 

@@ -36,7 +36,10 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
     ]
     names = np.repeat([f"set {index}" for index in range(data_sets)], 2)
     methods = np.array([*EXPONENTS] * data_sets)
-    return KnownCurves(names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves))
+    never = np.full((len(names), 4, 1), np.inf)
+    return KnownCurves(
+        names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves), np.array([0.8]), never
+    )
 
 
 def test_a_power_law_is_continued() -> None:
@@ -100,7 +103,7 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
     def other(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         # A prior of deviation s is a penalty of 1 on a column that is s times as large.
         ridge = Ridge(alpha=noise**2, fit_intercept=False)
-        weights = data_set_weights(cases.where(chosen))
+        weights = data_set_weights(cases.data_sets[chosen])
         return np.asarray(ridge.fit((design * deviations)[chosen], values[chosen], weights).coef_ * deviations)
 
     np.testing.assert_allclose(regression.coefficients, other(cases.ratios > 0), rtol=1e-6)
@@ -130,12 +133,15 @@ def test_what_is_observed_is_a_power_law_within_the_window() -> None:
 def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
     curves = simulate(3)
     curves.accuracies[0, :, -2:] = np.nan
+    curves.samples[1] = 37
     curves.save(tmp_path / "curves.npz")
     read = KnownCurves.load(tmp_path / "curves.npz")
     np.testing.assert_allclose(read.accuracies, curves.accuracies, atol=1e-4)
+    np.testing.assert_array_equal(read.samples, curves.samples)
     assert read.methods.tolist() == curves.methods.tolist()
     halves = KnownCurves.join([curves.where(curves.data_sets == name) for name in ("set 0", "set 1", "set 2")])
     np.testing.assert_array_equal(halves.accuracies, curves.accuracies)
+    np.testing.assert_array_equal(halves.samples, curves.samples)
 
 
 def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
