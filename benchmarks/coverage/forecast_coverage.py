@@ -1,4 +1,4 @@
-"""How often forecasts hold on a data set that was left out, and how simpler laws compare: tables of docs/forecast.md."""
+"""How often forecasts hold on a data set left out, and how simpler laws compare: the tables of docs/forecast.md."""
 
 import json
 from collections.abc import Mapping
@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.benchmarks.coverage.forecast_curves import STREAK
 from headstart.benchmarks.coverage.laws import laws
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
@@ -15,7 +16,8 @@ from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, data_set_weights, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
 
-STREAK = 10
+# So much less often than promised may a group hold.
+TOLERANCE = 0.03
 
 
 def judged_cases(judged: Judged) -> Flags:
@@ -167,20 +169,39 @@ def print_coverage(judged: Judged, known: KnownCurves, chosen: Flags) -> None:
     settings = np.array([f"{target}, {source}" for target, source in zip(of["targets"], of["sources"], strict=True)])
     of_known = {f"{each} labels": chosen & (cases.observed.labels == each) for each in KNOWN}
     of_times = {f"{each} times": chosen & (abs(cases.ratios / each - 1) < 0.15) for each in TIMES}
-    orderings = of_each(cases.observed.orderings, chosen)
+    methods, sources = of_each(of["methods"], chosen), of_each(of["sources"], chosen)
+    groups = {
+        "forecasts": {"all": chosen, **of_times, **of_known},
+        "orderings": of_each(cases.observed.orderings.astype(int), chosen),
+        "method": methods,
+        "source": sources,
+        "data set left out": of_each(of["data_sets"], chosen),
+        "setting": of_each(settings, chosen),
+    }
+    for title, rows in groups.items():
+        print_shares(title, judged, rows)
 
-    print_shares("forecasts", judged, {"all": chosen, **of_times, **of_known})
-    print_shares("orderings", judged, orderings)
-    for title, values in (
-        ("method", of["methods"]),
-        ("source", of["sources"]),
-        ("data set left out", of["data_sets"]),
-        ("setting", settings),
-    ):
-        print_shares(title, judged, of_each(values, chosen))
+    crossed = {}
+    for title, rows in (("method", methods), ("source", sources)):
+        for level in LEVELS:
+            print_grid(f"{title}, {level:.0%}", judged, level, rows, of_known)
+        crossed |= {f"{row}, {column}": rows[row] & of_known[column] for row in rows for column in of_known}
+    print_short(judged, {name: own for rows in (*groups.values(), crossed) for name, own in rows.items()})
+
+
+def print_short(judged: Judged, groups: Mapping[str, Flags]) -> None:
+    """Print the groups that hold more than 3 points less often than promised, and how wide they would have to be."""
+    print_header("group that holds too rarely", "promised", "held", "width", "as wide as would hold")
     for level in LEVELS:
-        for title, values in (("method", of["methods"]), ("source", of["sources"])):
-            print_grid(f"{title}, {level:.0%}", judged, level, of_each(values, chosen), of_known)
+        for name, own in groups.items():
+            if (share := judged.coverage(level, own)) < level - TOLERANCE:
+                print_row(
+                    name,
+                    f"{level:.0%}",
+                    f"{share:.1%}",
+                    f"{100 * judged.width(level, own):.1f}",
+                    f"{judged.factor(level, own):.2f} times",
+                )
 
 
 def print_drawings(known: KnownCurves) -> None:

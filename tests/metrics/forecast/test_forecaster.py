@@ -1,5 +1,6 @@
 """Forecasts against exact power laws and other libraries; nothing is read of what comes after the labels known."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from headstart.metrics.forecast.coverage import leave_data_sets_out, read_coverage
-from headstart.metrics.forecast.curve_forecast import forecast_curve, shipped_forecaster
+from headstart.metrics.forecast.curve_forecast import forecast_curve
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
     Forecaster,
@@ -69,17 +70,30 @@ def test_intervals_hold_on_data_sets_left_out() -> None:
         assert level - 0.07 < judged.coverage(level, everywhere) < min(level + 0.07, 1)
 
 
+def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
+    curves = simulate(30, seed=1)
+    # From 50 labels on, the error of the second method is multiplied by a number that nobody can know.
+    jumps = np.where(LABELS > 50, np.random.default_rng(2).uniform(0.5, 1.2, (30, 1, 1)), 1)
+    curves.accuracies[1::2] = 1 - jumps * (1 - curves.accuracies[1::2])
+    judged = leave_data_sets_out(known_cases(curves, known=[20, 50], ratios=[2]))
+    widths = {}
+    for method, known in product(EXPONENTS, (20, 50)):
+        own = (judged.cases.methods == method) & (judged.cases.observed.labels == known)
+        widths[method, known] = judged.width(0.8, own)
+        assert judged.coverage(0.8, own) > 0.7
+    assert widths["fast", 50] > 2 * max(widths["fast", 20], widths["slow", 50])
+
+
 def test_an_unknown_method_has_the_widest_interval() -> None:
+    forecaster = Forecaster(known_cases(simulate(10)))
     accuracies = np.linspace(0.3, 0.6, len(LABELS))[None]
-    unknown = forecast_curve(LABELS, accuracies, 3, "mine", 50)
+    unknown = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
     assert not unknown.is_known_method
-    known = [forecast_curve(LABELS, accuracies, 3, name, 50) for name in shipped_forecaster().methods.tolist()]
+    forecaster.factors[0.8][1, 2] *= 100
+    known = [forecast_curve(LABELS, accuracies, 10, name, 50, forecaster) for name in EXPONENTS]
     assert all(each.is_known_method for each in known)
-    for level, factors in shipped_forecaster().factors.items():
-        widest = max(factors, key=lambda name: factors[name])
-        assert factors[widest] >= np.median([*factors.values()])
-        low, high = unknown.intervals[level]
-        assert (low < high).all()
+    wider = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
+    assert np.ptp(wider.intervals[0.8], axis=0).min() > np.ptp(unknown.intervals[0.8], axis=0).max()
 
 
 def test_thresholds_are_reached_where_the_ends_of_intervals_reach_them() -> None:
