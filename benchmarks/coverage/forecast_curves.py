@@ -56,8 +56,6 @@ SOURCES = {
 # The sources of the recommended suite, with the most labels that are fed.
 SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
 LONGER = {**SUITE, "imagenet": 800}
-# Those of other drawings and digits: their own, one that knows photos, and one that knows insects alone.
-DRAWN = dict.fromkeys(("objects", "imagenet", "insects"), 400)
 
 
 class Digits(Photos):
@@ -129,11 +127,11 @@ TARGETS = {
     ),
     "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), SUITE),
     "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), SUITE),
-    "digits": Target("digits", HandwrittenDigits, {**DRAWN, "objects": 800}),
-    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), DRAWN),
-    "drawn things": Target("drawn things", partial(_objects, 25, 44), DRAWN),
-    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), DRAWN),
-    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), DRAWN),
+    "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
+    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
+    "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
+    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
+    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), {"objects": 400}),
 }
 
 
