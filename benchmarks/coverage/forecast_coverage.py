@@ -1,175 +1,135 @@
-"""How often forecasts of accuracy hold on a data set that was left out, and how simpler laws compare."""
+"""How often forecasts hold on a data set left out, and how simpler laws compare: the tables of docs/forecast.md."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from functools import partial
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.benchmarks.coverage.forecast_curves import STREAK
+from headstart.benchmarks.coverage.laws import laws
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
-from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
-from headstart.metrics.forecast.forecaster import (
-    LEVELS,
-    Cases,
-    Forecaster,
-    data_set_weights,
-    design_of,
-    known_cases,
-)
+from headstart.metrics.forecast.curve_forecast import TIMES, forecast_curve
+from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, data_set_weights, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
-from headstart.metrics.forecast.laws import GaussianProcess, linear_quantile, own_exponential, own_power_law
-from headstart.metrics.forecast.observations import log_error
 
-KNOWN = (10, 20, 50, 100)
-THRESHOLDS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
-
-
-def by_curves(cases: Cases, curves: KnownCurves, law: Callable[..., Floats]) -> Floats:
-    """Return accuracies by a law that is fitted to each curve's own beginning, `[cases]`."""
-    forecasts = np.empty(len(cases.ratios))
-    for chosen, known, later, accuracies in _groups(cases, curves):
-        labels = curves.labels[:known]
-        forecasts[chosen] = law(labels, accuracies[:, :known], curves.labels[later])
-    return forecasts
-
-
-def _groups(cases: Cases, curves: KnownCurves) -> list[tuple[Flags, int, int, Floats]]:
-    """Return cases of one number of labels, later number and number of orderings, with their mean curves."""
-    seen = cases.observed
-    keys = np.column_stack([seen.orderings, seen.labels, np.round(seen.labels * cases.ratios)])
-    groups = []
-    for orderings, labels, later in np.unique(keys, axis=0):
-        chosen = (keys == (orderings, labels, later)).all(1)
-        accuracies = curves.accuracies[cases.curves[chosen], : int(orderings)].mean(1)
-        known, end = (int(np.searchsorted(curves.labels, each)) for each in (labels, later))
-        groups.append((chosen, known + 1, end, accuracies))
-    return groups
-
-
-def by_gaussian_process(cases: Cases, curves: KnownCurves) -> Floats:
-    """Return accuracies by a Gaussian process on the curves of other data sets, `[cases]`."""
-    forecasts = np.empty(len(cases.ratios))
-    errors = log_error(np.where(np.isnan(curves.accuracies), 1, curves.accuracies).mean(1))
-    errors[np.isnan(curves.accuracies).any(1)] = np.nan
-    for data_set in np.unique(cases.data_sets):
-        others = curves.data_sets != data_set
-        whole = others & ~np.isnan(errors).any(1)
-        of = {name: np.nanmean(errors[others & (curves.methods == name)], axis=0) for name in np.unique(curves.methods)}
-        means = np.stack([of[name] for name in curves.methods])
-        weights = np.full(whole.sum(), 1 / len(of))
-        process = GaussianProcess(curves.labels, 1 - np.exp(errors[whole]), weights, means[whole])
-        own = np.flatnonzero(cases.data_sets == data_set)
-        part = cases.where(cases.data_sets == data_set)
-        for chosen, known, later, accuracies in _groups(part, curves):
-            rows = part.curves[chosen]
-            forecasts[own[chosen]] = process.forecast(known, later, accuracies, means[rows])[0]
-    return forecasts
-
-
-def by_one_exponent(cases: Cases) -> Floats:
-    """Return accuracies by one exponent for all curves, which is fitted to other data sets, `[cases]`."""
-    change, distance = log_error(cases.accuracies) - cases.observed.level, np.log(cases.ratios)
-    found = np.empty(len(distance))
-    for data_set in np.unique(cases.data_sets):
-        own = cases.data_sets == data_set
-        weights = data_set_weights(cases.where(~own))
-        exponent = (weights * change[~own] * distance[~own]).sum() / (weights * distance[~own] ** 2).sum()
-        found[own] = 1 - np.exp(np.minimum(cases.observed.level[own] + exponent * distance[own], 0))
-    return found
-
-
-def by_quantiles(cases: Cases, level: float = 0.8) -> tuple[Floats, Floats]:
-    """Return medians, `[cases]`, and intervals, `[2, cases]`, by quantile regression on other data sets."""
-    methods, found = np.unique(cases.methods), np.empty((3, len(cases.ratios)))
-    for data_set in np.unique(cases.data_sets):
-        own = cases.data_sets == data_set
-        others, left_out = cases.where(~own), cases.where(own)
-        values = log_error(others.accuracies) - others.observed.level
-        design, new = design_of(others, methods), design_of(left_out, methods)
-        penalty = np.full(design.shape[1], 0.1)
-        for row, quantile in enumerate((0.5, (1 + level) / 2, (1 - level) / 2)):
-            change = new @ linear_quantile(design, values, quantile, data_set_weights(others), penalty)
-            found[row, own] = 1 - np.exp(np.minimum(left_out.observed.level + change, 0))
-    return found[0], found[1:]
-
-
-def laws(cases: Cases, curves: KnownCurves) -> dict[str, Floats]:
-    """Return the accuracies that other laws and models forecast, by their names."""
-    error = np.exp(cases.observed.level)
-    return {
-        "as accurate as now": 1 - error,
-        "twice the labels halve the error": 1 - error / cases.ratios,
-        "error x n^-0.25": 1 - error * cases.ratios**-0.25,
-        "one exponent of other data sets": by_one_exponent(cases),
-        "own power law": by_curves(cases, curves, own_power_law),
-        "own piecewise power law": by_curves(cases, curves, partial(own_power_law, piecewise=True)),
-        "own exponential": by_curves(cases, curves, own_exponential),
-        "Gaussian process": by_gaussian_process(cases, curves),
-        "quantile regression": by_quantiles(cases)[0],
-    }
+# So much less often than promised may a group hold.
+TOLERANCE = 0.03
 
 
 def judged_cases(judged: Judged) -> Flags:
     """Return which cases are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many, `[cases]`."""
-    cases = judged.cases
-    near = np.abs(cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
-    return np.asarray(np.isin(cases.observed.labels, KNOWN) & near.any(1))
+    near = np.abs(judged.cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
+    return np.asarray(near.any(1))
 
 
-def reached(curves: KnownCurves) -> dict[str, list[list[bool]]]:
-    """Return whether both intervals of the labels at which a threshold is reached hold, by method.
+@dataclass(frozen=True)
+class Meetings:
+    """Criteria that were not met within the labels known, and between which samples forecasts expect that.
 
-    The mean of all orderings reaches a threshold where its line between two evaluations does. Of a curve all
-    thresholds count that it has not reached before, where it is known when it does, or that it does not within
-    8 times the labels.
+    Attributes:
+        curves: Index of the known curve, `[meetings]`.
+        known: Number of labels known, `[meetings]`.
+        thresholds: Threshold of the criterion, `[meetings]`.
+        samples: Median of the samples to criterion, infinite where that is beyond 8 times the labels, `[meetings]`.
+        intervals: Lower and upper ends by the coverage promised, infinite likewise, `[2, meetings]`.
     """
-    held: dict[str, list[list[bool]]] = {}
+
+    curves: NDArray[np.int64]
+    known: NDArray[np.int64]
+    thresholds: Floats
+    samples: Floats
+    intervals: Mapping[float, Floats]
+
+
+def find_meetings(curves: KnownCurves) -> Meetings:
+    """Forecast when all curves meet each criterion, by the curves of other data sets alone.
+
+    Left out are criteria met within the labels known, and those of curves that end before it is known whether they
+    are met within 8 times the labels.
+    """
+    rows: list[tuple[float, ...]] = []
+    ends = curves.labels[(~np.isnan(curves.accuracies[:, 0])).sum(-1) - 1]
     for data_set in np.unique(curves.data_sets):
         forecaster = Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
         for index in np.flatnonzero(curves.data_sets == data_set):
-            accuracies, classes = curves.accuracies[index], int(curves.classes[index])
+            method, classes = str(curves.methods[index]), int(curves.classes[index])
             for known in KNOWN:
-                method = str(curves.methods[index])
-                found = forecast_curve(curves.labels, accuracies, classes, method, known, forecaster)
-                for threshold in THRESHOLDS:
-                    truth = _first_reached(curves.labels, accuracies.mean(0), threshold)
-                    if truth <= known or np.isnan(truth):
+                found = forecast_curve(curves.labels, curves.accuracies[index], classes, method, known, forecaster)
+                for threshold, samples in zip(curves.thresholds, np.median(curves.samples[index], axis=0), strict=True):
+                    furthest = found.labels[-1]
+                    if samples <= known or (np.isinf(samples) and ends[index] < furthest):
                         continue
-                    ends = found.reaches(threshold)
-                    held.setdefault(method, []).append([_holds(ends[level], truth, found) for level in LEVELS])
-    return held
+                    sides = found.meets(threshold, STREAK, 1)
+                    numbers = [np.inf if end is None else end for level in LEVELS for end in sides[level]]
+                    limited = [each if each <= furthest else np.inf for each in (samples, *numbers)]
+                    rows.append((index, known, threshold, *limited))
+    columns = np.array(rows).T
+    intervals = {level: columns[4 + 2 * row : 6 + 2 * row] for row, level in enumerate(LEVELS)}
+    return Meetings(columns[0].astype(int), columns[1].astype(int), columns[2], columns[3], intervals)
 
 
-def _first_reached(labels: NDArray[np.int64], accuracies: Floats, threshold: float) -> float:
-    """Return where a line first reaches a threshold: infinite where it never does, NaN where that is unknown."""
-    above = accuracies >= threshold
-    if not above.any():
-        return np.nan if np.isnan(accuracies).any() else np.inf
-    column = int(above.argmax())
-    if column == 0:
-        return float(labels[0])
-    return float(np.interp(threshold, accuracies[column - 1 : column + 1], labels[column - 1 : column + 1]))
+def of_each(values: NDArray[np.generic], chosen: Flags) -> dict[str, Flags]:
+    """Return which of the chosen cases have each value, by the value."""
+    return {str(each): chosen & (values == each) for each in np.unique(values[chosen])}
 
 
-def _holds(ends: tuple[float | None, float | None], truth: float, found: CurveForecast) -> bool:
-    """Return whether an interval holds the truth; behind what is forecast, its ends and the truth are infinite."""
-    low, high = (np.inf if end is None else end for end in ends)
-    limited = np.inf if truth > found.labels[-1] else truth
-    return bool(low <= limited <= high)
+def print_row(*cells: str) -> None:
+    """Print a row of a table in Markdown."""
+    print(f"| {' | '.join(cells)} |")
 
 
-def print_shares(judged: Judged, groups: Mapping[str, Flags]) -> None:
-    """Print coverage and width of both intervals in groups of cases."""
-    print(f"\n{'':34}{'RMSE':>6}" + "".join(f"{f'{level:.0%} held':>10}{'width':>7}" for level in LEVELS))
+def print_header(title: str, *columns: str) -> None:
+    """Print the first two lines of a table in Markdown."""
+    print()
+    print_row(title, *columns)
+    print_row("---", *["---:"] * len(columns))
+
+
+def print_shares(title: str, judged: Judged, groups: Mapping[str, Flags]) -> None:
+    """Print errors, of the naive rule as well, and coverage and width of both intervals in groups of cases."""
+    print_header(title, "RMSE", "halving", *(each for level in LEVELS for each in (f"{level:.0%} held", "width")))
+    halving = 1 - np.exp(judged.cases.observed.level) / judged.cases.ratios
     for name, chosen in groups.items():
-        cells = f"{100 * judged.root_mean_square(judged.forecasts.accuracies, chosen):6.1f}"
+        cells = [
+            f"{100 * judged.root_mean_square(each, chosen):.1f}" for each in (judged.forecasts.accuracies, halving)
+        ]
         for level in LEVELS:
-            cells += f"{judged.coverage(level, chosen):10.1%}{100 * judged.width(level, chosen):7.1f}"
-        print(f"{name:34}{cells}")
+            cells += [f"{judged.coverage(level, chosen):.1%}", f"{100 * judged.width(level, chosen):.1f}"]
+        print_row(name, *cells)
+
+
+def print_grid(
+    title: str, judged: Judged, level: float, rows: Mapping[str, Flags], columns: Mapping[str, Flags]
+) -> None:
+    """Print coverage and width of an interval for all pairs of groups."""
+    print_header(title, *columns)
+    for name, chosen in rows.items():
+        cells = [chosen & other for other in columns.values()]
+        print_row(
+            name, *(f"{judged.coverage(level, each):.0%} ({100 * judged.width(level, each):.0f})" for each in cells)
+        )
+
+
+def print_meetings(title: str, meetings: Meetings, data_sets: NDArray[np.str_], groups: Mapping[str, Flags]) -> None:
+    """Print how often intervals hold the samples to criterion, how often they are open, and how wide the others are."""
+    columns = ("held", "held where met", "open", "upper / lower")
+    print_header(title, "cases", *(f"{level:.0%} {each}" for level in LEVELS for each in columns))
+    for name, chosen in groups.items():
+        cells = [str(chosen.sum())]
+        for level in LEVELS:
+            low, high = meetings.intervals[level]
+            held, is_open = (low <= meetings.samples) & (meetings.samples <= high), np.isinf(high)
+            met, closed = chosen & np.isfinite(meetings.samples), chosen & ~is_open
+            cells += [
+                f"{np.average(values[own], weights=data_set_weights(data_sets[own])):.1%}"
+                for values, own in ((held, chosen), (held, met), (is_open, chosen))
+            ]
+            cells.append(f"{np.median(high[closed] / low[closed]):.1f}")
+        print_row(name, *cells)
 
 
 def main(curves: str | None = None, write: bool = False) -> None:
@@ -181,41 +141,83 @@ def main(curves: str | None = None, write: bool = False) -> None:
     """
     known = shipped_curves() if curves is None else KnownCurves.load(Path(curves))
     judged = leave_data_sets_out(known_cases(known))
-    cases, chosen = judged.cases, judged_cases(judged)
-    print(f"{len(np.unique(cases.data_sets))} data sets, {len(known.methods)} curves, {chosen.sum()} forecasts")
-
-    every = {**laws(cases, known), "this forecast": judged.forecasts.accuracies}
-    of_times = [chosen & (abs(cases.ratios / times - 1) < 0.15) for times in TIMES]
-    print(f"\n{'root mean square error, points':34}" + "".join(f"{f'{times} times':>9}" for times in TIMES))
-    for name, accuracies in every.items():
-        print(f"{name:34}" + "".join(f"{100 * judged.root_mean_square(accuracies, own):9.1f}" for own in of_times))
-
-    seen = cases.observed
-    print_shares(judged, {"all": chosen, **{f"{t} times": own for t, own in zip(TIMES, of_times, strict=True)}})
-    print_shares(judged, {f"{each} labels": chosen & (seen.labels == each) for each in KNOWN})
-    print_shares(
-        judged, {f"{each:g} orderings": chosen & (seen.orderings == each) for each in np.unique(seen.orderings)}
-    )
-    for key in ("methods", "data_sets"):
-        values = getattr(cases, key)
-        print_shares(judged, {each: chosen & (values == each) for each in np.unique(values)})
-
-    drawn = np.char.startswith(known.data_sets, "drawn")
-    together = leave_data_sets_out(
-        known_cases(replace(known, data_sets=np.where(drawn, "all drawings", known.data_sets)))
-    )
-    own = together.cases.data_sets == "all drawings"
-    print_shares(together, {"all drawings left out together": judged_cases(together) & own})
-
-    held = reached(known)
-    print(
-        f"\n{'labels to reach a threshold':34}"
-        + "".join(f"{f'{level:.0%} held':>10}" for level in LEVELS)
-        + f"{'cases':>8}"
-    )
-    for name, cases_of in {"all": [each for of in held.values() for each in of], **held}.items():
-        print(f"{name:34}" + "".join(f"{share:10.1%}" for share in np.mean(cases_of, axis=0)) + f"{len(cases_of):8}")
-
+    chosen = judged_cases(judged)
     if write:
         shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}
         SHIPPED.write_text(json.dumps(shares) + "\n")
+
+    print(f"{len(np.unique(known.data_sets))} data sets, {len(known.methods)} curves, {chosen.sum()} forecasts")
+    print_laws(judged, known, chosen)
+    print_coverage(judged, known, chosen)
+    print_drawings(known)
+    print_samples(known)
+
+
+def print_laws(judged: Judged, known: KnownCurves, chosen: Flags) -> None:
+    """Print the errors of this forecast and other laws."""
+    every = {**laws(judged.cases, known), "**this forecast**": judged.forecasts.accuracies}
+    of_times = [chosen & (abs(judged.cases.ratios / times - 1) < 0.15) for times in TIMES]
+    print_header("law", *(f"{times} times" for times in TIMES))
+    for name, accuracies in every.items():
+        print_row(name, *(f"{100 * judged.root_mean_square(accuracies, own):.1f}" for own in of_times))
+
+
+def print_coverage(judged: Judged, known: KnownCurves, chosen: Flags) -> None:
+    """Print coverage and width in all groups that a user can name."""
+    cases = judged.cases
+    of = {name: getattr(known, name)[cases.curves] for name in ("methods", "sources", "data_sets", "targets")}
+    settings = np.array([f"{target}, {source}" for target, source in zip(of["targets"], of["sources"], strict=True)])
+    of_known = {f"{each} labels": chosen & (cases.observed.labels == each) for each in KNOWN}
+    of_times = {f"{each} times": chosen & (abs(cases.ratios / each - 1) < 0.15) for each in TIMES}
+    methods, sources = of_each(of["methods"], chosen), of_each(of["sources"], chosen)
+    groups = {
+        "forecasts": {"all": chosen, **of_times, **of_known},
+        "orderings": of_each(cases.observed.orderings.astype(int), chosen),
+        "method": methods,
+        "source": sources,
+        "data set left out": of_each(of["data_sets"], chosen),
+        "setting": of_each(settings, chosen),
+    }
+    for title, rows in groups.items():
+        print_shares(title, judged, rows)
+
+    crossed = {}
+    for title, rows in (("method", methods), ("source", sources)):
+        for level in LEVELS:
+            print_grid(f"{title}, {level:.0%}", judged, level, rows, of_known)
+        crossed |= {f"{row}, {column}": rows[row] & of_known[column] for row in rows for column in of_known}
+    print_short(judged, {name: own for rows in (*groups.values(), crossed) for name, own in rows.items()})
+
+
+def print_short(judged: Judged, groups: Mapping[str, Flags]) -> None:
+    """Print the groups that hold more than 3 points less often than promised, and how wide they would have to be."""
+    print_header("group that holds too rarely", "promised", "held", "width", "as wide as would hold")
+    for level in LEVELS:
+        for name, own in groups.items():
+            if (share := judged.coverage(level, own)) < level - TOLERANCE:
+                print_row(
+                    name,
+                    f"{level:.0%}",
+                    f"{share:.1%}",
+                    f"{100 * judged.width(level, own):.1f}",
+                    f"{judged.factor(level, own):.2f} times",
+                )
+
+
+def print_drawings(known: KnownCurves) -> None:
+    """Print the coverage where all drawings count as one data set."""
+    drawn = np.char.startswith(known.data_sets, "drawn")
+    together = leave_data_sets_out(known_cases(replace(known, data_sets=np.where(drawn, "drawings", known.data_sets))))
+    own = judged_cases(together) & (together.cases.data_sets == "drawings")
+    print_shares("left out together", together, {"all drawings": own})
+
+
+def print_samples(known: KnownCurves) -> None:
+    """Print coverage and width of the samples to criterion."""
+    meetings = find_meetings(known)
+    of = {name: getattr(known, name)[meetings.curves] for name in ("methods", "sources", "data_sets")}
+    every = np.full(len(meetings.curves), True)
+    of_known = {f"{each} labels": meetings.known == each for each in KNOWN}
+    print_meetings("samples to criterion", meetings, of["data_sets"], {"all": every, **of_known})
+    for name, values in of.items():
+        print_meetings(name, meetings, of["data_sets"], of_each(values, every))

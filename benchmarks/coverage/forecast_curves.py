@@ -1,7 +1,6 @@
 """Learning curves of all methods for frozen features on nine data sets, by which `headstart forecast` is calibrated.
 
-Evaluates at a few numbers of labels alone: methods in closed form learn what lies between two of them at once, which
-changes rounding errors alone. The others get one sample at a time.
+All 18 settings of the recommended suite are among them, configs/sweep/benchmark.yaml.
 """
 
 import hashlib
@@ -29,8 +28,8 @@ from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
-from headstart.metrics.arrays import Floats
 from headstart.metrics.forecast.known_curves import SHIPPED, KnownCurves
+from headstart.metrics.sample_efficiency.curves import first_streaks, required_correct
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Method, Start
 from headstart.modules.method_state import MethodState
@@ -44,14 +43,19 @@ GRID = (
     *(3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100),
     *(120, 140, 160, 200, 240, 280, 320, 400, 480, 560, 640, 800),
 )
+# Thresholds of criteria, and how many evaluations in a row must pass.
+THRESHOLDS, STREAK = (0.3, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95), 10
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
-# Methods whose result depends on the size of batches.
-ONE_BY_ONE = ("baseline", "sgd", "replay", "cosine_classifier", "learned_semantic_prior")
 OMITTED = ("ScikitLearnClassifier", "OwnLightningModule", "GradientDescent")
 SOURCES = {
     "objects": "embedded",
     "imagenet": f"{SHARED}/weights/mobilenet_v2_imagenet.safetensors",
+    "birds": f"{SHARED}/weights/mobilenet_v2_inat_birds.safetensors",
+    "insects": f"{SHARED}/weights/mobilenet_v2_inat_insects.safetensors",
 }
+# The sources of the recommended suite, with the most labels that are fed.
+SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
+LONGER = {**SUITE, "imagenet": 800}
 
 
 class Digits(Photos):
@@ -115,19 +119,15 @@ def _objects(first: int, last: int) -> PhotoSource:
 
 
 TARGETS = {
-    "ants and bees": Target(
-        "ants and bees",
-        partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"),
-        {"imagenet": 400},
+    "ants and bees": Target("ants and bees", partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"), SUITE),
+    "cats and dogs": Target("cats and dogs", partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"), LONGER),
+    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), LONGER),
+    "drawn pets, occluded": Target(
+        "drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {**SUITE, "objects": 800}
     ),
+    "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), SUITE),
+    "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), SUITE),
     "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
-    "drawn pets, occluded": Target("drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {"objects": 800}),
-    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), {"imagenet": 800}),
-    "cats and dogs": Target(
-        "cats and dogs",
-        partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"),
-        {"imagenet": 400},
-    ),
     "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
     "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
     "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
@@ -186,22 +186,20 @@ class Fed:
             samples=samples,
         )
 
-    def curve(self, name: str, method: Method) -> Floats:
-        """Return the accuracies of a method, NaN where the training photos have run out, `[orderings, labels]`."""
-        state, accuracies, seen = MethodState(method), np.full((ORDERINGS, len(GRID)), np.nan), 0
+    def trace(self, method: Method) -> NDArray[np.int64]:
+        """Return the correct predictions of a method after each label, `[orderings, labels]`."""
+        state, correct = MethodState(method), []
         assert self.start.samples is not None
         state.reset(self.start)
         with deterministic(), state.generators.in_use():
             method.begin(self.start)
             state.optimizers = method.build_optimizers()
-            for column, at in enumerate(each for each in GRID if each <= self.orders.shape[1]):
-                for indices in self.orders[:, seen:at].split(1 if name in ONE_BY_ONE else at, dim=1):
-                    method.indices = indices
-                    method.adapt(self.start.samples[indices], self.labels[indices])
+            for indices in self.orders.split(1, dim=1):
+                method.indices = indices
+                method.adapt(self.start.samples[indices], self.labels[indices])
                 with torch.no_grad():
-                    correct = method(self.held_out).argmax(-1) == self.truth
-                accuracies[:, column], seen = correct.double().mean(-1).numpy(), at
-        return accuracies
+                    correct.append((method(self.held_out).argmax(-1) == self.truth).sum(-1))
+        return torch.stack(correct, dim=-1).numpy()
 
 
 def methods() -> Iterator[tuple[str, Any]]:
@@ -216,14 +214,23 @@ def methods() -> Iterator[tuple[str, Any]]:
 def measure(target: str, source: str) -> KnownCurves:
     """Measure the curves of all methods on a target."""
     fed = Fed(TARGETS[target].photos(), source, TARGETS[target].sources[source])
-    curves = {name: fed.curve(name, method) for name, method in methods()}
+    traces = {name: fed.trace(method) for name, method in methods()}
+    correct, shown = np.stack(list(traces.values())), len(fed.truth)
+    labels = np.array([each for each in GRID if each <= correct.shape[-1]])
+    accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
+    accuracies[..., : len(labels)] = correct[..., labels - 1] / shown
+
+    after = np.arange(1, correct.shape[-1] + 1)
+    samples = [first_streaks(correct, after, required_correct(each, shown), [STREAK])[0, 0] for each in THRESHOLDS]
     texts = {"data_sets": TARGETS[target].data_set, "targets": target, "sources": source}
     return KnownCurves(
-        **{name: np.full(len(curves), text) for name, text in texts.items()},
-        methods=np.array(list(curves)),
-        classes=np.full(len(curves), fed.start.classes),
+        **{name: np.full(len(traces), text) for name, text in texts.items()},
+        methods=np.array(list(traces)),
+        classes=np.full(len(traces), fed.start.classes),
         labels=np.array(GRID),
-        accuracies=np.stack(list(curves.values())),
+        accuracies=accuracies,
+        thresholds=np.array(THRESHOLDS),
+        samples=np.stack(samples, axis=-1),
     )
 
 

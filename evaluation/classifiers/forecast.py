@@ -4,12 +4,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtri
 
 from headstart.metrics.arrays import Floats
+from headstart.metrics.few_labels.expected_accuracy import LEVEL as EXPECTED_LEVEL
 from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy
 from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
+from headstart.metrics.forecast.forecaster import Forecaster, accuracy_of
 
 LEVEL = 0.8
+# How wide a normal variable's interval of this coverage is, as a share of that of the expected accuracy.
+SHARE = float(ndtri((1 + LEVEL) / 2) / ndtri((1 + EXPECTED_LEVEL) / 2))
 
 
 def forecast_rows(
@@ -19,11 +24,13 @@ def forecast_rows(
     labels: int,
     classes: int,
     method: str,
+    forecaster: Forecaster | None = None,
 ) -> list[dict[str, Any]]:
     """Return the forecast accuracies at 2, 4 and 8 times the labels.
 
-    The curve ends with the expected accuracy of all labels. How uncertain that is counts: the lower end of a forecast
-    is that from its lower end, and the upper end that from its upper end.
+    The curve ends with the expected accuracy of all labels. How uncertain this is counts as well: the forecast's reach,
+    in the logarithm of the error, is the root of the sum of two squares, of its own reach and of how far it moves
+    where the curve ends with the lower or upper end of the expected accuracy's interval.
 
     Args:
         sizes: Labels at each point of the curve.
@@ -32,6 +39,7 @@ def forecast_rows(
         labels: Number of all labels.
         classes: Number of classes.
         method: Name of the method.
+        forecaster: What forecasts; by default what the curves of the suite calibrate.
 
     Returns:
         Rows with `labels`, `estimate`, and `interval` with its `level`.
@@ -41,15 +49,16 @@ def forecast_rows(
 
     def continued(accuracy: float) -> CurveForecast:
         accuracies = np.column_stack([*before, np.full(orderings, accuracy)])
-        return forecast_curve(np.array([*sizes, labels]), accuracies, classes, method)
+        return forecast_curve(np.array([*sizes, labels]), accuracies, classes, method, forecaster=forecaster)
 
-    low, middle, high = map(continued, (expected.low, expected.estimate, expected.high))
-    return [
-        {
-            "labels": times * labels,
-            "estimate": middle.at(times)[0],
-            "interval": [low.at(times)[1][LEVEL][0], high.at(times)[1][LEVEL][1]],
-            "level": LEVEL,
-        }
-        for times in TIMES
-    ]
+    middle = continued(expected.estimate)
+    others = [continued(end) for end in (expected.low, expected.high)]
+    rows = []
+    for times in TIMES:
+        estimate, intervals = middle.at(times)
+        error = np.log(1 - estimate)
+        own = np.log(1 - np.array(intervals[LEVEL])) - error
+        moved = np.log(1 - np.array([each.at(times)[0] for each in others])) - error
+        ends = accuracy_of(error + np.hypot(own, SHARE * moved) * [1, -1])
+        rows.append({"labels": times * labels, "estimate": estimate, "interval": ends.tolist(), "level": LEVEL})
+    return rows

@@ -148,13 +148,16 @@ def _describe(setting: Setting, forecasts: list[MethodForecast]) -> dict[str, An
 
 
 def _describe_method(method: MethodForecast, curves: Curves) -> dict[str, Any]:
-    rows = []
+    rows, samples = [], None
     for times in TIMES:
         accuracy, ends = method.curve.at(times)
         intervals = {str(level): [*each] for level, each in ends.items()}
         rows.append(
             {"times": times, "labels": times * method.curve.known, "accuracy": accuracy, "intervals": intervals}
         )
+    if method.met_at is None:
+        ends_of = method.curve.meets(curves.threshold, curves.consecutive, int(curves.samples_seen[0]))
+        samples = {str(level): [*ends] for level, ends in ends_of.items()}
     return {
         "name": method.name,
         "labels": method.curve.known,
@@ -162,24 +165,5 @@ def _describe_method(method: MethodForecast, curves: Curves) -> dict[str, Any]:
         "is_known_method": method.curve.is_known_method,
         "later": rows,
         "met_at": method.met_at,
-        "samples_to_criterion": None if method.met_at is not None else _samples(method.curve, curves),
+        "samples_to_criterion": samples,
     }
-
-
-def _samples(forecast: CurveForecast, curves: Curves) -> dict[str, list[int | None]]:
-    """Return between which samples the criterion will be met, by the coverage promised.
-
-    The streak begins where the threshold is reached, and ends some evaluations later. One that may begin at once may
-    have begun within the labels known, and then ends with the next evaluation at the earliest.
-    """
-    step = int(curves.samples_seen[0])
-    streak, earliest = (curves.consecutive - 1) * step, forecast.known + step
-
-    def end(reached: float | None) -> int | None:
-        return None if reached is None else int(np.ceil(reached / step)) * step + streak
-
-    samples = {}
-    for level, (low, high) in forecast.reaches(curves.threshold).items():
-        first = earliest if low == forecast.labels[0] else end(low)
-        samples[str(level)] = [first, end(high)]
-    return samples

@@ -10,7 +10,16 @@ from pathlib import Path
 import numpy as np
 
 from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.forecast.forecaster import LEVELS, Cases, Forecaster, Forecasts, data_set_weights, join
+from headstart.metrics.forecast.forecaster import (
+    LEVELS,
+    Cases,
+    Forecaster,
+    Forecasts,
+    data_set_weights,
+    join,
+    weighted_quantile,
+)
+from headstart.metrics.forecast.observations import log_error
 
 SHIPPED = Path(__file__).with_name("coverage.json")
 
@@ -37,12 +46,21 @@ class Judged:
         low, high = self.forecasts.intervals[level]
         return self._mean(high - low, chosen)
 
+    def factor(self, level: float, chosen: Flags) -> float:
+        """Return how many times as wide intervals of chosen cases hold as often as they promise.
+
+        The width is that of the logarithm of the error.
+        """
+        expected, upper = np.log(1 - self.forecasts.accuracies), np.log(1 - self.forecasts.intervals[level][1])
+        needed = abs(log_error(self.cases.accuracies) - expected) / (expected - upper)
+        return weighted_quantile(needed[chosen], data_set_weights(self.cases.data_sets[chosen]), level)
+
     def root_mean_square(self, accuracies: Floats, chosen: Flags) -> float:
         """Return the root mean square error of forecast accuracies `[cases]` among chosen cases."""
         return float(np.sqrt(self._mean((accuracies - self.cases.accuracies) ** 2, chosen)))
 
     def _mean(self, values: Floats | Flags, chosen: Flags) -> float:
-        return float(np.average(values[chosen], weights=data_set_weights(self.cases.where(chosen))))
+        return float(np.average(values[chosen], weights=data_set_weights(self.cases.data_sets[chosen])))
 
 
 def leave_data_sets_out(cases: Cases) -> Judged:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -58,6 +59,29 @@ class CurveForecast:
         return {
             level: (self._first(high >= threshold), self._first(low >= threshold))
             for level, (low, high) in self.intervals.items()
+        }
+
+    def meets(self, threshold: float, consecutive: int, step: int) -> dict[float, tuple[int | None, int | None]]:
+        """Return between which samples a criterion is met, by the coverage promised.
+
+        The streak begins where the threshold is reached, and ends some evaluations later. One that may begin at once
+        may have begun within the labels known, and then ends with the next evaluation at the earliest.
+
+        Args:
+            threshold: The accuracy of the criterion.
+            consecutive: How many evaluations in a row must reach it.
+            step: Samples between two evaluations.
+
+        Returns:
+            Lower and upper end; None for one whose streak begins beyond `FURTHEST` times the labels.
+        """
+
+        def end(reached: float | None) -> int | None:
+            return None if reached is None else math.ceil(reached / step) * step + (consecutive - 1) * step
+
+        return {
+            level: (self.known + step if low == self.labels[0] else end(low), end(high))
+            for level, (low, high) in self.reaches(threshold).items()
         }
 
     def _first(self, reached: NDArray[np.bool_]) -> float | None:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.forecast.known_curves import KnownCurves
 from headstart.metrics.forecast.observations import LEAST_ERROR, Observations, log_error, observe
 
@@ -26,7 +26,7 @@ LEAST_RESIDUAL = 0.02
 # Prior standard deviations of the coefficients in `design_of` and `scale_design_of` and of the effects of methods, and
 # what a data set has of its own.
 PRIOR, METHOD, NOISE = (1.0, 0.5, 0.5, 0.05, 0.1), 0.1, 0.15
-SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 0.3, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
+SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2), 0.3, 0.5
 
 
 @dataclass(frozen=True)
@@ -166,10 +166,12 @@ class Forecaster:
         """Forecast the accuracy of cases; what became of them is not read."""
         errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
+        positions = {name: row for row, name in enumerate(self.methods.tolist())}
+        rows, columns = np.array([positions.get(name, -1) for name in cases.methods.tolist()]), _nearest_known(cases)
         intervals = {}
         for level, factors in self.factors.items():
-            widest = max(factors.values())
-            reach = scale * np.array([factors.get(name, widest) for name in cases.methods.tolist()])
+            # The last row is that of unknown methods.
+            reach = scale * np.vstack([factors, factors.max(0)])[rows, columns]
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
@@ -198,17 +200,21 @@ class Forecaster:
         return np.asarray(abs(self._left_out) / np.exp(self._size.without_own_data_set()))
 
     @cached_property
-    def factors(self) -> dict[float, dict[str, float]]:
-        """By how much intervals are wider than the expected size of an error, by level and method."""
-        weights, factors = data_set_weights(self.cases), {}
+    def factors(self) -> dict[float, Floats]:
+        """By how much intervals are wider than the expected size of an error, by level, `[methods, KNOWN]`."""
+        at, factors = _nearest_known(self.cases), {}
+        groups = [
+            [(self.cases.methods == name) & (at == column) for column in range(len(KNOWN))] for name in self.methods
+        ]
         for level in LEVELS:
-            pooled = weighted_quantile(self._scores, weights, level)
-            factors[level] = {
-                name: max(pooled, weighted_quantile(self._scores[own], weights[own], level))
-                for name in self.methods.tolist()
-                if (own := self.cases.methods == name).any()
-            }
+            pooled = self._quantile(at >= 0, level)
+            own = [[self._quantile(group, level) if group.any() else pooled for group in row] for row in groups]
+            factors[level] = np.maximum(pooled, own)
         return factors
+
+    def _quantile(self, chosen: Flags, level: float) -> float:
+        """Return the quantile of the scores of chosen cases, every data set counting alike."""
+        return weighted_quantile(self._scores[chosen], data_set_weights(self.cases.data_sets[chosen]), level)
 
 
 def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
@@ -218,10 +224,15 @@ def weighted_quantile(values: Floats, weights: Floats, level: float) -> float:
     return float(values[order][min(int(np.searchsorted(shares, level)), len(values) - 1)])
 
 
-def data_set_weights(cases: Cases) -> Floats:
-    """Return weights with which every data set counts alike, 1 in all for each."""
-    _, indices, counts = np.unique(cases.data_sets, return_inverse=True, return_counts=True)
+def data_set_weights(data_sets: NDArray[np.str_]) -> Floats:
+    """Return weights with which every data set counts alike, 1 in all for each, `[cases]`."""
+    _, indices, counts = np.unique(data_sets, return_inverse=True, return_counts=True)
     return np.asarray(1 / counts[indices])
+
+
+def _nearest_known(cases: Cases) -> Indices:
+    """Return the column of `KNOWN` whose number of labels is the nearest by its logarithm, `[cases]`."""
+    return np.asarray(np.abs(np.log(cases.observed.labels[:, None] / KNOWN)).argmin(1))
 
 
 def accuracy_of(errors: Floats) -> Floats:
@@ -253,7 +264,7 @@ def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
     seen = cases.observed
     shared = [
         np.ones(len(cases.ratios)),
-        seen.level,
+        np.exp(seen.level - seen.chance),
         np.log(np.log(cases.ratios)),
         np.log(seen.labels / MIDDLE),
         1 / seen.orderings,

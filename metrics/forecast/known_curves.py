@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from headstart.metrics.arrays import Flags, Floats
 
 SHIPPED = Path(__file__).with_name("known_curves.npz")
-# Accuracies are stored as whole numbers, -1 where there is none.
+# Accuracies and samples are stored as whole numbers, -1 where there is none.
 UNIT, MISSING = 10_000, -1
+# Attributes that all curves have in common.
+SHARED = ("labels", "thresholds")
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,9 @@ class KnownCurves:
         classes: Number of classes, `[curves]`.
         labels: Numbers of labels, ascending, `[labels]`.
         accuracies: Accuracy in every ordering, NaN behind its end, `[curves, orderings, labels]`.
+        thresholds: Thresholds of criteria, `[thresholds]`.
+        samples: Samples to criterion in every ordering, for ten evaluations in a row, one after each sample; infinite
+            where it is not met, `[curves, orderings, thresholds]`.
     """
 
     data_sets: NDArray[np.str_]
@@ -39,30 +44,42 @@ class KnownCurves:
     classes: NDArray[np.int64]
     labels: NDArray[np.int64]
     accuracies: Floats
+    thresholds: Floats
+    samples: Floats
 
     def where(self, chosen: Flags) -> KnownCurves:
         """Return some of the curves, by truth values `[curves]`."""
-        return KnownCurves(**{name: each if name == "labels" else each[chosen] for name, each in vars(self).items()})
+        return KnownCurves(**{name: each if name in SHARED else each[chosen] for name, each in vars(self).items()})
 
     @classmethod
     def join(cls, parts: Sequence[KnownCurves]) -> KnownCurves:
-        """Return the curves of several parts with the same numbers of labels."""
-        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
-        return cls(**{**joined, "labels": parts[0].labels})
+        """Return the curves of several parts with the same numbers of labels and thresholds."""
+        return cls(
+            **{
+                name: each if name in SHARED else np.concatenate([getattr(part, name) for part in parts])
+                for name, each in vars(parts[0]).items()
+            }
+        )
 
     def save(self, path: Path) -> None:
         """Write the curves as a compressed `.npz` file; accuracies are rounded to four digits."""
-        numbers = np.where(np.isnan(self.accuracies), MISSING, np.round(self.accuracies * UNIT)).astype(np.int16)
+        accuracies = np.where(np.isnan(self.accuracies), MISSING, np.round(self.accuracies * UNIT))
+        samples = np.where(np.isinf(self.samples), MISSING, self.samples)
+        numbers = {"accuracies": accuracies.astype(np.int16), "samples": samples.astype(np.int16)}
         with path.open("wb") as file:
-            np.savez_compressed(file, **{**vars(self), "accuracies": numbers})
+            np.savez_compressed(file, **{**vars(self), **numbers})
 
     @classmethod
     def load(cls, path: Path = SHIPPED) -> KnownCurves:
         """Read curves that `save` wrote; by default those of the suite."""
         with np.load(path, allow_pickle=False) as arrays:
             stored: dict[str, Any] = dict(arrays)
-        numbers = stored["accuracies"]
-        return cls(**{**stored, "accuracies": np.where(numbers == MISSING, np.nan, numbers / UNIT)})
+        accuracies, samples = stored["accuracies"], stored["samples"]
+        numbers = {
+            "accuracies": np.where(accuracies == MISSING, np.nan, accuracies / UNIT),
+            "samples": np.where(samples == MISSING, np.inf, samples),
+        }
+        return cls(**{**stored, **numbers})
 
 
 @cache

@@ -1,5 +1,6 @@
 """Forecasts against exact power laws and other libraries; nothing is read of what comes after the labels known."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
 from headstart.metrics.forecast.coverage import leave_data_sets_out, read_coverage
-from headstart.metrics.forecast.curve_forecast import forecast_curve, shipped_forecaster
+from headstart.metrics.forecast.curve_forecast import forecast_curve
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
     Forecaster,
@@ -36,7 +37,10 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
     ]
     names = np.repeat([f"set {index}" for index in range(data_sets)], 2)
     methods = np.array([*EXPONENTS] * data_sets)
-    return KnownCurves(names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves))
+    never = np.full((len(names), 4, 1), np.inf)
+    return KnownCurves(
+        names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves), np.array([0.8]), never
+    )
 
 
 def test_a_power_law_is_continued() -> None:
@@ -66,17 +70,30 @@ def test_intervals_hold_on_data_sets_left_out() -> None:
         assert level - 0.07 < judged.coverage(level, everywhere) < min(level + 0.07, 1)
 
 
+def test_intervals_are_wider_where_a_method_is_harder_to_forecast() -> None:
+    curves = simulate(30, seed=1)
+    # From 50 labels on, the error of the second method is multiplied by a number that nobody can know.
+    jumps = np.where(LABELS > 50, np.random.default_rng(2).uniform(0.5, 1.2, (30, 1, 1)), 1)
+    curves.accuracies[1::2] = 1 - jumps * (1 - curves.accuracies[1::2])
+    judged = leave_data_sets_out(known_cases(curves, known=[20, 50], ratios=[2]))
+    widths = {}
+    for method, known in product(EXPONENTS, (20, 50)):
+        own = (judged.cases.methods == method) & (judged.cases.observed.labels == known)
+        widths[method, known] = judged.width(0.8, own)
+        assert judged.coverage(0.8, own) > 0.7
+    assert widths["fast", 50] > 2 * max(widths["fast", 20], widths["slow", 50])
+
+
 def test_an_unknown_method_has_the_widest_interval() -> None:
+    forecaster = Forecaster(known_cases(simulate(10)))
     accuracies = np.linspace(0.3, 0.6, len(LABELS))[None]
-    unknown = forecast_curve(LABELS, accuracies, 3, "mine", 50)
+    unknown = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
     assert not unknown.is_known_method
-    known = [forecast_curve(LABELS, accuracies, 3, name, 50) for name in shipped_forecaster().methods.tolist()]
+    forecaster.factors[0.8][1, 2] *= 100
+    known = [forecast_curve(LABELS, accuracies, 10, name, 50, forecaster) for name in EXPONENTS]
     assert all(each.is_known_method for each in known)
-    for level, factors in shipped_forecaster().factors.items():
-        widest = max(factors, key=lambda name: factors[name])
-        assert factors[widest] >= np.median([*factors.values()])
-        low, high = unknown.intervals[level]
-        assert (low < high).all()
+    wider = forecast_curve(LABELS, accuracies, 10, "mine", 50, forecaster)
+    assert np.ptp(wider.intervals[0.8], axis=0).min() > np.ptp(unknown.intervals[0.8], axis=0).max()
 
 
 def test_thresholds_are_reached_where_the_ends_of_intervals_reach_them() -> None:
@@ -100,7 +117,7 @@ def test_the_regression_is_that_of_scikit_learn() -> None:
     def other(chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
         # A prior of deviation s is a penalty of 1 on a column that is s times as large.
         ridge = Ridge(alpha=noise**2, fit_intercept=False)
-        weights = data_set_weights(cases.where(chosen))
+        weights = data_set_weights(cases.data_sets[chosen])
         return np.asarray(ridge.fit((design * deviations)[chosen], values[chosen], weights).coef_ * deviations)
 
     np.testing.assert_allclose(regression.coefficients, other(cases.ratios > 0), rtol=1e-6)
@@ -130,12 +147,15 @@ def test_what_is_observed_is_a_power_law_within_the_window() -> None:
 def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
     curves = simulate(3)
     curves.accuracies[0, :, -2:] = np.nan
+    curves.samples[1] = 37
     curves.save(tmp_path / "curves.npz")
     read = KnownCurves.load(tmp_path / "curves.npz")
     np.testing.assert_allclose(read.accuracies, curves.accuracies, atol=1e-4)
+    np.testing.assert_array_equal(read.samples, curves.samples)
     assert read.methods.tolist() == curves.methods.tolist()
     halves = KnownCurves.join([curves.where(curves.data_sets == name) for name in ("set 0", "set 1", "set 2")])
     np.testing.assert_array_equal(halves.accuracies, curves.accuracies)
+    np.testing.assert_array_equal(halves.samples, curves.samples)
 
 
 def test_shipped_intervals_hold_as_often_as_they_promise() -> None:

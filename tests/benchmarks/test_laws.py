@@ -1,32 +1,36 @@
 """Laws that forecasts are compared with, on curves that follow them and against scikit-learn."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, WhiteKernel
 from sklearn.linear_model import QuantileRegressor
 
-from headstart.metrics.forecast.laws import GaussianProcess, linear_quantile, own_exponential, own_power_law
+from headstart.tests.material.root import require_checkout
 
+require_checkout()
+laws = import_module("headstart.benchmarks.coverage.laws")
 LABELS = np.array([5, 7, 10, 14, 20, 28, 40])
 
 
 @pytest.mark.parametrize("piecewise", [False, True])
 def test_a_power_law_finds_itself(piecewise: bool) -> None:
     curves = np.stack([1 - 0.9 * LABELS**-0.3, 1 - 0.5 * LABELS**-0.1])
-    later = own_power_law(LABELS, curves, 160, piecewise=piecewise)
+    later = laws.own_power_law(LABELS, curves, 160, piecewise=piecewise)
     np.testing.assert_allclose(later, [1 - 0.9 * 160**-0.3, 1 - 0.5 * 160**-0.1])
 
 
 def test_a_piecewise_law_goes_on_with_its_last_slope() -> None:
     logs = np.log(LABELS / 40)
     accuracies = 1 - np.exp(-1 - 0.3 * logs - 0.05 * logs**2)
-    later = own_power_law(LABELS, accuracies[None], 80, piecewise=True)
+    later = laws.own_power_law(LABELS, accuracies[None], 80, piecewise=True)
     assert later == pytest.approx(1 - np.exp(-1 - 0.3 * np.log(2)))
 
 
 def test_an_exponential_finds_itself() -> None:
-    later = own_exponential(LABELS, 1 - (0.2 + 0.5 * np.exp(-LABELS / 20))[None], 80)
+    later = laws.own_exponential(LABELS, 1 - (0.2 + 0.5 * np.exp(-LABELS / 20))[None], 80)
     assert later == pytest.approx(1 - 0.2 - 0.5 * np.exp(-4))
 
 
@@ -34,7 +38,7 @@ def test_the_gaussian_process_is_that_of_scikit_learn() -> None:
     generator = np.random.default_rng(0)
     means = np.tile(-0.3 * np.log(LABELS), (6, 1))
     curves = 1 - np.exp(means + generator.normal(0, 0.2, (6, 1)) + generator.normal(0, 0.03, (6, len(LABELS))))
-    process = GaussianProcess(LABELS, curves, np.ones(6), means)
+    process = laws.GaussianProcess(LABELS, curves, np.ones(6), means)
     logs = process.logs[:, None]
     kernels = [
         ConstantKernel(level**2)
@@ -68,5 +72,5 @@ def test_quantile_regression_is_near_that_of_scikit_learn(level: float) -> None:
     design = np.column_stack([np.ones(400), generator.standard_normal((400, 2))])
     values = design @ [1, 2, -1] + generator.standard_t(3, 400)
     other = QuantileRegressor(quantile=level, alpha=0, fit_intercept=False).fit(design, values)
-    found = linear_quantile(design, values, level, np.ones(400), np.zeros(3))
+    found = laws.linear_quantile(design, values, level, np.ones(400), np.zeros(3))
     np.testing.assert_allclose(found, other.coef_, atol=0.1)

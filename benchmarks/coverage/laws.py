@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Floats
+from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.forecast.forecaster import Cases, data_set_weights, design_of
+from headstart.metrics.forecast.known_curves import KnownCurves
 from headstart.metrics.forecast.observations import log_error
 
 # Steepest and flattest exponent that a curve's own law may have.
@@ -127,3 +131,88 @@ def linear_quantile(design: Floats, values: Floats, level: float, weights: Float
         gram = (design * steps[:, None]).T @ design
         coefficients = np.asarray(np.linalg.solve(gram + np.diag(penalty), right))
     return coefficients
+
+
+def by_curves(cases: Cases, curves: KnownCurves, law: Callable[..., Floats]) -> Floats:
+    """Return accuracies by a law that is fitted to each curve's own beginning, `[cases]`."""
+    forecasts = np.empty(len(cases.ratios))
+    for chosen, known, later, accuracies in _groups(cases, curves):
+        labels = curves.labels[:known]
+        forecasts[chosen] = law(labels, accuracies[:, :known], curves.labels[later])
+    return forecasts
+
+
+def _groups(cases: Cases, curves: KnownCurves) -> list[tuple[Flags, int, int, Floats]]:
+    """Return cases of one number of labels, later number and number of orderings, with their mean curves."""
+    seen = cases.observed
+    keys = np.column_stack([seen.orderings, seen.labels, np.round(seen.labels * cases.ratios)])
+    groups = []
+    for orderings, labels, later in np.unique(keys, axis=0):
+        chosen = (keys == (orderings, labels, later)).all(1)
+        accuracies = curves.accuracies[cases.curves[chosen], : int(orderings)].mean(1)
+        known, end = (int(np.searchsorted(curves.labels, each)) for each in (labels, later))
+        groups.append((chosen, known + 1, end, accuracies))
+    return groups
+
+
+def by_gaussian_process(cases: Cases, curves: KnownCurves) -> Floats:
+    """Return accuracies by a Gaussian process on the curves of other data sets, `[cases]`."""
+    forecasts = np.empty(len(cases.ratios))
+    errors = log_error(np.where(np.isnan(curves.accuracies), 1, curves.accuracies).mean(1))
+    errors[np.isnan(curves.accuracies).any(1)] = np.nan
+    for data_set in np.unique(cases.data_sets):
+        others = curves.data_sets != data_set
+        whole = others & ~np.isnan(errors).any(1)
+        of = {name: np.nanmean(errors[others & (curves.methods == name)], axis=0) for name in np.unique(curves.methods)}
+        means = np.stack([of[name] for name in curves.methods])
+        weights = np.full(whole.sum(), 1 / len(of))
+        process = GaussianProcess(curves.labels, 1 - np.exp(errors[whole]), weights, means[whole])
+        own = np.flatnonzero(cases.data_sets == data_set)
+        part = cases.where(cases.data_sets == data_set)
+        for chosen, known, later, accuracies in _groups(part, curves):
+            rows = part.curves[chosen]
+            forecasts[own[chosen]] = process.forecast(known, later, accuracies, means[rows])[0]
+    return forecasts
+
+
+def by_one_exponent(cases: Cases) -> Floats:
+    """Return accuracies by one exponent for all curves, which is fitted to other data sets, `[cases]`."""
+    change, distance = log_error(cases.accuracies) - cases.observed.level, np.log(cases.ratios)
+    found = np.empty(len(distance))
+    for data_set in np.unique(cases.data_sets):
+        own = cases.data_sets == data_set
+        weights = data_set_weights(cases.data_sets[~own])
+        exponent = (weights * change[~own] * distance[~own]).sum() / (weights * distance[~own] ** 2).sum()
+        found[own] = 1 - np.exp(np.minimum(cases.observed.level[own] + exponent * distance[own], 0))
+    return found
+
+
+def by_quantiles(cases: Cases, level: float = 0.8) -> tuple[Floats, Floats]:
+    """Return medians, `[cases]`, and intervals, `[2, cases]`, by quantile regression on other data sets."""
+    methods, found = np.unique(cases.methods), np.empty((3, len(cases.ratios)))
+    for data_set in np.unique(cases.data_sets):
+        own = cases.data_sets == data_set
+        others, left_out = cases.where(~own), cases.where(own)
+        values = log_error(others.accuracies) - others.observed.level
+        design, new = design_of(others, methods), design_of(left_out, methods)
+        penalty = np.full(design.shape[1], 0.1)
+        for row, quantile in enumerate((0.5, (1 + level) / 2, (1 - level) / 2)):
+            change = new @ linear_quantile(design, values, quantile, data_set_weights(others.data_sets), penalty)
+            found[row, own] = 1 - np.exp(np.minimum(left_out.observed.level + change, 0))
+    return found[0], found[1:]
+
+
+def laws(cases: Cases, curves: KnownCurves) -> dict[str, Floats]:
+    """Return the accuracies that other laws and models forecast, by their names."""
+    error = np.exp(cases.observed.level)
+    return {
+        "as accurate as now": 1 - error,
+        "twice the labels halve the error": 1 - error / cases.ratios,
+        "error x n^-0.25": 1 - error * cases.ratios**-0.25,
+        "one exponent of other data sets": by_one_exponent(cases),
+        "own power law": by_curves(cases, curves, own_power_law),
+        "own piecewise power law": by_curves(cases, curves, partial(own_power_law, piecewise=True)),
+        "own exponential": by_curves(cases, curves, own_exponential),
+        "Gaussian process": by_gaussian_process(cases, curves),
+        "quantile regression": by_quantiles(cases)[0],
+    }

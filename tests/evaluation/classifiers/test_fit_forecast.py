@@ -1,0 +1,35 @@
+"""The forecast of `headstart fit`: that of the curve, and wider where its last point is uncertain."""
+
+import numpy as np
+import pytest
+
+from headstart.evaluation.classifiers.forecast import forecast_rows
+from headstart.metrics.few_labels.expected_accuracy import ExpectedAccuracy
+from headstart.metrics.forecast.curve_forecast import forecast_curve
+
+SIZES = [3, 6, 9, 12, 18, 24]
+CURVE = [np.array([0.4, 0.5, 0.6]) + 0.03 * index for index in range(len(SIZES))]
+
+
+def forecast(low: float, high: float) -> list[tuple[float, float, float]]:
+    expected = ExpectedAccuracy(0, 0.7, low, high, 0.7)
+    rows = forecast_rows(SIZES, CURVE, expected, 30, 3, "streaming_lda")
+    assert [(row["labels"], row["level"]) for row in rows] == [(60, 0.8), (120, 0.8), (240, 0.8)]
+    return [(row["interval"][0], row["estimate"], row["interval"][1]) for row in rows]
+
+
+def test_a_certain_accuracy_is_continued_as_a_curve_is() -> None:
+    accuracies = np.column_stack([*CURVE, np.full(3, 0.7)])
+    found = forecast_curve(np.array([*SIZES, 30]), accuracies, 3, "streaming_lda")
+    for times, (low, estimate, high) in zip((2, 4, 8), forecast(0.7, 0.7), strict=True):
+        expected, intervals = found.at(times)
+        assert (estimate, (low, high)) == (pytest.approx(expected), pytest.approx(intervals[0.8]))
+
+
+def test_an_uncertain_accuracy_makes_a_forecast_uncertain() -> None:
+    certain, uncertain, worse = forecast(0.7, 0.7), forecast(0.5, 0.85), forecast(0.5, 0.7)
+    for row, other, below in zip(certain, uncertain, worse, strict=True):
+        assert other[0] < row[0] < row[1] == other[1] < row[2] < other[2]
+        # Only the side that is uncertain is wider, and by less than both reaches together.
+        assert below == pytest.approx((other[0], row[1], row[2]))
+        assert other[0] > row[0] - 0.2
