@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.benchmarks.coverage.forecast_curves import STREAK, SUITE
+from headstart.benchmarks.coverage.forecast_curves import ORDERINGS, STREAK, SUITE
 from headstart.benchmarks.coverage.laws import laws
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
@@ -48,11 +48,15 @@ class Meetings:
     intervals: Mapping[float, Floats]
 
 
-def find_meetings(curves: KnownCurves) -> Meetings:
+def find_meetings(curves: KnownCurves, orderings: int) -> Meetings:
     """Forecast when all curves meet each criterion, by the curves of other data sets alone.
 
     Left out are criteria met within the labels known, and those of curves that end before it is known whether they
     are met within 8 times the labels.
+
+    Args:
+        curves: The curves.
+        orderings: Number of orderings that are seen.
     """
     rows: list[tuple[float, ...]] = []
     ends = curves.labels[(~np.isnan(curves.accuracies[:, 0])).sum(-1) - 1]
@@ -60,8 +64,10 @@ def find_meetings(curves: KnownCurves) -> Meetings:
         forecaster = Forecaster(known_cases(curves.where(curves.data_sets != data_set)))
         for index, known in product(np.flatnonzero(curves.data_sets == data_set), KNOWN):
             method, classes = str(curves.methods[index]), int(curves.classes[index])
-            found = forecast_curve(curves.labels, curves.accuracies[index], classes, method, known, forecaster)
-            for threshold, samples in zip(curves.thresholds, np.median(curves.samples[index], axis=0), strict=True):
+            seen = curves.accuracies[index, :orderings]
+            found = forecast_curve(curves.labels, seen, classes, method, known, forecaster)
+            medians = np.median(curves.samples[index, :orderings], axis=0)
+            for threshold, samples in zip(curves.thresholds, medians, strict=True):
                 if samples > known and (np.isfinite(samples) or ends[index] >= found.labels[-1]):
                     rows.append((int(index), known, threshold, *_limited(found, threshold, samples)))
 
@@ -182,7 +188,7 @@ def print_coverage(judged: Judged, known: KnownCurves, chosen: Flags) -> None:
         "method": methods,
         "source": sources,
         "data set left out": of_each(of["data_sets"], chosen),
-        "setting": of_each(settings, chosen),
+        "setting": of_each(settings, chosen & np.isin(of["sources"], [*SUITE])),
     }
     for title, rows in groups.items():
         print_shares(title, judged, rows)
@@ -220,7 +226,7 @@ def print_drawings(known: KnownCurves) -> None:
 
 def print_samples(known: KnownCurves) -> None:
     """Print coverage and width of the samples to criterion."""
-    meetings = find_meetings(known)
+    meetings = find_meetings(known, ORDERINGS)
     of = {name: getattr(known, name)[meetings.curves] for name in ("methods", "sources", "data_sets")}
     every = np.full(len(meetings.curves), True)
     of_known = {f"{each} labels": meetings.known == each for each in KNOWN}
@@ -228,3 +234,6 @@ def print_samples(known: KnownCurves) -> None:
     first = {"all": every, "criteria of the recommended suite": own, **of_known}
     for title, groups in (("criteria", first), *((name, of_each(values, every)) for name, values in of.items())):
         print_meetings(title, meetings, of["data_sets"], groups)
+
+    single = find_meetings(known, 1)
+    print_meetings("one ordering", single, known.data_sets[single.curves], {"all": single.known > 0})
