@@ -61,6 +61,7 @@ def coverage(samples: Labelled, per_class: int, draws: int, orderings: int, fore
                 predicted = whole(kind).predict(learnt[None], others[None])[0].argmax(-1)
                 truth = float((predicted == samples.labels[others]).double().mean())
                 rows.append((*each["interval"], each["estimate"], truth))
+
     low, high, expected, truths = np.array(rows).T
     return {
         "held": float(((low <= truths) & (truths <= high)).mean()),
@@ -87,6 +88,7 @@ def _forecast(
     part = Labelled(
         samples.features[drawn], samples.labels[drawn], samples.classes, samples.source_head, samples.source_bias
     )
+
     tried = try_left_out([part], 0)
     _, method = tried.prepared[tried.expected.chosen]
     sizes = curve_sizes(len(drawn), samples.classes)

@@ -216,6 +216,7 @@ def measure(target: str, source: str) -> KnownCurves:
     fed = Fed(TARGETS[target].photos(), source, TARGETS[target].sources[source])
     traces = {name: fed.trace(method) for name, method in methods()}
     correct, shown = np.stack(list(traces.values())), len(fed.truth)
+
     labels = np.array([each for each in GRID if each <= correct.shape[-1]])
     accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
     accuracies[..., : len(labels)] = correct[..., labels - 1] / shown

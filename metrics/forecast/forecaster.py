@@ -145,8 +145,8 @@ class Forecaster:
     The error is a power law from the last known label on. Its exponent is pooled over data sets: a ridge regression on
     the labels known, the number of classes, the curve's own slope and the method, whose effects are drawn towards 0.
     The size of a forecast's error is a regression, too. Intervals are as many times as wide as the promised share of
-    errors on other data sets asks for, each forecast without its own data set; for a method whose own errors ask for
-    more, as many as these ask for.
+    errors on other data sets asks for, each forecast without its own data set; where the errors of a method after about
+    as many labels ask for more, as many as these ask for.
 
     Sources: Corinna Cortes, Lawrence D. Jackel, Sara A. Solla, Vladimir Vapnik and John S. Denker, "Learning Curves:
     Asymptotic Values and Rate of Convergence", NIPS, 1993, for the power law; Jing Lei, Max G'Sell, Alessandro Rinaldo,
@@ -168,6 +168,7 @@ class Forecaster:
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
         positions = {name: row for row, name in enumerate(self.methods.tolist())}
         rows, columns = np.array([positions.get(name, -1) for name in cases.methods.tolist()]), _nearest_known(cases)
+
         intervals = {}
         for level, factors in self.factors.items():
             # The last row is that of unknown methods.

@@ -23,7 +23,7 @@ def test_a_certain_accuracy_is_continued_as_a_curve_is() -> None:
     found = forecast_curve(np.array([*SIZES, 30]), accuracies, 3, "streaming_lda")
     for times, (low, estimate, high) in zip((2, 4, 8), forecast(0.7, 0.7), strict=True):
         expected, intervals = found.at(times)
-        assert (estimate, (low, high)) == (pytest.approx(expected), pytest.approx(intervals[0.8]))
+        assert (low, estimate, high) == pytest.approx((intervals[0.8][0], expected, intervals[0.8][1]))
 
 
 def test_an_uncertain_accuracy_makes_a_forecast_uncertain() -> None:

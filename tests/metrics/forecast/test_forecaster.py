@@ -5,14 +5,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from numpy.typing import NDArray
 from sklearn.linear_model import Ridge
 
-from headstart.metrics.forecast.coverage import leave_data_sets_out, read_coverage
+from headstart.metrics.forecast.coverage import Judged, leave_data_sets_out, read_coverage
 from headstart.metrics.forecast.curve_forecast import forecast_curve
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
     Forecaster,
+    Forecasts,
     Regression,
     data_set_weights,
     known_cases,
@@ -20,8 +22,10 @@ from headstart.metrics.forecast.forecaster import (
 )
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
 from headstart.metrics.forecast.observations import observe
+from headstart.tests.material.root import ROOT
 
 LABELS = np.array([5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 40, 50, 56, 70, 80, 100, 140, 200, 280, 400, 560, 800])
+SPOILT = ("occluded", "noisy", "turned")
 EXPONENTS = {"slow": 0.15, "fast": 0.35}
 
 
@@ -161,9 +165,34 @@ def test_curves_are_kept_on_disk(tmp_path: Path) -> None:
 def test_shipped_intervals_hold_as_often_as_they_promise() -> None:
     curves = shipped_curves()
     assert len(set(curves.data_sets)) >= 8
+    judged = leave_data_sets_out(known_cases(curves))
     assert {float(level) for level in read_coverage()} == set(LEVELS)
     for level, share in read_coverage().items():
         assert abs(share - float(level)) <= 0.03
+        # At 2, 4 and 8 times the labels: the nearest ratio below is 1.4.
+        assert judged.coverage(float(level), judged.cases.ratios > 1.65) == pytest.approx(share, abs=5e-4)
+        for name in set(curves.methods):
+            assert judged.coverage(float(level), judged.cases.methods == name) > float(level) - 0.03
+
+
+def test_the_recommended_suite_is_among_the_known_curves() -> None:
+    curves = shipped_curves()
+    targets = ["cats and dogs", "ants and bees", "flowers", *(f"drawn pets, {of}" for of in SPOILT)]
+    named = yaml.safe_load((ROOT / "configs" / "model" / "frozen_methods.yaml").read_text())["methods"]
+    found = set(zip(curves.targets, curves.sources, curves.methods, strict=True))
+    assert set(product(targets, ["imagenet", "birds", "insects"], ["baseline", *named])) <= found
+
+
+def test_intervals_as_many_times_as_wide_hold_as_often_as_promised() -> None:
+    judged = leave_data_sets_out(known_cases(simulate(20, spread=0.1)))
+    chosen = judged.cases.methods == "slow"
+    low, high = (np.log(1 - each) for each in judged.forecasts.intervals[0.8])
+    middle = np.log(1 - judged.forecasts.accuracies)
+    for factor in (judged.factor(0.8, chosen) * each for each in (0.999, 1.001)):
+        ends = np.stack([1 - np.exp(middle + factor * (end - middle)) for end in (low, high)])
+        wider = Judged(judged.cases, Forecasts(judged.forecasts.accuracies, {0.8: ends}))
+        assert wider.coverage(0.8, chosen) == pytest.approx(0.8, abs=0.01)
+    assert wider.coverage(0.8, chosen) >= 0.8
 
 
 def test_a_missing_accuracy_is_refused() -> None:
