@@ -150,7 +150,7 @@ def test_subsets_of_copies_are_passed_over(
 def test_models_that_distinguish_single_stimuli() -> None:
     embeddings: Embeddings = [np.eye(20)[:, [column]] for column in (3, 8, 15)]
     assert find(embeddings, 3).chosen == (3, 8, 15)
-    with pytest.raises(ValueError, match="size: no 2 stimuli were found that every model tells apart"):
+    with pytest.raises(ValueError, match="size: no 2 stimuli were found that every model distinguishes"):
         worst_stimulus_subset(embeddings, 2)
     with pytest.raises(ValueError, match="size: every model distinguishes hardly any 2 stimuli"):
         random_stimulus_subsets(embeddings, 2, count=10)
