@@ -37,7 +37,7 @@ def test_networks_that_are_never_built(library: LibraryName, model: str, argumen
 
 def test_deep_networks_are_left_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(size_limits, "MOST_MODULES", 400)
-    with pytest.raises(UserError, match=r"^model_parameters: the network has more than 400 modules; ask for a smaller"):
+    with pytest.raises(UserError, match=r"^model_parameters: the network has more than 400 modules; choose a smaller"):
         build(NetworkSpec("x", "timm", "vit_tiny_patch16_224", None, {"depth": 900}))
     gc.collect()
     assert build(NetworkSpec("x", "timm", "vit_tiny_patch16_224", None, {"depth": 1}))[0]
