@@ -52,7 +52,7 @@ def add_checksums(base: sqlite3.Connection) -> None:
 def require_intact(base: sqlite3.Connection, mend: Callable[[], None] | None) -> None:
     """Raise an error where the structure of a ledger's file is damaged, so that rows could be missing.
 
-    It reads the whole file: 7 s of 4 GB, a million traces, or 3 s where they are in memory.
+    It reads the whole file: 3 s for a million traces, 4 GB, that are in memory, and 11 s from a disk.
 
     Args:
         base: The ledger.

@@ -60,19 +60,25 @@ def compare_all_pairs(tables: Sequence[Floats]) -> list[AllPairs]:
     """
     tests = [_Test(values) for values in tables]
     for orderings in dict.fromkeys(test.orderings for test in tests):
-        unfinished = [test for test in tests if test.orderings == orderings and test.open]
-        for number, (blocks, is_exact) in enumerate(stages(orderings) if unfinished else ()):
-            for test in unfinished:
-                test.begin(is_exact)
-            at_once = max(1, MOST_ROWS // max(test.methods for test in unfinished))
-            for patterns in blocks:
-                for start in range(0, len(unfinished), at_once):
-                    _count(unfinished[start : start + at_once], patterns, with_levels=number == 0)
-
-            unfinished = [test for test in unfinished if not test.is_finished()]
-            if not unfinished:
-                break
+        _run([test for test in tests if test.orderings == orderings])
     return [test.results() for test in tests]
+
+
+def _run(tests: Sequence["_Test"]) -> None:
+    """Count patterns of signs, stage by stage, until they decide about every pair of tables of as many orderings."""
+    for number, (blocks, is_exact) in enumerate(stages(tests[0].orderings)):
+        tests = [test for test in tests if test.is_unfinished]
+        if not tests:
+            return
+        for test in tests:
+            test.begin(is_exact)
+
+        at_once = max(1, MOST_ROWS // max(test.methods for test in tests))
+        for patterns in blocks:
+            for start in range(0, len(tests), at_once):
+                _count(tests[start : start + at_once], patterns, with_levels=number == 0)
+        for test in tests:
+            test.decide()
 
 
 def _count(tests: Sequence["_Test"], patterns: Patterns, with_levels: bool) -> None:
@@ -142,13 +148,17 @@ class _Test:
                 self.levels[first] = min(2 * scipy.special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
         self.drawn[: self.open] += len(largest)
 
-    def is_finished(self) -> bool:
-        """Whether the patterns so far decide about every pair, or no more of them could make one significant."""
+    def decide(self) -> None:
+        """Decide about pairs by the patterns so far."""
         self.estimated = (self.exceeded + self.unseen) / (self.drawn + self.unseen)
         self.decided = (self.unseen == 0) | is_decided(self.exceeded, self.drawn, LEVEL)
         while self.open and self.decided[self.open - 1] and self.estimated[self.open - 1] < LEVEL:
             self.open -= 1
-        return self.open == 0 or bool(self.decided[self.open - 1])
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether more patterns could make a pair significant."""
+        return self.open > 0 and not self.decided[self.open - 1]
 
     def results(self) -> AllPairs:
         """Return the results."""
