@@ -37,12 +37,12 @@ def coverage(samples: Labelled, labels: NDArray[np.int64], per_class: int, draws
     whole = [prepare(kind, samples) for kind in kinds]
     held, below, widths, bias, accuracies, chosen = [], [], [], [], [], []
     for draw in range(draws):
-        drawn, rest = _draw(labels, per_class, draw)
+        drawn, rest = draw_labels(labels, per_class, draw)
         part = Labelled(
             samples.features[drawn], samples.labels[drawn], samples.classes, samples.source_head, samples.source_bias
         )
         expected = try_left_out([part], seed=draw).expected
-        truths = [_accuracy(method, drawn, rest) for method in whole]
+        truths = [accuracy(method, drawn, rest) for method in whole]
         truth = truths[expected.chosen]
         held.append(expected.low <= truth <= expected.high)
         below.append(truth < expected.low)
@@ -63,7 +63,14 @@ def coverage(samples: Labelled, labels: NDArray[np.int64], per_class: int, draws
     }
 
 
-def _draw(labels: NDArray[np.int64], per_class: int, draw: int) -> tuple[torch.Tensor, torch.Tensor]:
+def draw_labels(labels: NDArray[np.int64], per_class: int, draw: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the samples of a draw of some labels of each class, and all others.
+
+    Args:
+        labels: Class of each sample.
+        per_class: Labels of each class.
+        draw: Number of the draw.
+    """
     generator = np.random.default_rng((STREAM, draw, per_class))
     shuffled = [generator.permutation(np.flatnonzero(labels == label)) for label in range(labels.max() + 1)]
     drawn = np.concatenate([each[:per_class] for each in shuffled])
@@ -71,12 +78,14 @@ def _draw(labels: NDArray[np.int64], per_class: int, draw: int) -> tuple[torch.T
     return torch.from_numpy(drawn), torch.from_numpy(rest)
 
 
-def _accuracy(method: LeftOut, drawn: torch.Tensor, rest: torch.Tensor) -> float:
+def accuracy(method: LeftOut, drawn: torch.Tensor, rest: torch.Tensor) -> float:
+    """Return the accuracy of a method on other samples than those of the draw, which it learns."""
     predicted = method.predict(drawn[None], rest[None])[0].argmax(-1)
     return float((predicted == method.samples.labels[rest]).double().mean())
 
 
-def _samples(parts: list[Photos], backbone: BackboneSpec) -> tuple[Labelled, NDArray[np.int64]]:
+def embed_parts(parts: list[Photos], backbone: BackboneSpec) -> tuple[Labelled, NDArray[np.int64]]:
+    """Return the samples of a data set's parts, and their classes."""
     found = [embed_readable(part, backbone) for part in parts]
     labels = np.concatenate([part.labels for part in parts])
     features = torch.from_numpy(np.concatenate([each.features for each in found]))
@@ -110,7 +119,7 @@ def main(
             else:
                 parts = list(read_class_folders(Path(shared) / "data" / name))
                 backbone = BackboneSpec(weights=str(Path(shared) / "weights" / f"{weights}.safetensors"))
-            samples, labels = _samples(parts, backbone)
+            samples, labels = embed_parts(parts, backbone)
             for size in sizes:
                 yield f"{name}, {size} labels per class", coverage(samples, labels, size, draws)
 

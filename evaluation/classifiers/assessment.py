@@ -32,12 +32,10 @@ class Trial:
     Attributes:
         backbone: Index of the backbone.
         kind: The method's class.
-        curve: Accuracies at each size of the learning curve, `[orderings]` each.
     """
 
     backbone: int
     kind: str
-    curve: Sequence[Floats]
 
     @property
     def method(self) -> str:
@@ -56,7 +54,8 @@ class Assessment:
         expected: The accuracy that is expected of the chosen one.
         folds: Number of folds.
         splits: Number of splits into folds.
-        sizes: Numbers of samples at which the learning curves have points.
+        sizes: Numbers of samples at which the learning curve of the chosen one has points.
+        curve: Its accuracies there, `[orderings]` each.
         temperature: Temperature of the chosen one's probabilities.
         calibration_error: Expected calibration error of them.
         probabilities: Those of left-out samples, the mean over splits, `[samples, classes]`; NaN where a sample is
@@ -72,6 +71,7 @@ class Assessment:
     folds: int
     splits: int
     sizes: Sequence[int]
+    curve: Sequence[Floats]
     temperature: float
     calibration_error: float
     probabilities: Floats
@@ -172,25 +172,26 @@ def assess(backbones: Sequence[Labelled], orderings: int, seed: int) -> Assessme
 
     Args:
         backbones: The same samples by one or several backbones.
-        orderings: Orderings of the learning curves.
+        orderings: Orderings of the learning curve.
         seed: Seed of splits, orderings and bootstraps.
     """
     tried = try_left_out(backbones, seed)
     labels, classes = backbones[0].labels.numpy(), backbones[0].classes
-    orders = proportional_orderings(labels, orderings, seed)
+    _, best = tried.prepared[tried.expected.chosen]
     sizes = curve_sizes(len(labels), classes)
-    trials = [Trial(index, each.name, learning_curve(each, orders, sizes)) for index, each in tried.prepared]
+    curve = learning_curve(best, proportional_orderings(labels, orderings, seed), sizes)
 
     chosen = tried.predictions[tried.expected.chosen]
     found = chosen.probabilities()
     return Assessment(
-        trials,
+        [Trial(index, each.name) for index, each in tried.prepared],
         tried.correct.mean(1),
         tied_with(tried.correct, tried.expected.chosen),
         tried.expected,
         tried.folds,
         tried.splits,
         sizes,
+        curve,
         chosen.temperature,
         calibration_error(found.max(1), chosen.predicted == chosen.labels),
         _spread(found.reshape(tried.splits, -1, classes).mean(0), tried.scored),

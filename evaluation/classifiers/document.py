@@ -28,7 +28,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
     """
     labels, classes = given.photos.labels, given.photos.classes
     best, expected, sizes = assessment.best, assessment.expected, assessment.sizes
-    means = [float(values.mean()) for values in best.curve]
+    means = [float(values.mean()) for values in assessment.curve]
     return {
         "dataset": given.name,
         "photos": len(labels),
@@ -53,9 +53,9 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         # More labels.
         "curve": [
             {"labels": size, "accuracy": mean, "orderings": len(values)}
-            for size, mean, values in zip(sizes, means, best.curve, strict=True)
+            for size, mean, values in zip(sizes, means, assessment.curve, strict=True)
         ],
-        "forecast": forecast_rows(sizes, best.curve, expected, len(labels), len(classes), best.method),
+        "forecast": forecast_rows(sizes, assessment.curve, expected, len(labels), len(classes), best.method),
         "is_flat": is_flat(sizes, means, len(classes)),
         # Classes and photos.
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,

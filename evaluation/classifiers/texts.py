@@ -48,9 +48,10 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     others = [name for name in tied if name != _name(document, chosen)]
 
     lines = [
-        f"best: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
+        f"chosen: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
         f"{expected['estimate']:.1%} [{low:.1%}, {high:.1%}], a 95 % interval",
         f"not significantly worse: {', '.join(others) or 'none'}",
+        *_about_backbones(document),
         *_about_photos(document),
         f"probabilities: calibration error {format_number(100 * document['calibration']['error'], '.1f')} points",
     ]
@@ -60,6 +61,18 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
             "fine-tuning with a training library"
         )
     return lines + [f"WARNING: {warning}" for warning in document["warnings"]]
+
+
+def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield which backbone is recommended, and of which all methods are significantly worse, if there are several."""
+    backbones = dict.fromkeys(each["backbone"] for each in document["methods"])
+    if len(backbones) > 1:
+        near = {each["backbone"] for each in document["methods"] if each["tied"]}
+        worse = [name for name in backbones if name not in near]
+        yield (
+            f"recommended backbone: {document['backbone']}; significantly worse with every method: "
+            f"{', '.join(worse) or 'none'}"
+        )
 
 
 def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:

@@ -60,7 +60,7 @@ def test_fit_and_predict(photos: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert document["classes"] == {"dark": 12, "light": 12}
     low, high = document["expected_accuracy"]["interval"]
     assert low < document["expected_accuracy"]["estimate"] < high
-    assert f"best: {document['method']}" in printed
+    assert f"chosen: {document['method']}" in printed
     assert [point["labels"] for point in document["curve"]] == [2, 4, 6, 8, 12, 16]
     assert np.sum(document["confusion"], 1) == pytest.approx([1, 1], abs=1e-5)
     assert {path.name for path in Path("runs/fit").iterdir()} == {
@@ -97,10 +97,14 @@ def test_several_backbones_are_tried(photos: Path, capsys: pytest.CaptureFixture
     document = read_results()
     assert len(document["methods"]) == 2 * 7
     # The chosen method on the other network is another one.
-    line = " ".join(
-        capsys.readouterr().out.partition("not significantly worse: ")[2].partition("most often")[0].split()
+    printed = " ".join(capsys.readouterr().out.split())
+    others, _, rest = printed.partition("not significantly worse: ")[2].partition("recommended backbone: ")
+    assert others.count("mobilenet_v2") == sum(each["tied"] for each in document["methods"]) - 1
+    near = {each["backbone"] for each in document["methods"] if each["tied"]}
+    worse = {each["backbone"] for each in document["methods"]} - near
+    assert rest.startswith(
+        f"{document['backbone']}; significantly worse with every method: {', '.join(worse) or 'none'}"
     )
-    assert line.count("mobilenet_v2") == sum(each["tied"] for each in document["methods"]) - 1
 
 
 def test_a_csv_file_lists_photos(photos: Path) -> None:

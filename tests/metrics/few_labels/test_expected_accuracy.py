@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
+from headstart.metrics.arrays import Floats
 from headstart.metrics.few_labels.expected_accuracy import (
     BOOTSTRAPS,
     bootstrap_corrected,
@@ -11,6 +12,14 @@ from headstart.metrics.few_labels.expected_accuracy import (
     merits,
     tied_with,
 )
+
+
+def choose_in_a_loop(merit: Floats) -> int:
+    margins = [0.0]
+    for other in merit[1:]:
+        difference = other - merit[0]
+        margins.append(difference.mean() - difference.std() / (len(difference) - 1) ** 0.5)
+    return int(np.argmax(margins))
 
 
 def test_correction_is_that_of_a_plain_loop() -> None:
@@ -21,7 +30,7 @@ def test_correction_is_that_of_a_plain_loop() -> None:
     values = []
     for counts in drawn:
         sample = np.repeat(np.arange(30), counts)
-        best = max(range(4), key=lambda method: merit[method, sample].mean())
+        best = choose_in_a_loop(merit[:, sample])
         values.append(correct[best, counts == 0].mean())
     assert bootstrap_corrected(correct, merit, seed=5) == pytest.approx(np.mean(values))
 
@@ -61,12 +70,22 @@ def test_error_falls_with_the_labels_that_were_left_out() -> None:
     assert expected_accuracy(correct, np.zeros_like(correct), 0.8).estimate == pytest.approx(1 - 0.2 * 0.8**0.25)
 
 
+def test_the_first_method_is_kept_unless_another_is_more_than_a_standard_error_better() -> None:
+    correct = np.zeros((2, 100))
+    # The differences of the second sum to 4 and to 20; their standard error is about 0.04 for both.
+    correct[1, :10], correct[0, 10:16] = 1, 1
+    assert expected_accuracy(correct, np.zeros_like(correct), 1.0).chosen == 0
+    correct[1, 16:26] = 1
+    assert expected_accuracy(correct, np.zeros_like(correct), 1.0).chosen == 1
+
+
 def test_cross_entropy_decides_between_equal_accuracies_alone() -> None:
-    correct = np.array([[1.0, 0, 1, 1], [1, 1, 0, 1], [1, 1, 1, 1]])
+    correct = np.array([[1.0, 0, 1, 1], [1, 0, 1, 1], [1, 1, 1, 1]])
     losses = np.array([[0.9] * 4, [0.1] * 4, [5.0] * 4])
-    assert expected_accuracy(correct, losses, 1.0).chosen == 2
     assert expected_accuracy(correct[:2], losses[:2], 1.0).chosen == 1
     assert expected_accuracy(correct[:2], losses[:2] * 0, 1.0).chosen == 0
+    always = np.repeat(correct[[0, 2]], 3, axis=1)
+    assert expected_accuracy(always, np.repeat(losses[[0, 2]], 3, axis=1), 1.0).chosen == 1
 
 
 def test_methods_are_told_apart_by_many_samples() -> None:
