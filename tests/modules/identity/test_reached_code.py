@@ -37,9 +37,12 @@ COUNTED_ROOMS = {
 }
 OTHERS_THAT_COUNT = {
     "callbacks/checkpoints.py",
+    "callbacks/grid.py",
     "callbacks/sample_efficiency.py",
+    "callbacks/trace_checks.py",
     "callbacks/traces.py",
     "metrics/arrays.py",
+    "metrics/sample_efficiency/class_counts.py",
     "metrics/sample_efficiency/curves.py",
     "metrics/sample_efficiency/lazy_evaluation.py",
 }
