@@ -95,7 +95,7 @@ def describe_variety(settings: Sequence[Setting]) -> str:
     networks = {values_of(each.protocol, NETWORK) for each in settings}
     counts = {"data set": len(data_sets), "network": len(networks)}
     listed = ", ".join(f"{count} {noun}{'s' * (count > 1)}" for noun, count in counts.items())
-    return f"{len(settings)} settings ({listed})"
+    return f"{len(settings)} setting{'s' * (len(settings) > 1)} ({listed})"
 
 
 def choose_comparable(settings: Sequence[Setting]) -> tuple[list[Setting], list[str]]:
