@@ -95,10 +95,12 @@ def explain(
         return OptionMistake(name, "there is no such option", _closest(name, known))
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
-        hint = f"; {LISTS}" if name.endswith(".help") else ""
-        return OptionMistake(name, f"expected a value, written --{name}=VALUE{hint}")
+        kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
+        return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}{hint}")
     if "required: " in text:
-        return OptionMistake(name, "it is required, and not given")
+        has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
+        hint = "" if has_file else "; configuration files are given by --config"
+        return OptionMistake(name, f"it is required, and not given{hint}")
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))
 
 

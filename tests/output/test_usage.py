@@ -115,7 +115,7 @@ bound = partial(CatsAndDogs, download=True)
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "targets: it is required, and not given"),
+        ([], "targets: it is required, and not given; configuration files are given by --config"),
         (
             [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
             f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
