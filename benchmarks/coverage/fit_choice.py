@@ -20,7 +20,7 @@ from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.evaluation.classifiers.assessment import try_left_out
 from headstart.evaluation.classifiers.candidates import CANDIDATES, Labelled
 from headstart.evaluation.classifiers.left_out import prepare
-from headstart.metrics.arrays import Floats
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.few_labels.expected_accuracy import choose, merits
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.log_me import log_me
@@ -28,6 +28,8 @@ from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
 
 # Weights of MobileNetV2 by their source, the best one for most targets first; "objects" are the embedded ones.
 FILES = {"imagenet": "imagenet", "birds": "inat_birds", "insects": "inat_insects"}
+# Draws of more labels are left out: logistic regression takes too long.
+MOST_LABELS = 500
 # Known settings from which the nearest rule takes its method.
 NEAREST = 3
 METRICS: Mapping[str, Callable[..., float]] = {"LogME": log_me, "H-score": partial(h_score, shrinkage=True)}
@@ -110,7 +112,11 @@ def _choose(merit: Floats) -> int:
 
 def by_merit(setting: Setting, draw: int, _: Sequence[Setting]) -> int:
     """Return the method of the most left-out predictions that are right."""
-    return int(setting.merit[draw].mean(1).argmax())
+    return _most_right(setting.merit[draw])
+
+
+def _most_right(merit: Floats) -> int:
+    return int(merit.mean(1).argmax())
 
 
 def by_ranking(_: Setting, __: int, known: Sequence[Setting]) -> int:
@@ -161,46 +167,53 @@ def _mean(settings: Sequence[Setting], gains: Sequence[float], size: int) -> str
 
 
 def print_backbones(settings: Sequence[Setting]) -> None:
-    """Print how many points rules for backbones lose to the best backbone of each target."""
+    """Print how many points rules for backbones lose to the best one of each target, and how often they find it."""
     pools: dict[tuple[int, str], list[Setting]] = {}
     for setting in settings:
         pools.setdefault((setting.per_class, setting.target), []).append(setting)
     sizes = sorted({size for size, _ in pools})
-    of_targets = {pool: losses(members) for pool, members in pools.items() if len(members) > 1}
+    found = {pool: _choices(members) for pool, members in pools.items() if len(members) > 1}
 
-    print(f"\n{'loss to the best backbone':38}{''.join(f'{size:>9}' for size in sizes)}{'most':>9}")
-    for name in next(iter(of_targets.values())):
-        means = [np.mean([each[name] for (own, _), each in of_targets.items() if own == size]) for size in sizes]
-        most = max(each[name] for each in of_targets.values())
-        print(f"{name:38}{''.join(f'{mean:9.2f}' for mean in means)}{most:9.1f}")
+    print(f"\n{'loss to the best backbone, and found':38}{''.join(f'{size:>15}' for size in sizes)}{'most':>9}")
+    for name in next(iter(found.values())):
+        means = [np.mean([each[name] for (own, _), each in found.items() if own == size], axis=0) for size in sizes]
+        most = max(each[name][0] for each in found.values())
+        print(f"{name:38}{''.join(f'{loss:9.2f}{share:6.0%}' for loss, share in means)}{most:9.1f}")
 
 
-def losses(pool: Sequence[Setting]) -> dict[str, float]:
-    """Return the points that rules lose to the backbone that is best with discriminant analysis, of all backbones.
+def _choices(pool: Sequence[Setting]) -> dict[str, tuple[float, float]]:
+    """Return the points that rules lose to the best backbone, by discriminant analysis, and how often they find it.
 
     Args:
         pool: One target with all backbones, that of ImageNet first.
     """
     plain = np.stack([each.accuracies[:, 0] for each in pool])
-    orders = [*permutations(range(len(pool)))]
-    chosen = {
-        "ImageNet": plain[0],
-        "fit, ImageNet given first": _joint(pool, _choose),
-        "fit, any order": np.mean([_joint([pool[i] for i in order], _choose) for order in orders], axis=0),
-        "most left-out predictions right": _joint(pool, lambda merit: int(merit.mean(1).argmax())),
+    best = int(plain.mean(1).argmax())
+    given, draws = range(len(pool)), np.arange(plain.shape[1])
+
+    def joint(order: Sequence[int], rule: Callable[[Floats], int]) -> Floats:
+        """Choose among all pairs of backbone and method; return backbones and accuracies, `[2, draws]`."""
+        merit = np.concatenate([pool[i].merit for i in order], axis=1)
+        accuracies = np.concatenate([pool[i].accuracies for i in order], axis=1)
+        chosen = np.array([rule(each) for each in merit])
+        return np.stack([np.array(order)[chosen // len(CANDIDATES)], accuracies[draws, chosen]])
+
+    def alone(backbones: Indices) -> Floats:
+        """Return backbones, and their accuracies with discriminant analysis, `[2, draws]`."""
+        return np.stack([backbones, plain[backbones, draws]])
+
+    found = {
+        "ImageNet": alone(0 * draws),
+        "fit, ImageNet given first": joint(given, _choose),
+        "fit, any order": np.concatenate([joint(order, _choose) for order in permutations(given)], axis=1),
+        "most left-out predictions right": joint(given, _most_right),
+        "any": np.concatenate([alone(i + 0 * draws) for i in given], axis=1),
     }
-    for name in METRICS:
-        best = np.stack([each.scores[name] for each in pool]).argmax(0)
-        chosen[name] = np.take_along_axis(plain, best[None], 0)[0]
-    chosen["any"] = plain.mean(0)
-    return {name: float(100 * (plain.mean(1).max() - each.mean())) for name, each in chosen.items()}
-
-
-def _joint(pool: Sequence[Setting], rule: Callable[[Floats], int]) -> Floats:
-    """Return the accuracies of a rule that chooses among all pairs of backbone and method, `[draws]`."""
-    merit = np.concatenate([each.merit for each in pool], axis=1)
-    accuracies = np.concatenate([each.accuracies for each in pool], axis=1)
-    return np.array([own[rule(of)] for of, own in zip(merit, accuracies, strict=True)])
+    found |= {name: alone(np.stack([each.scores[name] for each in pool]).argmax(0)) for name in METRICS}
+    return {
+        name: (float(100 * (plain[best].mean() - accuracies.mean())), float(np.mean(backbones == best)))
+        for name, (backbones, accuracies) in found.items()
+    }
 
 
 def main(shared: str = SHARED, draws: int = 20, sizes: list[int] = [5, 20, 50]) -> None:  # noqa: B006 - never changed
@@ -218,7 +231,8 @@ def main(shared: str = SHARED, draws: int = 20, sizes: list[int] = [5, 20, 50]) 
             print(f"{target}, {source}", flush=True)
             file = f"{shared}/weights/mobilenet_v2_{FILES.get(source)}.safetensors"
             samples, _ = embed_parts(photos(), BackboneSpec(weights=file if source in FILES else EMBEDDED))
-            settings += [measure(target, source, samples, size, draws) for size in sizes]
+            few = [size for size in sizes if size * samples.classes <= MOST_LABELS]
+            settings += [measure(target, source, samples, size, draws) for size in few]
     print_methods(settings)
     print_backbones(settings)
 

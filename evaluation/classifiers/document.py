@@ -15,7 +15,9 @@ QUOTED = 5
 # More classes are described by the pairs that are confused alone, of which so many are listed.
 MOST_IN_MATRIX, MOST_PAIRS = 100, 500
 # A curve is flat if twice the labels gained less than this, with so many labels per class.
-FLAT_GAIN, FLAT_LABELS = 0.01, 100
+FLAT_GAIN, MANY_LABELS = 0.01, 100
+# With so many, fine-tuning was better than any head of a lower accuracy than this (docs/fine_tuning.md).
+LOW_ACCURACY = 0.9
 
 
 def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -> dict[str, Any]:
@@ -29,6 +31,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
     labels, classes = given.photos.labels, given.photos.classes
     best, expected, sizes = assessment.best, assessment.expected, assessment.sizes
     means = [float(values.mean()) for values in assessment.curve]
+    has_many = len(labels) >= MANY_LABELS * len(classes)
     return {
         "dataset": given.name,
         "photos": len(labels),
@@ -56,7 +59,8 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
             for size, mean, values in zip(sizes, means, assessment.curve, strict=True)
         ],
         "forecast": forecast_rows(sizes, assessment.curve, expected, len(labels), len(classes), best.method),
-        "is_flat": is_flat(sizes, means, len(classes)),
+        "is_flat": has_many and is_flat(sizes, means, len(labels), expected.estimate),
+        "is_fine_tuning_likely_better": has_many and expected.estimate < LOW_ACCURACY,
         # Classes and photos.
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),
@@ -69,18 +73,17 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
     }
 
 
-def is_flat(sizes: Sequence[int], accuracies: Sequence[float], classes: int) -> bool:
-    """Whether further labels hardly help: the last doubling of many labels gained less than a point.
+def is_flat(sizes: Sequence[int], accuracies: Sequence[float], labels: int, expected: float) -> bool:
+    """Whether twice the labels have gained less than a point.
 
     Args:
         sizes: Labels at each point of the curve.
         accuracies: Accuracies there.
-        classes: Number of classes.
+        labels: Number of all labels.
+        expected: Their expected accuracy.
     """
-    earlier = (
-        [accuracy for size, accuracy in zip(sizes, accuracies, strict=True) if 2 * size <= sizes[-1]] if sizes else []
-    )
-    return bool(earlier) and sizes[-1] >= FLAT_LABELS * classes and accuracies[-1] - earlier[-1] < FLAT_GAIN
+    half = [accuracy for size, accuracy in zip(sizes, accuracies, strict=True) if 2 * size <= labels]
+    return bool(half) and expected - half[-1] < FLAT_GAIN
 
 
 def _confused(assessment: Assessment, classes: Sequence[str]) -> list[dict[str, Any]]:

@@ -47,20 +47,16 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     tied = [_name(document, each) for each in document["methods"] if each["tied"]]
     others = [name for name in tied if name != _name(document, chosen)]
 
-    lines = [
+    return [
         f"chosen: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
         f"{expected['estimate']:.1%} [{low:.1%}, {high:.1%}], a 95 % interval",
         f"not significantly worse: {', '.join(others) or 'none'}",
         *_about_backbones(document),
         *_about_photos(document),
         f"probabilities: calibration error {format_number(100 * document['calibration']['error'], '.1f')} points",
+        *_advice(document),
+        *(f"WARNING: {warning}" for warning in document["warnings"]),
     ]
-    if document["is_flat"]:
-        lines.append(
-            "advice: the learning curve is flat, further labels hardly help this backbone; try another one, or "
-            "fine-tuning with a training library"
-        )
-    return lines + [f"WARNING: {warning}" for warning in document["warnings"]]
 
 
 def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
@@ -92,6 +88,17 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 
     copies = [" = ".join(names) for names in document["repeated"]] + [" ~ ".join(each) for each in document["alike"]]
     yield f"duplicates, counted once: {len(copies)}" + "".join(f"; {each}" for each in copies[:QUOTED])
+
+
+def _advice(document: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what to do next where further labels hardly help, or where fine-tuning is likely to be better."""
+    if document["is_flat"]:
+        yield "advice: the learning curve is flat, twice the labels gained less than a point; more hardly help"
+    if document["is_fine_tuning_likely_better"]:
+        yield (
+            "advice: with so many labels and this accuracy, fine-tuning with a training library is likely to be better "
+            "than a head on this backbone; so may be another backbone"
+        )
 
 
 def markdown_page(document: Mapping[str, Any]) -> str:

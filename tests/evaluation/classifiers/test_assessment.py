@@ -1,11 +1,17 @@
 """What samples of known classes say: the accuracy that is found, wrong labels, and samples that cannot be scored."""
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 import torch
 
+from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.evaluation.classifiers.assessment import NEARLY_ALL, assess
 from headstart.evaluation.classifiers.candidates import Labelled
-from headstart.evaluation.classifiers.document import is_flat
+from headstart.evaluation.classifiers.document import describe, is_flat
+from headstart.evaluation.classifiers.given_photos import GivenPhotos
+from headstart.evaluation.classifiers.texts import sentences
 
 
 def make_samples(sizes: tuple[int, ...], distance: float) -> Labelled:
@@ -44,8 +50,25 @@ def test_the_better_backbone_is_chosen() -> None:
     assert not any(tied for tied, trial in zip(found.tied, found.trials, strict=True) if trial.backbone == 0)
 
 
-def test_a_curve_is_flat_where_many_labels_gained_nothing() -> None:
-    assert is_flat([100, 200, 400], [0.9, 0.95, 0.955], classes=2)
-    assert not is_flat([100, 200, 400], [0.9, 0.93, 0.955], classes=2)
-    assert not is_flat([10, 20, 40], [0.9, 0.9, 0.9], classes=2)
-    assert not is_flat([], [], classes=2)
+def test_a_curve_is_flat_where_twice_the_labels_gained_nothing() -> None:
+    sizes, accuracies = [100, 200, 300], [0.9, 0.95, 0.8]
+    assert is_flat(sizes, accuracies, labels=400, expected=0.955)
+    assert not is_flat(sizes, accuracies, labels=400, expected=0.965)
+    assert not is_flat(sizes, accuracies, labels=399, expected=0.955)
+    assert not is_flat([], [], labels=2, expected=0.5)
+
+
+@pytest.mark.parametrize(("photos", "distance", "advised"), [(200, 1.0, True), (198, 1.0, False), (200, 12.0, False)])
+def test_fine_tuning_is_advised_where_many_labels_leave_many_errors(
+    photos: int, distance: float, advised: bool
+) -> None:
+    drawings = DrawnPets(train_size=photos).train()
+    samples = make_samples((photos // 2, photos // 2), distance)
+    labels = torch.from_numpy(drawings.labels)
+    in_their_order = replace(samples, features=samples.features[labels.argsort().argsort()], labels=labels)
+    document = describe(
+        GivenPhotos("pets", drawings, [], []), assess([in_their_order], orderings=3, seed=0), ["backbone"]
+    )
+    assert (document["expected_accuracy"]["estimate"] < 0.9) == (distance == 1)
+    assert document["is_fine_tuning_likely_better"] == advised
+    assert any("fine-tuning" in sentence for sentence in sentences(document)) == advised
