@@ -19,6 +19,8 @@ from headstart.store.ledger_file import Trace, TraceKey
 # the time.
 SECONDS_BETWEEN_WRITES = 2.0
 SHARE = 0.1
+# Removes stored counts of classes.
+NO_CLASSES = np.zeros((0, 0), dtype=np.uint8)
 
 
 class Traces:
@@ -267,7 +269,8 @@ class Traces:
     def write(self) -> None:
         """Store the running traces that reach further than the stored ones.
 
-        Recomputed traces replace finished ones only when they are finished themselves.
+        Recomputed traces replace finished ones only when they are finished themselves. Finished ones that are as long
+        get their counts of classes then, too: with a part of them, a trace would look as if it ended there.
         """
         further = {
             key: trace
@@ -277,10 +280,13 @@ class Traces:
         recomputed = {key for key in further if self.recompute and key in self._before and not self._before[key].open}
         joined = {}
         for key, now in further.items():
-            before = self._stored.get(key, now)
+            before = self._stored.get(key)
+            is_longer = before is None or len(before.correct) < len(now.correct)
             # Counts of classes are added to a stored trace, which may be longer.
-            if key not in recomputed and (len(before.correct) <= len(now.correct) or agree(before, now)):
+            if before is not None and before.open and agree(before, now):
                 joined[key] = join(before, now)
+            elif is_longer and key not in recomputed:
+                joined[key] = now
         self._store(joined)
 
     def finish(self, ended: NDArray[np.bool_]) -> None:
@@ -307,6 +313,8 @@ class Traces:
         """Discard the running traces, here and in the ledger."""
         self.correct[:, self.running] = NOT_EVALUATED
         self.diverged[self.running] = NOT_EVALUATED
+        if self.of_class is not None:
+            self.of_class[:, self.running] = 0
         emptied = {}
         for key, empty in self._running_traces().items():
             before = self._stored.get(key)
@@ -329,6 +337,9 @@ class Traces:
 
     def _store(self, traces: dict[TraceKey, Trace]) -> None:
         began = time.monotonic()
+        if self.recompute and self.of_class is None:
+            # Counts of classes that an earlier run stored may be of other code.
+            traces = {key: replace(trace, of_class=NO_CLASSES) for key, trace in traces.items()}
         self.ledger.write(traces)
         self._stored |= traces
         self._due = time.monotonic() + max(SECONDS_BETWEEN_WRITES, (time.monotonic() - began) / SHARE)

@@ -16,7 +16,7 @@ class Counted:
     Attributes:
         counts: Predictions that are correct, those whose greatest logit is not finite, and the correct ones of each
             class if these are counted, `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity are
-            wrong; plus infinity is a prediction without a probability, which may be correct.
+            wrong; plus infinity of one class is a prediction without a probability, which may be correct.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
@@ -33,7 +33,9 @@ class Counted:
         """
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
-        is_correct = (predicted == labels) & (greatest > -torch.inf)
+        # Of a network that has overflowed, several are +inf.
+        is_one = (logits == torch.inf).sum(-1) <= 1
+        is_correct = (predicted == labels) & (greatest > -torch.inf) & is_one
         correct = is_correct if class_weights is None else is_correct * class_weights[labels]
         counts = torch.stack([correct.sum(-1), (~greatest.isfinite()).sum(-1)])
         if classes := len(self.counts) - 2:

@@ -101,9 +101,10 @@ def _as_yaml(argument: str) -> str:
     name, _, value = argument.partition("=")
     try:
         read = ast.literal_eval(value)
-    except (ValueError, SyntaxError):
+        text = json.dumps(read, ensure_ascii=False) if read is None or isinstance(read, dict | list) else value
+    except (ValueError, SyntaxError, TypeError):
         return argument
-    return f"{name}={json.dumps(read)}" if read is None or isinstance(read, dict | list) else argument
+    return f"{name}={text}"
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

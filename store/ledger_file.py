@@ -61,7 +61,8 @@ class Trace:
         diverged: The first evaluation at which a prediction was not finite, None where all were finite.
         open: Whether the run that measured it was cut off, or is still running.
         of_class: Sizes of the classes, and below them the correct predictions of each at the first evaluations,
-            unsigned `[1 + evaluations, classes]`; None where they were not counted, or not asked for.
+            unsigned `[1 + evaluations, classes]`; None where they were not counted, or not asked for. `[0, 0]` removes
+            those that are stored.
     """
 
     correct: NDArray[np.int64]

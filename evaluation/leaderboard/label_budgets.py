@@ -73,7 +73,7 @@ def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
                 name: values for name, values in zip(curves.methods, at, strict=True) if not np.isnan(values).any()
             }
     of_class = _of_class(curves, accuracies)
-    remarks += _describe_uncounted(accuracies, of_class)
+    remarks += _describe_uncounted(curves, accuracies, of_class)
     short = [budget for budget in requested if len(accuracies.get(budget, ())) < len(curves.methods)]
     if short:
         remarks.append(_describe_missing(setting, short, accuracies))
@@ -102,11 +102,11 @@ def _of_class(curves: Curves, accuracies: Mapping[Budget, Mapping[str, Floats]])
 
 
 def _describe_uncounted(
-    accuracies: Mapping[Budget, Mapping[str, Floats]], of_class: Mapping[Budget, Mapping[str, Floats]]
+    curves: Curves, accuracies: Mapping[Budget, Mapping[str, Floats]], of_class: Mapping[Budget, Mapping[str, Floats]]
 ) -> list[str]:
-    """Return the remark on methods that did not count classes where others did."""
+    """Return the remark on methods that did not count classes in all orderings, where any of them did."""
     names = [name for budget, known in accuracies.items() for name in known if name not in of_class.get(budget, {})]
-    if not names or not any(of_class.values()):
+    if not names or not any(np.isfinite(each).any() for each in curves.class_accuracies.values()):
         return []
     return [
         f"No balanced accuracy at some budgets of {', '.join(dict.fromkeys(names))}: classes were not counted in all "

@@ -167,12 +167,16 @@ class Forecaster:
         errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
         positions = {name: row for row, name in enumerate(self.methods.tolist())}
-        rows, columns = np.array([positions.get(name, -1) for name in cases.methods.tolist()]), _nearest_known(cases)
+        rows = np.array([positions.get(name, -1) for name in cases.methods.tolist()])
+        at = np.interp(np.log(cases.observed.labels), np.log(KNOWN), np.arange(len(KNOWN)))
+        below, share = at.astype(np.int64), at % 1
+        above = np.ceil(at).astype(np.int64)
 
         intervals = {}
         for level, factors in self.factors.items():
             # The last row is that of unknown methods.
-            reach = scale * np.vstack([factors, factors.max(0)])[rows, columns]
+            own = np.vstack([factors, factors.max(0)])
+            reach = scale * ((1 - share) * own[rows, below] + share * own[rows, above])
             intervals[level] = accuracy_of(np.stack([errors + reach, errors - reach]))
         return Forecasts(accuracy_of(errors), intervals)
 
