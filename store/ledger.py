@@ -185,9 +185,7 @@ class Ledger(LedgerFile):
                 [(*row, now, checksum(*row)) for row in rows],
             )
             if removed and self._counts_classes():
-                self._base.executemany(
-                    f"DELETE FROM class_counts WHERE {IS_KEY}", removed
-                )
+                self._base.executemany(f"DELETE FROM class_counts WHERE {IS_KEY}", removed)
             if class_rows:
                 self._base.execute(CLASS_TABLE)
                 self._base.executemany(

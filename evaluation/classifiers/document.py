@@ -16,7 +16,7 @@ QUOTED = 5
 MOST_IN_MATRIX, MOST_PAIRS = 100, 500
 # A curve is flat if twice the labels gained less than this, with so many labels per class.
 FLAT_GAIN, MANY_LABELS = 0.01, 100
-# With so many, fine-tuning was better than any head of a lower accuracy than this (docs/fine_tuning.md).
+# With as many, fine-tuning was mostly better than heads of a lower accuracy than this (docs/fit.md).
 LOW_ACCURACY = 0.9
 
 
@@ -60,7 +60,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         ],
         "forecast": forecast_rows(sizes, assessment.curve, expected, len(labels), len(classes), best.method),
         "is_flat": has_many and is_flat(sizes, means, len(labels), expected.estimate),
-        "is_fine_tuning_likely_better": has_many and expected.estimate < LOW_ACCURACY,
+        "is_fine_tuning_advised": has_many and expected.estimate < LOW_ACCURACY,
         # Classes and photos.
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),

@@ -81,7 +81,7 @@ def fit(
             of the Hugging Face Hub, `hf://owner/name`.
         demo: Take drawn cats and dogs and the embedded backbone instead; no network is needed.
         backbones: The networks to try, such as `[{name: resnet18}]`, with `weights` from a file; by default
-            MobileNetV2 pre-trained on ImageNet.
+            MobileNetV2 pre-trained on ImageNet. The first one is kept unless another is a standard error better.
         orderings: Orderings of the learning curve.
         seed: Seed of folds, orderings, bootstraps and random weights.
         features: How features are computed.

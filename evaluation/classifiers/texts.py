@@ -91,13 +91,16 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _advice(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what to do next where further labels hardly help, or where fine-tuning is likely to be better."""
+    """Yield what to do next where further labels hardly help, or where fine-tuning may be better."""
     if document["is_flat"]:
-        yield "advice: the learning curve is flat, twice the labels gained less than a point; more hardly help"
-    if document["is_fine_tuning_likely_better"]:
         yield (
-            "advice: with so many labels and this accuracy, fine-tuning with a training library is likely to be better "
-            "than a head on this backbone; so may be another backbone"
+            "advice: the learning curve is flat, by these estimates twice the labels gained less than a point; more "
+            "hardly help"
+        )
+    if document["is_fine_tuning_advised"]:
+        yield (
+            "advice: with this many labels and this accuracy, fine-tuning with a training library may be better than a "
+            "head on this backbone, and so may another backbone"
         )
 
 

@@ -70,5 +70,5 @@ def test_fine_tuning_is_advised_where_many_labels_leave_many_errors(
         GivenPhotos("pets", drawings, [], []), assess([in_their_order], orderings=3, seed=0), ["backbone"]
     )
     assert (document["expected_accuracy"]["estimate"] < 0.9) == (distance == 1)
-    assert document["is_fine_tuning_likely_better"] == advised
+    assert document["is_fine_tuning_advised"] == advised
     assert any("fine-tuning" in sentence for sentence in sentences(document)) == advised
