@@ -16,7 +16,7 @@ QUOTED = 5
 MOST_IN_MATRIX, MOST_PAIRS = 100, 500
 # A curve is flat if twice the labels gained less than this, with so many labels per class.
 FLAT_GAIN, MANY_LABELS = 0.01, 100
-# With as many, fine-tuning was mostly better than heads of a lower accuracy than this (docs/fit.md).
+# With as many, fine-tuning was mostly better than heads of a lower accuracy (docs/fine_tuning.md).
 LOW_ACCURACY = 0.9
 
 
