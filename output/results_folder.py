@@ -98,7 +98,7 @@ class ResultsFolder:
             UserError: The folder cannot be written.
         """
         contents = {f"{name}.csv": csv_text(columns, rows) for name, (columns, rows) in (tables or {}).items()}
-        contents |= {**(texts or {}), self.names[0]: json.dumps(document, indent=1, allow_nan=False) + "\n"}
+        contents |= texts or {}
         writers: dict[str, Callable[[Path], object]] = {}
 
         if figures:
@@ -109,6 +109,7 @@ class ResultsFolder:
                 writers |= figure_writers(name, figure, figure_formats)
         for name, text in contents.items():
             writers[name] = partial(Path.write_text, data=text, encoding="utf-8", newline="")
+        writers[self.names[0]] = partial(_write_json, document)
 
         with self.writable():
             self.written += write_together(self.path, writers)
@@ -192,6 +193,13 @@ class DashboardResults(ResultsFolder):
                 f"warning: logger: Weights & Biases refuses ({reason}); the files above are complete; {hint}",
                 sys.stderr,
             )
+
+
+def _write_json(document: Mapping[str, Any], path: Path) -> None:
+    """Write a document piece by piece; all pieces of its text at once take six times the memory of the file."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        json.dump(document, file, indent=1, allow_nan=False)
+        file.write("\n")
 
 
 def _has(document: Any, path: Sequence[str], value: Any) -> bool:  # noqa: ANN401 - JSON
