@@ -12,7 +12,7 @@ from headstart.store.ledger_file import Trace, TraceKey
 EVALUATIONS, VALIDATION, BACKBONES = 500, 1_000, 3
 # Settings, methods and orderings.
 SIZES = ((1, 100, 100), (10, 10, 100), (1, 10, 1_000), (125, 5, 16), (1_000, 2, 5), (39, 14, 100))
-LARGE = ((100, 10, 100), (1, 30, 3_333), (1_000, 10, 100))
+LARGE = ((100, 10, 100), (1, 30, 3_333), (10, 100, 100), (1_000, 10, 100))
 
 
 def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
