@@ -52,6 +52,7 @@ def verify(
     stream.trainer = trainer
     stream.prepare_data()
     stream.setup("fit")
+
     verified = Verified()
     with run.opened(stream, comparison):
         stored = run.traces
@@ -60,6 +61,7 @@ def verify(
             traces = stored.ledger.read(keys, of_class=True).items()
             of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
             comparison.counts_classes = bool(of_class)
+
             again = measure_again(trainer, comparison, stream, run, part)
             for method, ordering in np.argwhere(part).tolist():
                 key = stored.keys[method][ordering]

@@ -176,9 +176,11 @@ class Ledger(LedgerFile):
             (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, int(trace.open))
             for key, trace in traces.items()
         ]
+
         counted = {key: trace.of_class for key, trace in traces.items() if trace.of_class is not None}
         class_rows = [(*astuple(key), pack(of_class)) for key, of_class in counted.items() if len(of_class)]
         removed = [astuple(key) for key, of_class in counted.items() if not len(of_class)]
+
         with self._transaction():
             self._base.executemany(
                 "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",

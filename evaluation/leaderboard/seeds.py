@@ -51,6 +51,7 @@ def _pool(settings: Sequence[Setting]) -> Setting:
         class_accuracies=_join_classes(all_curves),
         limit=min(each.limit for each in all_curves),
     )
+
     seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
     remarks = [f"The orderings of the seeds {seeds} are pooled.", *(line for each in settings for line in each.remarks)]
     return replace(

@@ -65,6 +65,7 @@ async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, ke
     if len(content) > limit:
         await run_in_threadpool(intake.log_too_large, portal.database, team, track, len(content), limit)
     problems = await _validate(portal, track, content, submitted=True)
+
     held_out = portal.settings.has_held_out_score(track)
     try:
         return await run_in_threadpool(

@@ -20,23 +20,12 @@ from headstart.modules.resume_check import ResumeCheck
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace
 from headstart.tests.material.lightning_modules import Probe
-from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
+from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 # The criterion is met by the first method alone.
 COUNTS = np.array([[[*range(8, 20), *[19] * 8], [*range(9, 20), *[19] * 9]], [[3] * 20, [*range(20)]]])
 CRITERION: dict[str, Any] = {"threshold": 0.9, "consecutive": 4}
-
-
-class Killed(Callback):
-    """Ends a run as a lost process would, without another word."""
-
-    def __init__(self, samples: int) -> None:
-        self.samples = samples
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if pl_module.samples_seen == self.samples:
-            raise RuntimeError("killed")
 
 
 @pytest.fixture(autouse=True)

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
-from headstart.callbacks import ComparisonRun, checkpoints, spot_check
+from headstart.callbacks import ComparisonRun, checkpoints, spot_check, traces
 from headstart.modules.resume_check import ResumeCheck
 from headstart.output.errors import UserError
 from headstart.store.class_counts import pack, unpack
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_checks import checksum
 from headstart.store.ledger_file import FILE, Trace, TraceKey
-from headstart.tests.material.scripted_runs import COUNTS, ScriptedRun
+from headstart.tests.material.scripted_runs import COUNTS, Killed, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 CLASSES, TABLE = ("class_correct", "class_sizes"), "class_counts"
@@ -110,17 +109,6 @@ def test_what_a_run_without_them_adds_leaves_those_that_are_there(script: Script
         assert (len(trace.correct), len(trace.of_class[1:])) == (12, 7)
 
 
-class Killed(Callback):
-    """Ends a run as a lost process would."""
-
-    def __init__(self, samples: int) -> None:
-        self.samples = samples
-
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if pl_module.samples_seen == self.samples:
-            raise RuntimeError("killed")
-
-
 @pytest.mark.parametrize("has_totals", [False, True])
 def test_a_run_that_was_cut_off_ends_as_a_whole_one(
     script: Script, has_totals: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -141,6 +129,29 @@ def test_a_run_that_was_cut_off_ends_as_a_whole_one(
     assert begun_at == ([] if has_totals else [3, 8])
     assert document(run) == document(whole)
     assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
+
+
+def test_a_part_of_the_counts_of_a_finished_trace_does_not_shorten_it(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(traces, "SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr(traces, "SHARE", 1e9)
+    # The first method meets the criterion before the run is cut off, the second at the end.
+    counts = np.stack([np.full((3, 12), 18), np.tile([*[3] * 9, *[18] * 3], (3, 1))])
+    options: dict[str, Any] = {"threshold": 0.8, "consecutive": 3}
+    other = ComparisonRun(ledger=str(tmp_path / "other"), per_class=True)
+    whole = script(counts, results=other, folder="whole", **options)
+    script(counts, results=ComparisonRun(), folder="totals", **options)
+    script(counts, results=ComparisonRun(per_class=True), callbacks=(Killed(5),), **options)
+    run = script(counts, results=ComparisonRun(per_class=True), **options)
+    assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
+
+
+def test_recomputed_traces_lose_the_counts_of_earlier_ones(script: Script) -> None:
+    script(COUNTS, results=ComparisonRun(per_class=True), folder="counted")
+    run = script(COUNTS, results=ComparisonRun(recompute=True), folder="recomputed")
+    assert {trace.of_class for trace in stored(run).values()} == {None}
+    assert computed(script(COUNTS, results=ComparisonRun(per_class=True), folder="again")) == 6
 
 
 def change(run: ScriptedRun, by: NDArray[np.int64], seal: bool) -> TraceKey:

@@ -13,8 +13,7 @@ from headstart.callbacks import ComparisonRun, checkpoints
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.modules.method import Start
 from headstart.output.errors import UserError
-from headstart.tests.callbacks.test_checkpoints import Killed
-from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
+from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 CRITERION: dict[str, Any] = {"threshold": 0.8, "consecutive": 4}

@@ -9,9 +9,8 @@ import pytest
 import torch
 
 from headstart.callbacks import ComparisonRun, checkpoints
-from headstart.tests.callbacks.test_checkpoints import Killed
 from headstart.tests.material import hidden_state
-from headstart.tests.material.scripted_runs import ScriptedRun
+from headstart.tests.material.scripted_runs import Killed, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 NOTHING = np.zeros((2, 2, 40), dtype=np.int64)

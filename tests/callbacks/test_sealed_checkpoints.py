@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from headstart.callbacks import ComparisonRun, checkpoints
-from headstart.tests.callbacks.test_checkpoints import COUNTS, CRITERION, Killed, fed, stored
-from headstart.tests.material.scripted_runs import ScriptedRun
+from headstart.tests.callbacks.test_checkpoints import COUNTS, CRITERION, fed, stored
+from headstart.tests.material.scripted_runs import Killed, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 __all__ = ["fed"]

@@ -34,14 +34,15 @@ def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object)
         compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 
-def test_predictions_that_are_not_finite_are_counted_and_but_for_plus_infinity_wrong() -> None:
+def test_predictions_that_are_not_finite_are_counted_and_wrong_but_for_one_plus_infinity() -> None:
     inf, nan = torch.inf, torch.nan
     rows = [[0.0, -inf, -inf], [nan, nan, nan], [1.0, nan, 0.0], [inf, 0.0, 0.0], [-inf, -inf, -inf], [2.0, 1.0, 0.0]]
-    comparison = compared(Logits(torch.tensor([rows, [[1.0, 0.0, 0.0]] * 6])))
-    comparison.validation_step([(torch.zeros(6, 4), torch.zeros(6, dtype=torch.int64))], 0)
+    rows += [[inf, inf, 0.0], [inf, inf, inf]]
+    comparison = compared(Logits(torch.tensor([rows, [[1.0, 0.0, 0.0]] * 8])))
+    comparison.validation_step([(torch.zeros(8, 4), torch.zeros(8, dtype=torch.int64))], 0)
     correct, not_finite = comparison.counts[:, 1]
-    assert correct.tolist() == [3, 6]
-    assert not_finite.tolist() == [4, 0]
+    assert correct.tolist() == [3, 8]
+    assert not_finite.tolist() == [6, 0]
 
 
 @pytest.mark.parametrize(("value", "is_fine"), [(-torch.inf, True), (torch.inf, False), (torch.nan, False)])

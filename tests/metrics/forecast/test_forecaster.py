@@ -47,6 +47,17 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
     )
 
 
+def test_one_more_label_changes_an_interval_a_little() -> None:
+    labels = np.arange(5, 120)
+    accuracies = 1 - 0.5 * (labels / 5) ** -0.3
+    forecaster = Forecaster(known_cases(shipped_curves()))
+    for method in ("sgd", "semantic_class_mean"):
+        found = [forecast_curve(labels, accuracies[None], 10, method, known, forecaster) for known in range(10, 110)]
+        ends = np.array([each.at(2)[1][0.8] for each in found])
+        widths = ends[:, 1] - ends[:, 0]
+        assert (np.abs(np.diff(widths)) < 0.1 * widths[1:]).all()
+
+
 def test_a_power_law_is_continued() -> None:
     forecaster = Forecaster(known_cases(simulate(10, spread=0.02, noise=0.0)))
     for method, exponent in EXPONENTS.items():
