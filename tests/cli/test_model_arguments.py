@@ -39,7 +39,6 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
         (["--data.backbone.name=resnet18", "--data.backbone.model_args={groups: 2}"], {"groups": 2}),
         (["--data.backbone.model_args={groups: 2}", "--data.backbone.name=resnet18"], {"groups": 2}),
         (["--data.backbone.name=a.b", "--data.backbone.model_args={c: null, d: [null]}"], {"c": None, "d": [None]}),
-        (["--data.backbone.name=a.b", "--data.backbone.model_args={c: null, d: '😀'}"], {"c": None, "d": "😀"}),
     ],
 )
 def test_another_model_begins_with_its_own(

@@ -1,5 +1,6 @@
 """A user's mistake is one line on the error stream, without a traceback."""
 
+import json
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lightning.fabric.utilities.exceptions import MisconfigurationException
@@ -17,10 +19,20 @@ from headstart import evaluate
 from headstart.cli.command_line import load
 from headstart.cli.commands import EVALUATIONS, Command
 from headstart.output.errors import UserError
-from headstart.output.parser import one_line_errors
+from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.tests.material.mistakes import error_line
 
 Fit = Callable[..., Path]
+
+
+class Inner:
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.options = options
+
+
+class Outer:
+    def __init__(self, inner: Inner) -> None:
+        self.inner = inner
 
 
 @pytest.mark.parametrize(
@@ -69,6 +81,16 @@ def test_misspelt_option_with_the_closest(
 def test_wrong_value(fit: Fit, capsys: pytest.CaptureFixture[str], option: str, words: list[str]) -> None:
     line = error_line(capsys, lambda: fit(option), code=2)
     assert all(word in line for word in words)
+
+
+@pytest.mark.parametrize("text", ["b", "😀", "null and void"])
+def test_values_of_a_class_within_a_class_arrive_as_they_are(text: str) -> None:
+    parser = OneLineErrorParser()
+    parser.add_subclass_arguments(Outer, "outer")
+    options = json.dumps({"a": text, "b": None, "c": [None, True]}, ensure_ascii=False)
+    classes = f"--outer={__name__}.Outer", f"--outer.inner={__name__}.Inner"
+    parsed = parser.parse_args([*classes, f"--outer.inner.options={options}"])
+    assert parsed.outer.init_args.inner.init_args.options == {"a": text, "b": None, "c": [None, True]}
 
 
 def test_misspelt_key_in_a_file(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
