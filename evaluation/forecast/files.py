@@ -63,6 +63,7 @@ def _remarks(document: Mapping[str, Any]) -> list[str]:
     shares = document["coverage"]
     return [
         *remarks,
+        *[f"WARNING: {each['name']}: {warning}" for each in document["settings"] for warning in each["warnings"]],
         *[f"On data sets left out, {shares[each]:.0%} of {float(each):.0%} intervals held." for each in shares],
     ]
 

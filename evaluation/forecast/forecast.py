@@ -13,6 +13,7 @@ from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.forecast.coverage import read_coverage
 from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, forecast_curve
+from headstart.metrics.forecast.forecaster import KNOWN, MOST_CLASSES
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.modules.methods.catalogue import METHODS
@@ -135,16 +136,26 @@ def _shipped_name(name: str, provenance: Mapping[str, Any]) -> str:
 
 def _describe(setting: Setting, forecasts: list[MethodForecast]) -> dict[str, Any]:
     """Return a setting as it stands in `forecast.json`."""
-    curves = setting.curves
+    curves, classes = setting.curves, len(setting.protocol["classes"])
     return {
         "name": setting.name,
         "folders": setting.folders,
-        "classes": len(setting.protocol["classes"]),
+        "classes": classes,
         "orderings": len(curves.orderings),
         **curves.criterion,
-        "warnings": setting.warnings,
+        "warnings": [*setting.warnings, *_beyond_known(forecasts[0].curve.known, classes)],
         "methods": [_describe_method(each, curves) for each in forecasts],
     }
+
+
+def _beyond_known(labels: int, classes: int) -> list[str]:
+    """Return the warning that intervals were never measured with so few or many labels, or so many classes, if so."""
+    if KNOWN[0] <= labels <= KNOWN[-1] and classes <= MOST_CLASSES:
+        return []
+    return [
+        f"Forecasts were measured after {KNOWN[0]} to {KNOWN[-1]} labels of up to {MOST_CLASSES} classes, and not "
+        f"after {labels} of {classes}: these are made as at the nearest of those."
+    ]
 
 
 def _describe_method(method: MethodForecast, curves: Curves) -> dict[str, Any]:

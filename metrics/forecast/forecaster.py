@@ -19,6 +19,8 @@ RATIOS = (1.4, 2, 4, 8)
 FURTHEST = 8
 # A number of labels in the middle of `KNOWN`.
 MIDDLE = 30
+# The most classes of a known curve.
+MOST_CLASSES = 19
 # Coverage that intervals promise.
 LEVELS = (0.8, 0.95)
 # Added to the sizes of errors, so that their logarithms exist.
@@ -246,8 +248,8 @@ def accuracy_of(errors: Floats) -> Floats:
 
 
 def _expected(cases: Cases, change: Floats) -> Floats:
-    """Return the expected logarithm of the error, which is at least that of `LEAST_ERROR`, `[cases]`."""
-    return np.asarray(np.maximum(cases.observed.level + change, np.log(LEAST_ERROR)))
+    """Return the expected logarithm of the error, at least that of `LEAST_ERROR` and at most that of now, `[cases]`."""
+    return np.asarray(np.maximum(cases.observed.level + np.minimum(change, 0), np.log(LEAST_ERROR)))
 
 
 def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
@@ -257,7 +259,7 @@ def design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
         np.ones(len(distance)),
         seen.slope,
         seen.slope / seen.orderings,
-        np.log(seen.labels / MIDDLE),
+        _log_labels(seen),
         _many_classes(seen),
     ]
     exponents = np.column_stack([*shared, cases.methods[:, None] == methods])
@@ -271,13 +273,18 @@ def scale_design_of(cases: Cases, methods: NDArray[np.str_]) -> Floats:
         np.ones(len(cases.ratios)),
         np.exp(seen.level - seen.chance),
         np.log(np.log(cases.ratios)),
-        np.log(seen.labels / MIDDLE),
+        _log_labels(seen),
         1 / seen.orderings,
         _many_classes(seen),
     ]
     return np.column_stack([*shared, cases.methods[:, None] == methods])
 
 
+def _log_labels(seen: Observations) -> Floats:
+    """Return the logarithm of the number of labels over `MIDDLE`; beyond either end of `KNOWN`, that of the end."""
+    return np.asarray(np.log(np.clip(seen.labels, KNOWN[0], KNOWN[-1]) / MIDDLE))
+
+
 def _many_classes(seen: Observations) -> Floats:
-    """Return the logarithm of half of the number of classes."""
-    return np.asarray(-np.log(1 - np.exp(seen.chance)) - np.log(2))
+    """Return the logarithm of half of the number of classes, of `MOST_CLASSES` at most."""
+    return np.asarray(np.minimum(-np.log(1 - np.exp(seen.chance)), np.log(MOST_CLASSES)) - np.log(2))

@@ -66,6 +66,17 @@ def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
             assert row["intervals"]["0.95"][0] <= row["intervals"]["0.8"][0] <= accuracy <= row["intervals"]["0.8"][1]
 
 
+@pytest.mark.parametrize(("labels", "is_measured"), [(9, False), (10, True), (100, True), (101, False)])
+def test_labels_at_which_nothing_was_measured_are_warned_of(
+    labels: int, is_measured: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    [setting] = forecast_run(run(tmp_path / "run", rising(120)), labels=labels)["settings"]
+    warning = f"Forecasts were measured after 10 to 100 labels of up to 19 classes, and not after {labels} of 3"
+    assert [each.partition(":")[0] for each in setting["warnings"]] == [warning] * (not is_measured)
+    report, printed = (tmp_path / "out" / "forecast.md").read_text(), " ".join(capsys.readouterr().out.split())
+    assert [warning in text for text in (report, printed)] == [not is_measured] * 2
+
+
 def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
     other = rising()
     other[..., 20:] = 100

@@ -13,6 +13,7 @@ from headstart.metrics.forecast.coverage import Judged, leave_data_sets_out, rea
 from headstart.metrics.forecast.curve_forecast import forecast_curve
 from headstart.metrics.forecast.forecaster import (
     LEVELS,
+    MOST_CLASSES,
     Forecaster,
     Forecasts,
     Regression,
@@ -45,6 +46,29 @@ def simulate(data_sets: int, seed: int = 0, spread: float = 0.05, noise: float =
     return KnownCurves(
         names, names, names, methods, np.full(len(names), 10), LABELS, np.stack(curves), np.array([0.8]), never
     )
+
+
+def test_more_labels_than_were_measured_forecast_as_many_as_were() -> None:
+    curves = shipped_curves()
+    forecaster = Forecaster(known_cases(curves))
+    assert curves.classes.max() == MOST_CLASSES
+    for classes, exponent in product((2, 5, 1000), (0.0, 0.1, 0.4)):
+        labels = np.unique(np.geomspace(4, 20_000, 60).astype(np.int64))
+        accuracies = 1 - 0.45 * (labels / 4) ** -exponent
+        for known in (20, 100, 1_000, 20_000):
+            found = forecast_curve(labels, accuracies[None], classes, "kernel_ridge", known, forecaster)
+            later = [found.accuracy, *(found.at(times)[0] for times in (2, 4, 8))]
+            assert later == sorted(later)
+
+    # The own slope is the same everywhere, so that the exponent is.
+    ratios = [
+        (1 - found.at(2)[0]) / (1 - found.accuracy)
+        for found in (
+            forecast_curve(np.array([known // 2, known]), np.array([[0.6, 0.7]]), 2, "sgd", forecaster=forecaster)
+            for known in (100, 200, 5_000)
+        )
+    ]
+    assert ratios == pytest.approx([ratios[0]] * 3)
 
 
 def test_one_more_label_changes_an_interval_a_little() -> None:
