@@ -1,12 +1,16 @@
 """Commands over a table of scores and performances: the options that they share, and their results."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from jsonargparse.typing import PositiveInt
+
 from headstart.evaluation.stability.table import read_table
+from headstart.evaluation.stability.table_layout import Missing, TableLayout
 from headstart.output.dashboard import Tables
-from headstart.output.errors import require_different
+from headstart.output.errors import UserError, require_different
 from headstart.output.results_folder import DashboardResults
 
 
@@ -15,14 +19,30 @@ class TableResults(DashboardResults):
 
     Args:
         default: As for `ResultsFolder`.
-        names: As for `ResultsFolder`.
+        file_names: Names of the files, the first that of the JSON document.
         table_path: CSV file of the table.
         least: Metrics that are needed.
-        metrics: Metrics that count, by their names in the table; by default all. Those that give all sources of every
-            target the same score are left out, with a line that says so.
-        columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
+        metrics: Metrics that count, by their names in the table; by default all. Left out, with a line that says so,
+            are those that give all sources of every target the same score, or have no score of a source that others
+            score.
+        columns: Names of columns in the file where they are others, '{source: Model, target: Dataset}'; a source of
+            several columns is called by all of them, '{source: [Architecture, Pretrained on]}'.
+        target_columns: Columns that are targets, in a table with one for each, '[first, ..., last]' for all between
+            two. Their cells are performances, or scores where the table has a column of metrics.
+        metric_columns: Columns that are metrics, in a table with one for each; their cells are scores.
+        own: Column that names the data set that a source comes from; sources are not judged on it.
+        where: Rows that count, by texts in columns, '{method: linear, seed: ["0", "1"]}'.
+        names: Other names for metrics, sources, targets and data sets of `own`, by their names in the file.
+        best_by: Column by whose highest value one of several rows of a cell is chosen, the first of equals.
+        mean_over: Columns in which several rows of a cell may differ, '[seed]'; they are averaged.
+        skip_lines: Lines of the file that do not count, by their numbers, such as lines that are torn off.
+        missing_values: Numbers that stand for missing values, '[-1]'. By default, one negative number among
+            performances that are otherwise 0 or above raises an error.
+        missing: What becomes of missing cells: `refuse` raises an error, `complete` keeps the largest part of the table
+            without any, `pairwise` uses on each target the sources that it has.
         performances: CSV file with the columns source, target and performance, such as `headstart performances`
             writes, in place of the table's own, which then needs no such column.
+        performance_columns: Names of the columns of `performances` where they are others.
         exclude_target: Whether the cell of a target with the source of the same name is left out. Pools of sources are
             then used for the targets outside them alone, so that experiments that differ in the target alone have the
             same sources.
@@ -32,6 +52,7 @@ class TableResults(DashboardResults):
 
     Attributes:
         table: The table.
+        reading: The options that decide what is read, as the document has them.
         origin: The part of the document that names the files that were read.
 
     Raises:
@@ -41,21 +62,52 @@ class TableResults(DashboardResults):
     def __init__(
         self,
         default: str,
-        names: Sequence[str],
+        file_names: Sequence[str],
         table_path: str,
         least: int,
         metrics: list[str] | None = None,
-        columns: dict[str, str] | None = None,
+        columns: dict[str, str | list[str]] | None = None,
+        target_columns: list[str] | None = None,
+        metric_columns: list[str] | None = None,
+        own: str | None = None,
+        where: dict[str, str | list[str]] | None = None,
+        names: dict[str, str] | None = None,
+        best_by: str | None = None,
+        mean_over: list[str] | None = None,
+        skip_lines: list[PositiveInt] | None = None,
+        missing_values: list[float] | None = None,
+        missing: Missing = "refuse",
         performances: str | None = None,
+        performance_columns: dict[str, str] | None = None,
         exclude_target: bool = True,
         trainable: bool = True,
         **options: Any,
     ) -> None:
         if metrics is not None:
             require_different("metrics", metrics, least=max(least, 1))
-        super().__init__(default, names, **options)
-        self.table = read_table(Path(table_path), trainable, exclude_target, metrics, columns, least, performances)
-        self.columns, self.exclude_target, self.trainable = columns, exclude_target, trainable
+        if performance_columns and performances is None:
+            raise UserError("performance_columns: given without performances, the file whose columns they name")
+        super().__init__(default, file_names, **options)
+        layout = TableLayout(
+            columns or {},
+            target_columns or (),
+            metric_columns or (),
+            own,
+            where or {},
+            names or {},
+            best_by,
+            mean_over or (),
+            skip_lines or (),
+            missing_values,
+            missing,
+            performance_columns or {},
+            exclude_target,
+            trainable,
+        )
+        self.table = read_table(Path(table_path), layout, metrics, least, performances)
+        self.reading = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
+        standard = TableLayout()
+        self.reading |= {name: value for name, value in asdict(layout).items() if value != getattr(standard, name)}
         self.table_path = table_path
         self.origin = {"table": {"path": table_path, "sha256": self.table.sha256}, "performances": performances}
 

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from headstart.output.errors import UserError, reason_of
@@ -44,7 +44,11 @@ def require_fields(row: Sequence[str], header: Sequence[str]) -> None:
 
 
 def read_performances(
-    path: str | None, sources: Collection[str], targets: Collection[str]
+    path: str | None,
+    sources: Collection[str],
+    targets: Collection[str],
+    columns: Mapping[str, str] | None = None,
+    names: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], float]:
     """Read known performances.
 
@@ -52,6 +56,8 @@ def read_performances(
         path: CSV file with the columns source, target and performance; other columns and other pairs are ignored.
         sources: The source models.
         targets: The targets.
+        columns: Names of these columns in the file, where they differ.
+        names: Other names for sources and targets.
 
     Returns:
         Known performances by source and target; none without a file.
@@ -61,9 +67,16 @@ def read_performances(
     """
     if path is None:
         return {}
+    columns, names = columns or {}, names or {}
+    unknown = [name for name in columns if name not in PERFORMANCE_COLUMNS]
+    if unknown:
+        raise UserError(
+            f"performance_columns: {', '.join(map(repr, unknown))} given; there are {', '.join(PERFORMANCE_COLUMNS)}"
+        )
+    wanted = [columns.get(name, name) for name in PERFORMANCE_COLUMNS]
     lines = read_csv("performances", Path(path))
     header = next(lines, (1, []))[1]
-    missing = [name for name in PERFORMANCE_COLUMNS if name not in header]
+    missing = [name for name in wanted if name not in header]
     if missing:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
 
@@ -71,8 +84,9 @@ def read_performances(
     for line, row in lines:
         try:
             require_fields(row, header)
-            source, target, text = (row[header.index(name)] for name in PERFORMANCE_COLUMNS)
-            value = finite_number(text, "performance")
+            source, target, text = (row[header.index(name)].strip() for name in wanted)
+            source, target = (names.get(name, name) for name in (source, target))
+            value = finite_number(text, wanted[2])
         except ValueError as error:
             raise UserError(f"performances: line {line}: {error}") from error
         if (source, target) in known:

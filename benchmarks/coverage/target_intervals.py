@@ -55,7 +55,7 @@ def _population_shares(generator: np.random.Generator, size: int, studies: int) 
 
 def _study(scores: Values, performances: Values) -> Study:
     metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
-    table = TransferTable(metrics, sources, targets, np.full(len(targets), -1), scores, performances, "", [])
+    table = TransferTable.complete(metrics, sources, targets, scores, performances)
     return run_study(table, POOL, 1e-12)
 
 

@@ -31,7 +31,7 @@ def main(tables: Path = Path("../shared/data/stable_transfer"), large: bool = Tr
 
         for shape in MILLION if large else ():
             table = _write_table(folder / "million.csv", shape)
-            seconds = timed(lambda: read_table(table, trainable=True, exclude_target=True))[0]  # noqa: B023
+            seconds = timed(lambda: read_table(table))[0]  # noqa: B023
             print(f"reading {shape[0]} metrics, {shape[1]:,} sources and {shape[2]:,} targets: {seconds:.1f} s")
 
 

@@ -56,10 +56,8 @@ def audit(
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
 
     settings = {
-        "columns": results.columns,
+        **results.reading,
         "pool_size": size,
-        "exclude_target": results.exclude_target,
-        "trainable": results.trainable,
         "tie_tolerance": float(tie_tolerance),
     }
     facts_digest = digest_file(Path(facts)) if facts else None
@@ -70,6 +68,7 @@ def audit(
         **settings,
         **findings,
         "left_out": cells.left_out | constant,
+        "notes": cells.notes,
         "ignored_columns": cells.ignored_columns,
         "not_computed": not_computed,
         **results.origin,

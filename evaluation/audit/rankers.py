@@ -112,12 +112,22 @@ def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
         table: Scores and performances.
         facts: Facts about the sources of the table.
     """
-    elsewhere = -mean_ranks_elsewhere(performance_ranks(table.performances, table.known))
+    elsewhere = -mean_ranks_elsewhere(comparable_ranks(table))
     shape = len(facts.numbers), *elsewhere.shape
     static = np.broadcast_to(np.array(list(facts.numbers.values())).reshape(*shape[:2], 1), shape)
     scores = np.concatenate([elsewhere[None], static, table.scores])
     measured = measure_targets(scores, table.performances, table.known)
     return Rankers([MEAN_RANK, *facts.numbers, *table.metrics], scores, measured)
+
+
+def comparable_ranks(table: TransferTable) -> Floats:
+    """Return the ranks of the sources on each target, `[n, t]`, NaN where a source has none.
+
+    Where a table has holes, targets have different numbers of sources. Ranks are then shares of these, so that rank 50
+    of 100 counts as rank 90 of 180.
+    """
+    ranks = performance_ranks(table.performances, table.known)
+    return (ranks - 0.5) / table.known.sum(axis=0) if table.holes.any() else ranks
 
 
 def given_mean_rank(table: TransferTable, rankers: Rankers) -> Floats:
@@ -151,15 +161,6 @@ def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
 def without(table: TransferTable, facts: Facts, left_out: Flags) -> tuple[TransferTable, Facts]:
     """Return a table and its facts without some of the sources `[n]`."""
     others = np.flatnonzero(~left_out)
-    new_index = np.full(len(left_out) + 1, -1)
-    new_index[others] = np.arange(len(others))
-    rest = replace(
-        table,
-        sources=[table.sources[i] for i in others],
-        # The last entry is that of -1, no source.
-        own=new_index[table.own],
-        scores=table.scores[:, others],
-        performances=table.performances[others],
-    )
+    rest = table.part(~left_out, np.ones(len(table.targets), dtype=np.bool_))
     numbers = {name: [values[i] for i in others] for name, values in facts.numbers.items()}
     return rest, Facts(numbers, [facts.families[i] for i in others] if facts.families else [])

@@ -123,7 +123,7 @@ def _rank_table(ranks: Document, escape: Escape) -> Cells:
 
 def remarks(document: Document) -> list[str]:
     """Return sentences: how alike targets are, what metrics add to the mean rank, and what was not computed."""
-    ranks, stability, lines = document["ranks"], document["setup_stability"], []
+    ranks, stability, lines = document["ranks"], document["setup_stability"], [*document["notes"]]
     if ranks["mean_spearman"] is not None:
         lines.append(
             f"The orders of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; Kendall's "

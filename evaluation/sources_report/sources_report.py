@@ -36,7 +36,7 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
         What sources_report.json holds.
     """
     results = TableResults("runs/sources_report", FILES, table, least=1, **options)
-    settings = {"columns": results.columns, "exclude_target": results.exclude_target, "trainable": results.trainable}
+    settings = dict(results.reading)
     results.check_settings(settings)
 
     document = {**settings, **describe(results.table), "remarks": results.table.remarks(), **results.origin}

@@ -148,9 +148,9 @@ class FigureChoice:
 
     def compared_targets(self, table: TransferTable) -> list[int]:
         """Return the indices of targets that may be shown where the target varies; none of them is in a chosen pool."""
-        pooled = set(chain.from_iterable(self.pools or []))
+        pooled = [table.sources.index(name) for name in chain.from_iterable(self.pools or [])]
         indices = [table.targets.index(name) for name in self.targets or table.targets]
-        return [i for i in indices if table.own[i] < 0 or table.sources[table.own[i]] not in pooled]
+        return [i for i in indices if not table.own[pooled, i].any()]
 
 
 def fitting_examples(examples: Iterable[Example], table: TransferTable) -> list[Example]:

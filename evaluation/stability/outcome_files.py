@@ -79,12 +79,12 @@ def _rows(table: TransferTable, pools: Indices, outcomes: Floats, tie_tolerance:
     source_names, targets, metrics = (
         list(map(escape_cell, names)) for names in (table.sources, table.targets, table.metrics)
     )
-    targets_with_own = list(zip(targets, table.own.tolist(), strict=True))
+    targets_with_own = [(target, set(np.flatnonzero(its))) for target, its in zip(targets, table.own.T, strict=True)]
 
     for pool, values, winning in zip(pools.tolist(), outcomes.tolist(), won, strict=True):
         sources = join_names([source_names[i] for i in pool])
         for (target, own), target_values, target_wins in zip(targets_with_own, values, winning, strict=True):
-            if own in pool:
+            if not own.isdisjoint(pool):
                 continue
             for measure, row, wins in zip(MEASURES, target_values, target_wins, strict=True):
                 winners = join_names([name for name, is_winner in zip(metrics, wins, strict=True) if is_winner])

@@ -99,11 +99,9 @@ def stability(
     figures.require_known(cells, size, examples)
 
     settings: dict[str, Any] = {
-        "columns": results.columns,
+        **results.reading,
         "preset": preset,
         "pool_size": size,
-        "exclude_target": results.exclude_target,
-        "trainable": results.trainable,
         "ties": ties or conventions.ties,
         "tie_tolerance": float(tie_tolerance),
     }
@@ -118,6 +116,7 @@ def stability(
     document = {
         **settings,
         **describe(study, settings["ties"]),
+        "notes": cells.notes,
         **results.origin,
         "figures": {**figures.chosen, "examples": figures.shown_examples(examples)},
         "seconds": time.perf_counter() - start,

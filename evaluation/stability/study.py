@@ -135,7 +135,7 @@ def run_study(
 
 def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
     """Return the size of a pool, by default 70 % of the sources; a UserError if no target has that many sources."""
-    available = len(table.sources) - int((table.own >= 0).all())
+    available = int((~table.own).sum(axis=0).max())
     size = max(2, round(POOL_SHARE * available)) if chosen is None else chosen
     if not 2 <= size <= available:
         raise UserError(
@@ -152,10 +152,23 @@ def _blocks(sources: int, pool_size: int) -> Iterator[Indices]:
 
 
 def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
-    """Return the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which targets use them, `[pools, t]`."""
-    used = (pools[:, :, None] != table.own).all(axis=1)
+    """Return the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which targets use them, `[pools, t]`.
+
+    A target uses the pools in which no source is its own. Of these, sources without a cell on it do not count.
+    """
+    inside = np.zeros((len(pools), len(table.sources)))
+    np.put_along_axis(inside, pools, 1.0, axis=1)
+    used = inside @ table.own == 0
     outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)
-    for target in range(len(table.targets)):
-        here = used[:, target]
-        outcomes[here, target] = measure_pools(table.scores[:, :, target], table.performances[:, target], pools[here])
+
+    for target, known in enumerate(table.known.T):
+        here = np.flatnonzero(used[:, target])
+        there = known[pools[here]]
+        count = there.sum(axis=1)
+        # Pools of one size at a time; all have the same unless the table has holes.
+        for size in np.unique(count[count > 1]).tolist():
+            alike = count == size
+            members = pools[here[alike]][there[alike]].reshape(-1, size)
+            scores, performances = table.scores[:, :, target], table.performances[:, target]
+            outcomes[here[alike], target] = measure_pools(scores, performances, members)
     return outcomes, used

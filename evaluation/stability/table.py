@@ -1,5 +1,7 @@
 """The table of a stability study or an audit: scores of metrics and performances by source and target, checked."""
 
+from __future__ import annotations
+
 import math
 import re
 from array import array
@@ -10,9 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.evaluation.stability.table_records import read_records, require_complete
+from headstart.evaluation.stability.holes import describe_holes, keep_complete
+from headstart.evaluation.stability.implausible import impossible_values, require_no_codes
+from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.evaluation.stability.table_records import TableRecords, find_holes, read_records
 from headstart.evaluation.tables import read_performances
-from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import scores_differ
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.output.errors import UserError
@@ -33,7 +38,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_ ]", "", name.lower())
 
 
-TITLES = {_plain(spelling): metric.title for name, metric in METRICS.items() for spelling in (name, metric.title)}
+KNOWN = {_plain(spelling): name for name, metric in METRICS.items() for spelling in (name, metric.title)}
 
 
 @dataclass(frozen=True)
@@ -44,23 +49,42 @@ class TransferTable:
         metrics: Names of the m metrics, in the order that decides with `ties=last`.
         sources: Names of the n sources.
         targets: Names of the t targets.
-        own: Index of the source that is the target itself and is in no pool for it, `[t]`, -1 where there is none.
-        scores: Scores `[m, n, t]`; 0 for a target's own source.
-        performances: Performances `[n, t]`; 0 for a target's own source.
+        own: Which sources are the target itself or come from it, `[n, t]`; they are in no pool for it.
+        known: Which cells count, `[n, t]`: a source's own target does not, nor does a hole.
+        scores: Scores `[m, n, t]`; 0 where a cell does not count.
+        performances: Performances `[n, t]`; 0 where a cell does not count.
         sha256: Digest of the file, and of that of the performances if there is one.
         ignored_columns: Columns of the file that are not needed.
         left_out: Metrics of the file that are not among the m, with the reasons.
+        notes: Sentences on how the cells follow from the file: what was combined or left out, and what looks wrong.
     """
 
     metrics: list[str]
     sources: list[str]
     targets: list[str]
-    own: Indices
+    own: Flags
+    known: Flags
     scores: Floats
     performances: Floats
     sha256: str
     ignored_columns: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @classmethod
+    def complete(
+        cls,
+        metrics: Sequence[str],
+        sources: Sequence[str],
+        targets: Sequence[str],
+        scores: Floats,
+        performances: Floats,
+        own: Flags | None = None,
+    ) -> TransferTable:
+        """Return the table of arrays without holes; `own` is where a source is the target, by default nowhere."""
+        shape = len(sources), len(targets)
+        excluded = np.zeros(shape, dtype=np.bool_) if own is None else own
+        return cls(list(metrics), list(sources), list(targets), excluded, ~excluded, scores, performances, "", [])
 
     @property
     def titles(self) -> list[str]:
@@ -68,13 +92,25 @@ class TransferTable:
         return metric_titles(self.metrics)
 
     @property
-    def known(self) -> Flags:
-        """Which sources are not the target itself, `[n, t]`."""
-        return np.asarray(np.arange(len(self.sources))[:, None] != self.own)
+    def holes(self) -> Flags:
+        """Which cells are missing, `[n, t]`; those of a source's own target are not."""
+        return ~(self.known | self.own)
+
+    def part(self, sources: Flags, targets: Flags) -> TransferTable:
+        """Return the table of some of the sources `[n]` and targets `[t]`."""
+        return replace(
+            self,
+            sources=[name for name, kept in zip(self.sources, sources, strict=True) if kept],
+            targets=[name for name, kept in zip(self.targets, targets, strict=True) if kept],
+            own=self.own[sources][:, targets],
+            known=self.known[sources][:, targets],
+            scores=self.scores[:, sources][:, :, targets],
+            performances=self.performances[sources][:, targets],
+        )
 
     def remarks(self) -> list[str]:
-        """Return sentences: which metrics and columns of the file are left out, and which targets have no Rel@1."""
-        lines = [f"Left out: {metric} ({reason})." for metric, reason in self.left_out.items()]
+        """Return sentences: the notes, what of the file is left out, and which targets have no Rel@1."""
+        lines = [*self.notes, *(f"Left out: {metric} ({reason})." for metric, reason in self.left_out.items())]
         if negative := [name for name, low in zip(self.targets, self.performances.min(axis=0), strict=True) if low < 0]:
             lines.append(NEGATIVE.format(", ".join(negative)))
         if self.ignored_columns:
@@ -87,62 +123,95 @@ def metric_titles(names: Sequence[str]) -> list[str]:
 
     A metric keeps its name if the catalogue does not have it in any spelling, or if another one has the same title.
     """
-    titles = [TITLES.get(_plain(name), name) for name in names]
+    titles = [METRICS[KNOWN[_plain(name)]].title if _plain(name) in KNOWN else name for name in names]
     count = Counter(titles)
     return [title if count[title] == 1 else name for name, title in zip(names, titles, strict=True)]
 
 
 def read_table(
     path: Path,
-    trainable: bool,
-    exclude_target: bool,
+    layout: TableLayout | None = None,
     chosen: Sequence[str] | None = None,
-    columns: Mapping[str, str] | None = None,
     least: int = 2,
     performances: str | None = None,
 ) -> TransferTable:
     """Read and check a table.
 
     Args:
-        path: CSV file in the released layout or the plain one: `metric, source, target, score, performance`.
-        trainable: Which rows count in a table that has the column `Trainable Backbone`.
-        exclude_target: Whether the cell of a target with the source of the same name is left out.
+        path: CSV file in the released layout, the plain one (`metric, source, target, score, performance`), or another
+            that the layout describes.
+        layout: How it is read.
         chosen: Names of the metrics to read; all by default.
-        columns: Names of columns in the file, by those of the plain layout, where they differ.
         least: Metrics that are needed; with 0, the columns `metric` and `score` may both be missing.
         performances: CSV file with the columns source, target and performance, which replace those of the table.
 
     Returns:
-        The table, complete, without metrics that give all sources of every target the same score.
+        The table, without metrics that give all sources of every target the same score, or have no scores of a source
+        that others score. It has holes only where the layout allows them (`pairwise`).
 
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.
     """
-    with_scores, with_performances = least > 0, performances is None
-    records = read_records(path, trainable, exclude_target, chosen, columns or {}, with_scores, with_performances)
+    layout = layout or TableLayout()
+    if layout.best_by is not None and layout.mean_over:
+        raise UserError("best_by, mean_over: both given; the rows of a cell are chosen from or averaged, not both")
+    records = read_records(path, layout, chosen, least > 0, performances is None)
     metrics, sources, targets = (list(dict.fromkeys(axis)) for axis in records.axes)
     metrics = sorted(filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name), len(PAPER_ORDER)))
     _require(least, metrics, sources)
 
     digest = digest_file(path)
     if performances is not None:
-        known = read_performances(performances, sources, targets)
+        known = read_performances(performances, sources, targets, layout.performance_columns, layout.names)
         pairs = zip(*records.axes[1:], strict=True)
         records.performances = array("d", [known.get(pair, math.nan) for pair in pairs])
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
+    if layout.missing_values is None:
+        require_no_codes(records)
 
+    left_out = _leave_out_unknown(records, metrics, least)
+    metrics = [name for name in metrics if name not in left_out]
     # A table without metrics has one without a name.
     names = metrics or [""], sources, targets
-    require_complete(records, names, exclude_target)
-    own = np.array([sources.index(name) if exclude_target and name in sources else -1 for name in targets], np.intp)
-    scores, reached = np.zeros([len(axis) for axis in names]), np.zeros([len(sources), len(targets)])
-    indices = records.indices(names)
-    scores[indices] = records.scores
-    reached[indices[1:]] = records.performances
+    own = _own_targets(records, layout, sources, targets)
+    scores, reached = find_holes(records, names, own, layout.missing)
+    known_cells = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(reached)
     table = TransferTable(
-        metrics, sources, targets, own, scores[: len(metrics)], reached, digest, records.ignored_columns
+        metrics,
+        sources,
+        targets,
+        own,
+        known_cells,
+        np.where(known_cells, scores, 0.0)[: len(metrics)],
+        np.where(known_cells, reached, 0.0),
+        digest,
+        records.ignored_columns,
+        left_out,
+        [*records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
     )
-    return _leave_out_constant(table, least)
+    return _leave_out_constant(_without_holes(table, layout), least)
+
+
+def _own_targets(records: TableRecords, layout: TableLayout, sources: Sequence[str], targets: Sequence[str]) -> Flags:
+    """Return which sources are the target itself or come from it, `[n, t]`."""
+    own = np.zeros((len(sources), len(targets)), dtype=np.bool_)
+    if layout.exclude_target:
+        index = {name: position for position, name in enumerate(targets)}
+        for row, source in zip(own, sources, strict=True):
+            row[[index[name] for name in records.own.get(source, set()) | {source} if name in index]] = True
+    return own
+
+
+def _without_holes(table: TransferTable, layout: TableLayout) -> TransferTable:
+    """Leave out sources and targets with holes, or describe the holes that stay."""
+    if not table.holes.any():
+        return table
+    if layout.missing == "complete":
+        sources, targets, note = keep_complete(table)
+        return replace(table.part(sources, targets), notes=[*table.notes, note])
+    there = table.part(table.known.any(axis=1), table.known.sum(axis=0) > 1)
+    _require(0, there.metrics, there.sources)
+    return replace(there, notes=[*table.notes, describe_holes(table)])
 
 
 def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
@@ -152,11 +221,36 @@ def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_ou
         raise UserError(f"table: {sizes} found; {needed} compared")
 
 
+def _leave_out_unknown(records: TableRecords, metrics: Sequence[str], least: int) -> dict[str, str]:
+    """Leave out metrics that have no score of a source at all, where another metric has; return the reasons."""
+    scored: dict[str, set[str]] = {name: set() for name in metrics}
+    for metric, source, score in zip(*records.axes[:2], records.scores, strict=True):
+        if metric and not math.isnan(score):
+            scored[metric].add(source)
+    everywhere = set().union(*scored.values())
+    lacking = {name: everywhere - its for name, its in scored.items() if its < everywhere}
+    if len(scored) - len(lacking) < max(least, 1):
+        return {}
+
+    reasons = {}
+    for name, sources in lacking.items():
+        first = next(source for source in records.axes[1] if source in sources)
+        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
+        reasons[name] = f"no score of {first}{more}"
+    records.keep([i for i, metric in enumerate(records.axes[0]) if metric not in reasons])
+    return reasons
+
+
+def _besides(left_out: Mapping[str, str]) -> str:
+    return f" besides {', '.join(f'{name} ({reason})' for name, reason in left_out.items())}" if left_out else ""
+
+
 def _leave_out_constant(table: TransferTable, least: int) -> TransferTable:
     """Leave out metrics with one score for all sources, which would leave every experiment without an outcome."""
     scores = zip(table.scores.transpose(2, 0, 1), table.known.T, strict=True)
-    varying = np.any([scores_differ(its[:, known]) for its, known in scores], axis=0)
+    varying = np.any([scores_differ(its[:, known]) for its, known in scores if known.any()], axis=0)
     left_out = [name for name, varies in zip(table.metrics, varying, strict=True) if not varies]
     metrics = [name for name, varies in zip(table.metrics, varying, strict=True) if varies]
-    _require(least, metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")
-    return replace(table, metrics=metrics, scores=table.scores[varying], left_out=dict.fromkeys(left_out, CONSTANT))
+    reasons = table.left_out | dict.fromkeys(left_out, CONSTANT)
+    _require(least, metrics, table.sources, _besides(reasons))
+    return replace(table, metrics=metrics, scores=table.scores[varying], left_out=reasons)

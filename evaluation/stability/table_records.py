@@ -1,36 +1,25 @@
-"""The records of a table of scores and performances: their columns, under any of several names, and their values."""
+"""The records of a table of scores and performances: their values, one for each cell, and the mistakes in them."""
 
 from __future__ import annotations
 
 import math
-import sys
 from array import array
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from headstart.evaluation.grouping import grouped
+from headstart.evaluation.stability.table_layout import TRAINABLE, RowReader, TableLayout
 from headstart.evaluation.tables import finite_number, read_csv, require_fields
-from headstart.metrics.arrays import Indices
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 
-# Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
-# transferability metrics evaluations?, ECCV 2022.
-HEADERS = {
-    "metric": ("metric", "Transferability Metric"),
-    "source": ("source", "Source Dataset", "Source Architecture"),
-    "target": ("target", "Target Dataset"),
-    "score": ("score", "Transferability Metric Score"),
-    "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
-}
-TRAINABLE = "Trainable Backbone"
-TRUTH = {"true": True, "false": False}
 # Cells of values that could not be computed.
-MISSING = ("", "nan", "inf", "-inf")
-MOST_NAMED = 20
+MISSING = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-")
+MOST_NAMED = 3
 SAME_PERFORMANCE = 1e-9
 
 Key = tuple[str, str, str]
@@ -45,14 +34,24 @@ class TableRecords:
         lines: Its line in the file, from 1.
         scores: Its score, NaN where it is missing.
         performances: Its performance, NaN where it is missing.
+        ranked_by: Its value of the column by which the best row of a cell is chosen, if there is one.
+        repeats: Its values of the columns over which rows of a cell are averaged, if there are any.
+        own: Data sets that a source comes from.
+        classes: Number of classes of targets, where a column says it.
         ignored_columns: Columns that were not needed.
+        notes: Sentences on what was done to the rows.
     """
 
     axes: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
     lines: array[int] = field(default_factory=lambda: array("q"))
     scores: array[float] = field(default_factory=lambda: array("d"))
     performances: array[float] = field(default_factory=lambda: array("d"))
+    ranked_by: array[float] = field(default_factory=lambda: array("d"))
+    repeats: list[tuple[str, ...]] = field(default_factory=list)
+    own: dict[str, set[str]] = field(default_factory=dict)
+    classes: dict[str, float] = field(default_factory=dict)
     ignored_columns: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def key(self, record: int) -> Key:
         """Return the metric, source and target of a record."""
@@ -67,24 +66,22 @@ class TableRecords:
             for position, axis in zip(positions, self.axes, strict=True)
         )
 
+    def keep(self, kept: Sequence[int]) -> None:
+        """Keep some of the records, by their indices."""
+        self.axes = tuple([axis[i] for i in kept] for axis in self.axes)  # type: ignore[assignment]
+        self.lines = array("q", [self.lines[i] for i in kept])
+        self.scores, self.performances = (array("d", [of[i] for i in kept]) for of in (self.scores, self.performances))
+
 
 def read_records(
-    path: Path,
-    trainable: bool,
-    exclude_target: bool,
-    metrics: Sequence[str] | None,
-    columns: Mapping[str, str],
-    with_scores: bool,
-    with_performances: bool,
+    path: Path, layout: TableLayout, metrics: Sequence[str] | None, with_scores: bool, with_performances: bool
 ) -> TableRecords:
     """Read the records that count, as `headstart.evaluation.stability.table.read_table` describes them.
 
     Args:
         path: CSV file.
-        trainable: Which records count in a table that has the column `Trainable Backbone`.
-        exclude_target: Whether records of a target with the source of the same name do not count.
+        layout: How it is read.
         metrics: Names of the metrics that count; all by default.
-        columns: Names of columns in the file, by those of the plain layout.
         with_scores: Whether the file must have metrics and scores.
         with_performances: Whether performances are read from the file; otherwise they are 0.
 
@@ -93,138 +90,202 @@ def read_records(
     """
     lines = read_csv("table", path)
     header = next(lines, (1, []))[1]
-    index = _find_columns(header, columns, with_scores, with_performances)
-    filtered = TRAINABLE in header
-
-    records, wrong = TableRecords(), list[str]()
-    present: dict[str, None] = {}
+    reader = RowReader(header, layout, with_scores, with_performances)
+    records, wrong, present = TableRecords(), list[str](), dict[str, None]()
+    skipped = set(layout.skip_lines)
+    found = 0
 
     for line, row in lines:
+        if line in skipped:
+            skipped.discard(line)
+            continue
         try:
             require_fields(row, header)
-            metric, source, target = (_name(row, header, index, name) for name in ("metric", "source", "target"))
-            if filtered and _truth(row[header.index(TRAINABLE)]) != trainable:
-                continue
-            present[metric] = None
-
-            if (metrics is None or metric in metrics) and not (exclude_target and source == target):
-                score, performance = (_value(row, header, index, name) for name in ("score", "performance"))
-                for axis, name in zip(records.axes, (metric, source, target), strict=True):
-                    axis.append(name)
-                records.lines.append(line)
-                records.scores.append(score)
-                records.performances.append(performance)
+            if reader.counts(row):
+                found += 1
+                _add(records, reader, row, line, metrics, present)
         except ValueError as error:
             wrong.append(f"line {line}, {error}")
 
-    _require_none({"wrong entries": wrong})
-    if not present:
-        condition = f" with {TRAINABLE} = {trainable}" if filtered else ""
+    _require_none({"wrong entries": wrong}, "; mend them, or leave lines out by skip_lines" if wrong else "")
+    _require_found(path, layout, metrics, found, present, TRAINABLE in header)
+    if skipped:
+        raise UserError(f"skip_lines: {min(skipped)} is no line with an entry in {str(path)!r}; lines count from 1")
+    records.ignored_columns = [name for name in reader.unused if name != TRAINABLE]
+    if layout.skip_lines:
+        records.notes.append(f"Lines of the table that were left out: {', '.join(map(str, layout.skip_lines))}.")
+    _combine(records, layout)
+    return records
+
+
+def _add(
+    records: TableRecords,
+    reader: RowReader,
+    row: Sequence[str],
+    line: int,
+    metrics: Sequence[str] | None,
+    present: dict[str, None],
+) -> None:
+    """Add the records of a row; a ValueError if an entry is wrong."""
+    layout = reader.layout
+    own, classes = reader.own_target(row), reader.classes(row)
+    for metric, source, target, score, performance in reader.cells(row):
+        present[metric] = None
+        if own:
+            records.own.setdefault(source, set()).add(own)
+        if classes is not None:
+            records.classes[target] = classes
+        is_own = layout.exclude_target and target in (own, source)
+        if is_own or not (metrics is None or metric in metrics):
+            continue
+
+        values = [_value(text, name, layout) for text, name in ((score, "score"), (performance, "performance"))]
+        if reader.best_by is not None:
+            records.ranked_by.append(finite_number(row[reader.best_by], str(layout.best_by)))
+        if reader.differing:
+            records.repeats.append(tuple(row[column].strip() for column in reader.differing))
+        for axis, name in zip(records.axes, (metric, source, target), strict=True):
+            axis.append(name)
+        records.lines.append(line)
+        records.scores.append(values[0])
+        records.performances.append(values[1])
+
+
+def _value(text: str | None, name: str, layout: TableLayout) -> float:
+    """Return a number, NaN if it is missing, 0 if the table does not have the column."""
+    if text is None:
+        return 0.0
+    text = text.strip()
+    value = math.nan if text.lower() in MISSING else finite_number(text, name)
+    return math.nan if value in (layout.missing_values or ()) else value
+
+
+def _require_found(
+    path: Path,
+    layout: TableLayout,
+    metrics: Sequence[str] | None,
+    found: int,
+    present: Mapping[str, None],
+    has_trainable: bool,
+) -> None:
+    """Raise a UserError if no row counts, or a chosen metric is in none."""
+    if not found:
+        conditions = [f"{TRAINABLE} = {layout.trainable}"] if has_trainable and TRAINABLE not in layout.where else []
+        conditions += [f"{name} = {allowed}" for name, allowed in layout.where.items()]
+        condition = f" with {' and '.join(conditions)}" if conditions else ""
         raise UserError(f"table: {str(path)!r} has no rows{condition}; every row is a cell")
     unknown = [name for name in metrics or () if name not in present]
     if unknown:
         known = ", ".join(filter(None, present)) or "none"
         raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {known}")
-    used = {TRAINABLE, *(header[column] for column in index.values())}
-    records.ignored_columns = [name for name in header if name and name not in used]
-    return records
 
 
-def _find_columns(
-    header: Sequence[str], columns: Mapping[str, str], with_scores: bool, with_performances: bool
-) -> dict[str, int]:
-    """Return the index of each needed column by its name in the plain layout."""
-    listed = ", ".join(map(repr, header)) or "nothing"
-    unknown = [name for name in columns if name not in HEADERS]
-    if unknown:
-        raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
-    for plain, name in columns.items():
-        if name not in header:
-            raise UserError(f"columns: {plain} is to be {name!r}, but the first line has {listed}")
+def _combine(records: TableRecords, layout: TableLayout) -> None:
+    """Make one record of the rows of each cell: the best by a column, or their mean."""
+    if not (records.ranked_by or records.repeats):
+        return
+    rows: dict[Key, list[int]] = {}
+    for record in range(len(records.lines)):
+        rows.setdefault(records.key(record), []).append(record)
+    if records.repeats:
+        _require_repeats(records, rows)
 
-    names = {
-        plain: [name for name in header if name in ([columns[plain]] if plain in columns else spellings)]
-        for plain, spellings in HEADERS.items()
-    }
-    if not with_performances:
-        del names["performance"]
-    if not (with_scores or names["metric"] or names["score"]):
-        del names["metric"], names["score"]
-
-    for plain, candidates in names.items():
-        if len(candidates) != 1:
-            allowed = " or ".join(map(repr, HEADERS[plain]))
-            problem = f"columns {', '.join(map(repr, candidates))} both" if candidates else f"no column {allowed}"
-            raise UserError(
-                f"table: {problem} in the first line, which has {listed}; one of them is needed, or its name by columns"
-            )
-    for first, second in combinations(names, 2):
-        if names[first] == names[second]:
-            raise UserError(f"columns: {first} and {second} are both {names[first][0]!r}; each is a column of its own")
-    return {plain: header.index(name) for plain, [name] in names.items()}
+    if records.ranked_by:
+        rows = _best_rows(records, rows, layout)
+    several = {key: its for key, its in rows.items() if len(its) > 1}
+    for its in several.values():
+        for values in (records.scores, records.performances):
+            known = [values[record] for record in its if not math.isnan(values[record])]
+            values[its[0]] = math.fsum(known) / len(known) if known else math.nan
+    if several:
+        counts = sorted({len(its) for its in several.values()})
+        most = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+        columns = ", ".join(layout.mean_over)
+        records.notes.append(
+            f"{len(several):,} cells are means of {most} rows that differ in {columns}, such as "
+            f"{_cell(next(iter(several)))}."
+        )
+    records.keep([its[0] for its in rows.values()])
 
 
-def _name(row: Sequence[str], header: Sequence[str], index: Mapping[str, int], column: str) -> str:
-    """Return the name in a column, empty if the table does not have that; a ValueError if the cell is empty."""
-    if column not in index:
-        return ""
-    name = row[index[column]].strip()
-    if not name:
-        raise ValueError(f"{header[index[column]]} is empty")
-    # Millions of records share a few names.
-    return sys.intern(name)
+def _best_rows(records: TableRecords, rows: Mapping[Key, list[int]], layout: TableLayout) -> dict[Key, list[int]]:
+    """Return the row of each cell with the highest value; of equals the first, or all that are averaged."""
+    best: dict[Key, list[int]] = {}
+    for key, its in rows.items():
+        highest = max(records.ranked_by[record] for record in its)
+        among = [record for record in its if records.ranked_by[record] == highest]
+        best[key] = among[:1]
+    several = [key for key, its in rows.items() if len(its) > 1]
+    if several:
+        most = max(map(len, rows.values()))
+        optimistic = list(records.ranked_by) in (list(records.performances), list(records.scores))
+        records.notes.append(
+            f"{len(several):,} cells are the best of up to {most} rows by {layout.best_by}, such as {_cell(several[0])}"
+            + (", which is the reported value itself: an optimistic choice." if optimistic else ".")
+        )
+    return best
 
 
-def _value(row: Sequence[str], header: Sequence[str], index: Mapping[str, int], column: str) -> float:
-    """Return the number in a column, NaN if it is missing, 0 if the table does not have the column."""
-    if column not in index:
-        return 0.0
-    text = row[index[column]].strip()
-    return math.nan if text.lower() in MISSING else finite_number(text, header[index[column]])
+def _require_repeats(records: TableRecords, rows: Mapping[Key, Sequence[int]]) -> None:
+    """Raise a UserError if rows of a cell do not differ in the columns over which they are averaged."""
+    twice = []
+    for key, its in rows.items():
+        count = Counter(records.repeats[record] for record in its)
+        lines = [str(records.lines[record]) for record in its if count[records.repeats[record]] > 1]
+        if lines:
+            twice.append(f"{_cell(key)} on lines {', '.join(lines)}")
+    _require_none({"cells with rows that do not differ in the columns of mean_over": twice})
 
 
-def _truth(text: str) -> bool:
-    if text.strip().lower() not in TRUTH:
-        raise ValueError(f"{TRAINABLE} is {text!r} and neither True nor False")
-    return TRUTH[text.strip().lower()]
-
-
-def require_complete(records: TableRecords, names: Sequence[Sequence[str]], exclude_target: bool) -> None:
-    """Raise an error unless every cell is there once, and a source has one performance on a target.
+def find_holes(
+    records: TableRecords, names: Sequence[Sequence[str]], own: Flags, missing: str
+) -> tuple[Floats, Floats]:
+    """Return scores `[m, n, t]` and performances `[n, t]`, NaN where they are missing.
 
     Args:
         records: The records.
         names: All metrics, sources and targets; one metric without a name in a table without metrics.
-        exclude_target: Whether the cell of a target with the source of the same name is not needed.
+        own: Which sources are the target itself or come from it, `[n, t]`: cells that are not needed.
+        missing: What holes are: `refuse` makes them an error.
 
     Raises:
-        UserError: Some cells are missing, given more than once or contradicting.
+        UserError: Some cells are given more than once or contradicting, or missing where that is refused.
     """
     indices, shape = records.indices(names), [len(axis) for axis in names]
     counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=math.prod(shape)).reshape(shape)
-    scored, needed = np.isfinite(records.scores), np.ones(shape, dtype=bool)
-    needed[tuple(axis[scored] for axis in indices)] = False
-    if exclude_target:
-        needed &= np.array(names[1])[:, None] != np.array(names[2])
-    missing = [(names[0][m], names[1][s], names[2][t]) for t, s, m in np.argwhere(needed.T).tolist()]
+    scores, performances = np.full(shape, np.nan), np.full(shape[1:], np.nan)
+    scores[indices] = records.scores
+    known = ~np.isnan(records.performances)
+    performances[tuple(axis[known] for axis in indices[1:])] = np.array(records.performances)[known]
 
     # A million records are compared as arrays; only those that are wrong are named.
     repeated = np.flatnonzero(counts[indices] > 1).tolist()
     lines = grouped((records.key(record), records.lines[record]) for record in repeated)
-    unknown = {records.key(record)[1:] for record in np.flatnonzero(np.isnan(records.performances)).tolist()}
-
-    hint = "; complete them" + (", or choose complete metrics with metrics" if names[0] != [""] else "")
+    holes: dict[str, Sequence[str]] = {}
+    if missing == "refuse":
+        gaps = np.argwhere((np.isnan(scores) & ~own).T).tolist()
+        unknown = {records.key(record)[1:] for record in np.flatnonzero(~known).tolist()}
+        holes = {
+            "missing cells": [_cell((names[0][m], names[1][s], names[2][t])) for t, s, m in gaps],
+            "missing performances": [_pair(pair) for pair in sorted(unknown)],
+        }
+    hints = [
+        ", or choose metrics that have them" if names[0] != [""] else "",
+        ", or choose --missing=complete|pairwise",
+    ]
+    hint = f"; complete them{''.join(hints)}" if any(holes.values()) else ""
+    doubled = "; name what they differ in by best_by or mean_over" if lines else ""
     _require_none(
         {
-            "missing cells": [_cell(key) for key in missing],
-            "missing performances": [_pair(pair) for pair in sorted(unknown)],
+            **holes,
             "cells given more than once": [
                 f"{_cell(key)} on lines {', '.join(map(str, its))}" for key, its in lines.items()
             ],
             "contradicting performances": _contradictions(records, indices[1:], shape[1:]),
         },
-        hint if missing else "",
+        hint + doubled,
     )
+    return scores, performances
 
 
 def _contradictions(records: TableRecords, pairs: tuple[Indices, ...], shape: Sequence[int]) -> list[str]:

@@ -168,13 +168,13 @@ def test_leaving_sources_out_is_as_if_they_had_never_been(tmp_path: Path) -> Non
             lines.append(f"m,{source},{target},{generator.normal()},{generator.uniform()}")
     (tmp_path / "whole.csv").write_text("\n".join(lines))
     (tmp_path / "part.csv").write_text("\n".join(line for line in lines if ",b," not in line[:4]))
-    whole, part = (read_table(tmp_path / f"{name}.csv", True, True, least=0) for name in ("whole", "part"))
+    whole, part = (read_table(tmp_path / f"{name}.csv", least=0) for name in ("whole", "part"))
     rest, facts = without(whole, Facts({"parameters": [1, 2, 3, 4, 5]}, list("vwxyz")), np.arange(5) == 1)
     assert facts == Facts({"parameters": [1, 3, 4, 5]}, ["v", "x", "y", "z"])
     assert (
         (rest.sources, rest.own.tolist())
         == (part.sources, part.own.tolist())
-        == (["a", "c", "d", "e"], [-1, 2, -1, -1])
+        == (["a", "c", "d", "e"], [[False] * 4, [False] * 4, [False, True, False, False], [False] * 4])
     )
     np.testing.assert_array_equal(rank_sources(rest, Facts()).measured, rank_sources(part, Facts()).measured)
 

@@ -20,7 +20,7 @@ def make_table(signs: list[list[int]]) -> TransferTable:
         [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
     )
     performances = np.repeat(PERFORMANCES[:, None], scores.shape[2], axis=1)
-    return TransferTable(metrics, sources, targets, np.full(scores.shape[2], -1), scores, performances, "", [])
+    return TransferTable.complete(metrics, sources, targets, scores, performances)
 
 
 def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:

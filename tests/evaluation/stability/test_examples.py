@@ -31,7 +31,8 @@ def table() -> TransferTable:
     metrics, targets = ["logme", "hscore", "gbc"], ["ade", "city", "coco", "far"]
     scores, performances = generator.normal(size=(3, 7, 4)), generator.uniform(size=(7, 4))
     sources = ["ade", "city", "s2", "s3", "s4", "s5", "s6"]
-    return TransferTable(metrics, sources, targets, np.array([0, 1, -1, -1]), scores, performances, "", [])
+    own = np.array(sources)[:, None] == targets
+    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
 
 
 def texts(figure: Figure) -> list[str]:

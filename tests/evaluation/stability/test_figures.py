@@ -39,7 +39,7 @@ def large_table() -> TransferTable:
         for what, count in zip(("metric", "source", "target"), shape, strict=True)
     )
     scores, performances = generator.normal(size=shape), generator.uniform(size=shape[1:])
-    return TransferTable(metrics, sources, targets, np.full(3, -1), scores, performances, "", [])
+    return TransferTable.complete(metrics, sources, targets, scores, performances)
 
 
 def test_long_names_stay_within_the_pictures() -> None:

@@ -26,7 +26,9 @@ def table() -> TransferTable:
     scores = generator.integers(3, size=(3, 5, 3)).astype(float)
     performances = 1 + generator.integers(3, size=(5, 3)).astype(float)
     targets = ["plain", "far; off", "other"]
-    return TransferTable(["m0", "m1", "m,2"], SOURCES, targets, np.array([0, -1, -1]), scores, performances, "", [])
+    own = np.zeros((5, 3), dtype=np.bool_)
+    own[0, 0] = True
+    return TransferTable.complete(["m0", "m1", "m,2"], SOURCES, targets, scores, performances, own)
 
 
 def write(table: TransferTable, folder: Path, kind: OutcomeFile) -> None:

@@ -38,9 +38,9 @@ def make_table(seed: int, distinct: int | None, sources: int = 6, metrics: int =
     if distinct is not None:
         scores = generator.integers(distinct, size=scores.shape).astype(float)
         performances = 1 + generator.integers(distinct, size=performances.shape).astype(float)
-    own = np.array([0, 1, -1])
+    own = np.arange(sources)[:, None] == [0, 1, -1]
     names = [f"m{index}" for index in range(metrics)], [str(index) for index in range(sources)]
-    return TransferTable(*names, targets, own, scores, performances, "", [])
+    return TransferTable.complete(*names, targets, scores, performances, own)
 
 
 def one_by_one(table: TransferTable, size: int) -> Outcomes:
@@ -48,8 +48,8 @@ def one_by_one(table: TransferTable, size: int) -> Outcomes:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for pool in combinations(range(len(table.sources)), size):
-            for target, own in enumerate(table.own):
-                if own not in pool:
+            for target, own in enumerate(table.own.T):
+                if not own[list(pool)].any():
                     at = list(pool), target
                     for measure, function in enumerate(MEASURE):
                         outcome = [function(scores[at], table.performances[at]) for scores in table.scores]

@@ -246,7 +246,7 @@ def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: R
         writer = csv.DictWriter(file, SCORE_COLUMNS)
         writer.writeheader()
         writer.writerows(joined)
-    table = read_table(tmp_path / "joined.csv", trainable=True, exclude_target=True)
+    table = read_table(tmp_path / "joined.csv")
     assert table.scores.shape == (2, 2, 7)
     assert list(table.left_out) == ["num_classes"]
 
