@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.evaluation.stability.table import read_table
+from headstart.evaluation.stability.table import read_table, without_holes
 from headstart.evaluation.stability.table_layout import Missing, TableLayout
 from headstart.output.dashboard import Tables
 from headstart.output.errors import UserError, require_different
@@ -51,7 +51,8 @@ class TableResults(DashboardResults):
         **options: Options of `DashboardResults`.
 
     Attributes:
-        table: The table.
+        whole: The table with its holes.
+        table: The table without them, or with those that `pairwise` leaves.
         reading: The options that decide what is read, as the document has them.
         origin: The part of the document that names the files that were read.
 
@@ -104,7 +105,8 @@ class TableResults(DashboardResults):
             exclude_target,
             trainable,
         )
-        self.table = read_table(Path(table_path), layout, metrics, least, performances)
+        self.whole = read_table(Path(table_path), layout, metrics, least, performances)
+        self.table = without_holes(self.whole, missing, least)
         self.reading = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
         standard = TableLayout()
         self.reading |= {name: value for name, value in asdict(layout).items() if value != getattr(standard, name)}

@@ -8,6 +8,7 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import audit_table, csv_tables
+from headstart.evaluation.audit.hole_effects import effects_of_holes
 from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.stability.study import choose_pool_size
@@ -67,6 +68,7 @@ def audit(
     document = {
         **settings,
         **findings,
+        "holes": effects_of_holes(results.whole),
         "left_out": cells.left_out | constant,
         "notes": cells.notes,
         "ignored_columns": cells.ignored_columns,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.study_tables import RATED
@@ -63,6 +64,10 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
             rows = _left_out_table(document[f"leave_one_{kind}_out"], titles, escape)
             tables.append((f"Leave one {kind} out, by weighted Kendall", caption, rows))
 
+    if document["holes"]:
+        rows = _hole_rows(document["holes"], titles)
+        tables.append(("What holes do, by weighted Kendall", OVER_TARGETS, rows))
+
     tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
     if document["win_rate_percent"]:
         caption = "share of all pools, targets and measures in which a ranker is the best, ties in equal shares"
@@ -113,6 +118,15 @@ def _left_out_table(left_out: Document, titles: Mapping[str, str], escape: Escap
     return rows
 
 
+def _hole_rows(effects: Document, titles: Mapping[str, str]) -> Cells:
+    names = list(next(iter(effects.values()))["rankers"])
+    rows = [["kept", "sources", "targets", *(titles.get(name, name) for name in names)]]
+    for kept, part in effects.items():
+        means = [with_interval(part["rankers"][name]) for name in names]
+        rows.append([kept, f"{part['sources']:,}", f"{part['targets']:,}", *means])
+    return rows
+
+
 def _rank_table(ranks: Document, escape: Escape) -> Cells:
     rows = [["source", "mean rank", "standard deviation", "best", "worst"]]
     for name, source in sorted(ranks["sources"].items(), key=lambda item: item[1]["mean"]):
@@ -130,6 +144,7 @@ def remarks(document: Document) -> list[str]:
             f"W {ranks['kendalls_w']:.2f}): 1 is the same order on all targets, for which no metric is needed."
         )
     lines += _against_mean_rank(document)
+    lines += effects_in_words(document["holes"], MEAN_RANK)
     if any(value is not None for value in stability.values()):
         values = ", ".join(
             f"{format_number(value, '.2f')} where the {name} varies" for name, value in stability.items()

@@ -14,7 +14,7 @@ import numpy as np
 
 from headstart.evaluation.stability.holes import describe_holes, keep_complete
 from headstart.evaluation.stability.implausible import impossible_values, require_no_codes
-from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.evaluation.stability.table_layout import Missing, TableLayout
 from headstart.evaluation.stability.table_records import TableRecords, find_holes, read_records
 from headstart.evaluation.tables import read_performances
 from headstart.metrics.arrays import Flags, Floats
@@ -147,7 +147,7 @@ def read_table(
 
     Returns:
         The table, without metrics that give all sources of every target the same score, or have no scores of a source
-        that others score. It has holes only where the layout allows them (`pairwise`).
+        that others score. It has its holes, if the layout does not refuse them; `without_holes` treats them.
 
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.
@@ -189,7 +189,7 @@ def read_table(
         left_out,
         [*records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
     )
-    return _leave_out_constant(_without_holes(table, layout), least)
+    return leave_out_constant(table, least)
 
 
 def _own_targets(records: TableRecords, layout: TableLayout, sources: Sequence[str], targets: Sequence[str]) -> Flags:
@@ -202,16 +202,28 @@ def _own_targets(records: TableRecords, layout: TableLayout, sources: Sequence[s
     return own
 
 
-def _without_holes(table: TransferTable, layout: TableLayout) -> TransferTable:
-    """Leave out sources and targets with holes, or describe the holes that stay."""
+def without_holes(table: TransferTable, missing: Missing, least: int) -> TransferTable:
+    """Treat the holes of a table.
+
+    Args:
+        table: A table with holes.
+        missing: `complete` leaves out sources and targets with holes, `pairwise` those without any cell.
+        least: Metrics that are needed.
+
+    Returns:
+        The table, with a note that says what is left.
+
+    Raises:
+        UserError: Too little is left.
+    """
     if not table.holes.any():
         return table
-    if layout.missing == "complete":
+    if missing == "complete":
         sources, targets, note = keep_complete(table)
-        return replace(table.part(sources, targets), notes=[*table.notes, note])
+        return leave_out_constant(replace(table.part(sources, targets), notes=[*table.notes, note]), least)
     there = table.part(table.known.any(axis=1), table.known.sum(axis=0) > 1)
     _require(0, there.metrics, there.sources)
-    return replace(there, notes=[*table.notes, describe_holes(table)])
+    return leave_out_constant(replace(there, notes=[*table.notes, describe_holes(table)]), least)
 
 
 def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
@@ -245,7 +257,7 @@ def _besides(left_out: Mapping[str, str]) -> str:
     return f" besides {', '.join(f'{name} ({reason})' for name, reason in left_out.items())}" if left_out else ""
 
 
-def _leave_out_constant(table: TransferTable, least: int) -> TransferTable:
+def leave_out_constant(table: TransferTable, least: int) -> TransferTable:
     """Leave out metrics with one score for all sources, which would leave every experiment without an outcome."""
     scores = zip(table.scores.transpose(2, 0, 1), table.known.T, strict=True)
     varying = np.any([scores_differ(its[:, known]) for its, known in scores if known.any()], axis=0)

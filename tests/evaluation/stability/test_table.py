@@ -157,7 +157,7 @@ def test_constant_metrics_are_left_out(read: Read) -> None:
     assert table.left_out == {"num_classes": "the same score for all sources on every target"}
     constant[-1] = "num_classes,c,b,4,0.5"
     assert read(PLAIN + constant).left_out == {}
-    with pytest.raises(UserError, match=r"1 metrics besides m \(the same score for all sources on every target\) and 2"):
+    with pytest.raises(UserError, match=r"1 metrics besides m \(the same score for all sources .*\) and 2 sources"):
         read([PLAIN[0], "m,a,t,1,0.1", "m,b,t,1,0.2", "other,a,t,1,0.1", "other,b,t,2,0.2"])
 
 

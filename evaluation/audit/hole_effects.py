@@ -1,0 +1,82 @@
+"""What the holes of a table do to a finding: the same finding on every part of the table that could be taken."""
+
+from typing import Any
+
+import numpy as np
+
+from headstart.evaluation.audit.rankers import Facts, rank_sources
+from headstart.evaluation.estimates import over_targets, with_interval
+from headstart.evaluation.stability.holes import largest_complete
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Flags
+from headstart.metrics.ranking.ranking_measures import MEASURES
+
+# What each part keeps.
+PAIRWISE, LARGEST = "each target's own sources", "largest part without holes"
+ALL_TARGETS, CROSSED = "sources that all targets have", "these sources on the largest part's targets"
+ALL_SOURCES = "targets that all sources have"
+
+
+def parts_without_holes(table: TransferTable) -> dict[str, tuple[Flags, Flags]]:
+    """Return the sources `[n]` and targets `[t]` of the parts of a table that can be taken, those with two of each."""
+    holes = table.holes
+    sources, targets = largest_complete(holes, table.known)
+    all_sources, all_targets = (np.ones(size, dtype=np.bool_) for size in holes.shape)
+    complete = ~holes.any(axis=1)
+    parts = {
+        PAIRWISE: (all_sources, all_targets),
+        LARGEST: (sources, targets),
+        ALL_TARGETS: (complete, all_targets),
+        CROSSED: (complete, targets),
+        ALL_SOURCES: (all_sources, ~holes.any(axis=0)),
+    }
+    return {name: part for name, part in parts.items() if min(part[0].sum(), part[1].sum()) > 1}
+
+
+def effects_of_holes(table: TransferTable) -> dict[str, Any]:
+    """Describe how well every ranker does on the parts of a table with holes, by weighted Kendall.
+
+    Args:
+        table: The table with its holes.
+
+    Returns:
+        For each part its numbers of `sources` and `targets`, and under `rankers` the mean over targets of each with its
+        interval; none for a table without holes.
+    """
+    if not table.holes.any():
+        return {}
+    described = {}
+    for name, (sources, targets) in parts_without_holes(table).items():
+        part = table.part(sources, targets)
+        rankers = rank_sources(part, Facts())
+        values = rankers.measured[:, :, MEASURES.index("weighted_kendall")]
+        described[name] = {
+            "sources": len(part.sources),
+            "targets": len(part.targets),
+            "rankers": {
+                ranker: over_targets(row, part.targets) for ranker, row in zip(rankers.names, values, strict=True)
+            },
+        }
+    return described
+
+
+def effects_in_words(effects: dict[str, Any], ranker: str) -> list[str]:
+    """Return a sentence that says whether sources or targets move a ranker between two parts without holes.
+
+    Args:
+        effects: What `effects_of_holes` returns.
+        ranker: Name of the ranker.
+    """
+    kept = [effects.get(name, {}).get("targets") for name in (ALL_TARGETS, LARGEST)]
+    if CROSSED not in effects or None in kept or kept[0] == kept[1]:
+        return []
+    first, crossed, last = (effects[name]["rankers"][ranker] for name in (ALL_TARGETS, CROSSED, LARGEST))
+    if None in (first["mean"], crossed["mean"], last["mean"]):
+        return []
+    by_targets, by_sources = crossed["mean"] - first["mean"], last["mean"] - crossed["mean"]
+    sizes = [f"{effects[name]['sources']:,} x {effects[name]['targets']:,}" for name in (ALL_TARGETS, LARGEST)]
+    return [
+        f"Holes matter: the mean rank reaches {with_interval(first)} on the {sizes[0]} sources and targets that leave "
+        f"no target out, and {with_interval(last)} on the largest part, {sizes[1]}. Other targets with the same sources "
+        f"change it by {by_targets:+.3f}, other sources on the same targets by {by_sources:+.3f}."
+    ]

@@ -1,0 +1,168 @@
+"""Tables in the layouts in which they are published, each against the plain table that it stands for."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.evaluation.stability.table import TransferTable, read_table
+from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.output.errors import UserError
+
+SOURCES, TARGETS = ["net, a", "net, b", "deep, a"], ["b", "x", "y"]
+# The cell of each source that comes from a target is left out.
+PERFORMANCES = np.array([[0.1, 0.2, 0.3], [np.nan, 0.5, 0.6], [0.7, 0.8, 0.9]])
+LONG = ["net,from,on,acc"] + [
+    f"{source.replace(', ', ',')},{target},{value}"
+    for source, row in zip(SOURCES, PERFORMANCES, strict=True)
+    for target, value in zip(TARGETS, row, strict=True)
+    if not np.isnan(value)
+]
+WIDE = ["id,net,from,b,x,y,mean"] + [
+    f"{index},{source.replace(', ', ',')},{','.join('' if np.isnan(v) else str(v) for v in row)},0.5"
+    for index, (source, row) in enumerate(zip(SOURCES, PERFORMANCES, strict=True))
+]
+NAMED = {"columns": {"source": ["net", "from"], "target": "on", "performance": "acc"}, "own": "from"}
+Read = Callable[..., TransferTable]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def run(lines: list[str], least: int = 0, performances: str | None = None, **layout: Any) -> TransferTable:
+        (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+        return read_table(tmp_path / "table.csv", TableLayout(**layout), None, least, performances)
+
+    return run
+
+
+def check(table: TransferTable) -> None:
+    assert (table.sources, table.targets) == (SOURCES, TARGETS)
+    assert np.argwhere(table.own).tolist() == [[1, 0]]
+    assert (table.known == ~table.own).all()
+    np.testing.assert_array_equal(table.performances, np.nan_to_num(PERFORMANCES))
+
+
+def test_a_source_of_several_columns_is_not_judged_on_its_own_data_set(read: Read) -> None:
+    check(read(LONG, **NAMED))
+    with_own = [*LONG, "net,b,b,1"]
+    check(read(with_own, **NAMED))
+    with pytest.raises(UserError, match=r"^table: 1 missing cells: source 'net, b', target 'b'; complete them"):
+        read(LONG, columns=NAMED["columns"])
+    assert not read(with_own, **NAMED, exclude_target=False).own.any()
+
+
+def test_one_column_for_each_target(read: Read) -> None:
+    layout = {"columns": {"source": ["net", "from"]}, "own": "from"}
+    check(read(WIDE, **layout, target_columns=["b", "x", "y"]))
+    table = read(WIDE, **layout, target_columns=["b", "...", "y"])
+    check(table)
+    assert table.ignored_columns == ["id", "mean"]
+
+
+def test_one_column_for_each_metric(read: Read) -> None:
+    lines = ["source,target,performance,gbc,knn"] + [
+        f"{s},{t},0.{s}{t},{s + t},{s * t}" for s in (1, 2, 3) for t in (4, 5)
+    ]
+    table = read(lines, least=2, metric_columns=["gbc", "knn"])
+    assert table.metrics == ["gbc", "knn"]
+    np.testing.assert_array_equal(table.scores, [[[5, 6], [6, 7], [7, 8]], [[4, 5], [8, 10], [12, 15]]])
+    np.testing.assert_array_equal(table.performances, [[0.14, 0.15], [0.24, 0.25], [0.34, 0.35]])
+
+
+def test_wide_scores_take_performances_of_a_file(read: Read, tmp_path: Path) -> None:
+    path = tmp_path / "performances.csv"
+    path.write_text(
+        "model,data,acc\n" + "\n".join(f"{s},{t},0.{i}" for i, (s, t) in enumerate(("ax", "ay", "bx", "by")))
+    )
+    lines = ["metric,source,x,y", "m,a,1,2", "m,b,3,5"]
+    columns = {"source": "model", "target": "data", "performance": "acc"}
+    wide = {"target_columns": ["x", "y"]}
+    table = read(lines, 1, str(path), **wide, performance_columns=columns)
+    np.testing.assert_array_equal(table.scores, [[[1, 2], [3, 5]]])
+    np.testing.assert_array_equal(table.performances, [[0.0, 0.1], [0.2, 0.3]])
+    with pytest.raises(UserError, match="cells are scores; give --performances"):
+        read(lines, 1, **wide)
+    with pytest.raises(UserError, match="performances: no column source or target"):
+        read(lines, 1, str(path), **wide)
+    with pytest.raises(UserError, match="cells are performances, and this command needs scores"):
+        read(["source,x,y", "a,1,2", "b,3,5"], 1, **wide)
+
+
+REPEATED = ["source,target,performance,seed,val"] + [
+    f"{source},{target},{performance},{seed},{val}"
+    for source, target, performance, seed, val in [
+        *(("a", "x", 0.2, 0, 0.1), ("a", "x", 0.4, 1, 0.9), ("a", "x", 0.9, 2, 0.9)),
+        *(("b", "x", 0.5, 0, 0.3), ("a", "y", 0.1, 0, 0.2), ("b", "y", 0.3, 0, 0.6), ("b", "y", 0.7, 1, 0.6)),
+    ]
+]
+
+
+def test_rows_of_a_cell_are_averaged_over_seeds_or_the_best_is_chosen(read: Read) -> None:
+    mean = read(REPEATED, mean_over=["seed"])
+    np.testing.assert_allclose(mean.performances, [[0.5, 0.1], [0.5, 0.5]])
+    assert mean.notes == ["2 cells are means of 2 to 3 rows that differ in seed, such as source 'a', target 'x'."]
+    best = read(REPEATED, best_by="val")
+    np.testing.assert_allclose(best.performances, [[0.4, 0.1], [0.5, 0.3]])
+    assert best.notes == ["2 cells are the best of up to 3 rows by val, such as source 'a', target 'x'."]
+    assert read(REPEATED, best_by="performance").notes[0].endswith("reported value itself: an optimistic choice.")
+    with pytest.raises(
+        UserError, match=r"cells with rows that do not differ in .* mean_over: source 'a', target 'x' on"
+    ):
+        read([*REPEATED, "a,x,0.3,1,0"], mean_over=["seed"])
+    with pytest.raises(
+        UserError, match=r"2 cells given more than once: .*; name what they differ in by best_by or mean"
+    ):
+        read(REPEATED)
+    with pytest.raises(UserError, match="best_by, mean_over: both given"):
+        read(REPEATED, best_by="val", mean_over=["seed"])
+
+
+def test_rows_are_chosen_and_names_changed(read: Read) -> None:
+    lines = ["source,target,performance,kind", "a,X,1,linear", "b,X,2,linear", "a,X,5,knn", "b,X,4,knn"]
+    table = read(lines, where={"kind": "knn"}, names={"X": "pets", "a": "small"})
+    assert (table.sources, table.targets, table.performances.tolist()) == (["small", "b"], ["pets"], [[5], [4]])
+    assert read(lines, where={"kind": ["knn"], "source": ["a", "b"]}).performances.tolist() == [[5], [4]]
+    with pytest.raises(UserError, match=r"has no rows with kind = mlp; every row is a cell"):
+        read(lines, where={"kind": "mlp"})
+    with pytest.raises(UserError, match=r"^where: 'sort' is no column of the table; the first line has 'source',"):
+        read(lines, where={"sort": "mlp"})
+
+
+def test_torn_lines_are_left_out_by_their_numbers(read: Read) -> None:
+    lines = ["source,target,performance", "a,x,1", "x,1", "b,x,2"]
+    with pytest.raises(
+        UserError, match=r"1 wrong entries: line 3, 2 fields .*; mend them, or leave lines out by skip_li"
+    ):
+        read(lines)
+    table = read(lines, skip_lines=[3])
+    assert table.performances.tolist() == [[1], [2]]
+    assert table.notes == ["Lines of the table that were left out: 3."]
+    with pytest.raises(UserError, match=r"^skip_lines: 9 is no line with an entry"):
+        read(lines, skip_lines=[3, 9])
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ({**NAMED, "own": "home"}, "own: 'home' is no column of the table; the first line has 'net', 'from'"),
+        ({"columns": {"source": ["net", "nat"]}}, "columns: source is to be 'nat', but the first line has 'net'"),
+        ({"target_columns": ["...", "x"]}, r"target_columns: '\.\.\.' is first or last; it stands between two columns"),
+        ({"target_columns": ["on", "on"]}, "target_columns: a column is named twice"),
+        ({"target_columns": ["on"], "metric_columns": ["acc"]}, "target_columns, metric_columns: both given"),
+    ],
+)
+def test_mistakes_in_a_layout(read: Read, layout: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=f"^{message}"):
+        read(LONG, **layout)
+
+
+def test_a_metric_that_does_not_know_a_source_is_left_out(read: Read) -> None:
+    lines = ["metric,source,target,score,performance"]
+    lines += [f"{m},{s},{t},{i}{s},0.{s}" for i, m in enumerate(("one", "two")) for s in (1, 2, 3) for t in "xy"]
+    partly = [*lines, *(f"accuracy,{s},{t},7{s},0.{s}" for s in (1, 2) for t in "xy"), "accuracy,3,x,,0.3"]
+    table = read(partly, 2)
+    assert (table.metrics, table.left_out) == (["one", "two"], {"accuracy": "no score of 3"})
+    with pytest.raises(UserError, match="1 missing cells: metric 'accuracy', source '3', target 'y'"):
+        read([*partly[:-1], "accuracy,3,x,7,0.3"], 2)
