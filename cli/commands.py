@@ -57,6 +57,7 @@ COMMANDS = {
         "performances": Command("collect the accuracies of runs in one table", "evaluation.performances"),
         "stability": Command("measure how stable rankings are", "evaluation.stability.stability"),
         "sources-report": Command("write a page about sources and metrics", "evaluation.sources_report.sources_report"),
+        "published": Command("check and audit tables that others have published", "evaluation.published.published"),
         "audit": Command("check published tables of metrics and accuracies", "evaluation.audit.audit"),
     },
     "What is there?": {
@@ -73,7 +74,7 @@ NAMED = {name: command for group in COMMANDS.values() for name, command in group
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that is not required, and may come first without its name.
-FIRST_OPTION = {"fit": "photos"}
+FIRST_OPTION = {"fit": "photos", "published": "name"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.function.startswith("evaluation.")}
 

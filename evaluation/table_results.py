@@ -43,6 +43,7 @@ class TableResults(DashboardResults):
         performances: CSV file with the columns source, target and performance, such as `headstart performances`
             writes, in place of the table's own, which then needs no such column.
         performance_columns: Names of the columns of `performances` where they are others.
+        performance_where: Rows of `performances` that count, as `where`.
         exclude_target: Whether the cell of a target with the source of the same name is left out. Pools of sources are
             then used for the targets outside them alone, so that experiments that differ in the target alone have the
             same sources.
@@ -80,14 +81,15 @@ class TableResults(DashboardResults):
         missing: Missing = "refuse",
         performances: str | None = None,
         performance_columns: dict[str, str] | None = None,
+        performance_where: dict[str, str | list[str]] | None = None,
         exclude_target: bool = True,
         trainable: bool = True,
         **options: Any,
     ) -> None:
         if metrics is not None:
             require_different("metrics", metrics, least=max(least, 1))
-        if performance_columns and performances is None:
-            raise UserError("performance_columns: given without performances, the file whose columns they name")
+        if (performance_columns or performance_where) and performances is None:
+            raise UserError("performance_columns, performance_where: they describe a file that performances names")
         super().__init__(default, file_names, **options)
         layout = TableLayout(
             columns or {},
@@ -102,6 +104,7 @@ class TableResults(DashboardResults):
             missing_values,
             missing,
             performance_columns or {},
+            performance_where or {},
             exclude_target,
             trainable,
         )

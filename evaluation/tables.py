@@ -48,6 +48,7 @@ def read_performances(
     sources: Collection[str],
     targets: Collection[str],
     columns: Mapping[str, str] | None = None,
+    where: Mapping[str, str | list[str]] | None = None,
     names: Mapping[str, str] | None = None,
 ) -> dict[tuple[str, str], float]:
     """Read known performances.
@@ -57,6 +58,7 @@ def read_performances(
         sources: The source models.
         targets: The targets.
         columns: Names of these columns in the file, where they differ.
+        where: Rows that count, by the texts that columns may have; all by default.
         names: Other names for sources and targets.
 
     Returns:
@@ -77,19 +79,26 @@ def read_performances(
     lines = read_csv("performances", Path(path))
     header = next(lines, (1, []))[1]
     missing = [name for name in wanted if name not in header]
+    missing += [name for name in where or {} if name not in header]
     if missing:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
+    conditions = {
+        header.index(name): [texts] if isinstance(texts, str) else texts for name, texts in (where or {}).items()
+    }
 
     known: dict[tuple[str, str], float] = {}
     for line, row in lines:
         try:
             require_fields(row, header)
+            if not all(row[column].strip() in texts for column, texts in conditions.items()):
+                continue
             source, target, text = (row[header.index(name)].strip() for name in wanted)
             source, target = (names.get(name, name) for name in (source, target))
             value = finite_number(text, wanted[2])
         except ValueError as error:
             raise UserError(f"performances: line {line}: {error}") from error
-        if (source, target) in known:
+        # Of a published file, whose rows are chosen, the same row may be there twice.
+        if (source, target) in known and not (where and known[source, target] == value):
             raise UserError(f"performances: line {line}: source {source!r} on target {target!r} once more")
         known[source, target] = value
 

@@ -111,7 +111,7 @@ def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
         UserError: The archive cannot be fetched, is another one, or is damaged.
     """
     archive, unpacked = partial / "archive.zip", partial / "unpacked"
-    _download(url, archive, sha256)
+    download(url, archive, sha256)
     _unpack(archive, unpacked, url)
     return unpacked
 
@@ -165,18 +165,29 @@ def _fill_and_rename(folder: Path, fill: Callable[[Path], Path]) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _download(url: str, path: Path, sha256: str | None) -> None:
+def download(url: str, path: Path, sha256: str | None, otherwise: str = "set root to a local copy") -> None:
+    """Download a file.
+
+    Args:
+        url: Its address.
+        path: Where it is written.
+        sha256: Its SHA-256, hexadecimal; None for any.
+        otherwise: What the user can do instead, for messages.
+
+    Raises:
+        UserError: The file cannot be fetched, or is another one.
+    """
     downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=CHUNK, timeout=SILENCE_LIMIT)
     known = None if sha256 is None else f"sha256:{sha256}"
     try:
         pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
     except OSError as error:
         raise UserError(
-            f"download: {url} cannot be fetched ({reason_of(_first(error))}); set root to a local copy"
+            f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}"
         ) from error
     except ValueError as error:
         raise UserError(
-            f"sha256: {url} holds another file than the one with {sha256}; give its own, or set root to a local copy"
+            f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"
         ) from error
 
 

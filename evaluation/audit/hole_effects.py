@@ -77,6 +77,6 @@ def effects_in_words(effects: dict[str, Any], ranker: str) -> list[str]:
     sizes = [f"{effects[name]['sources']:,} x {effects[name]['targets']:,}" for name in (ALL_TARGETS, LARGEST)]
     return [
         f"Holes matter: the mean rank reaches {with_interval(first)} on the {sizes[0]} sources and targets that leave "
-        f"no target out, and {with_interval(last)} on the largest part, {sizes[1]}. Other targets with the same sources "
-        f"change it by {by_targets:+.3f}, other sources on the same targets by {by_sources:+.3f}."
+        f"no target out, and {with_interval(last)} on the largest part, {sizes[1]}. Other targets with the same "
+        f"sources change it by {by_targets:+.3f}, other sources on the same targets by {by_sources:+.3f}."
     ]

@@ -162,7 +162,9 @@ def read_table(
 
     digest = digest_file(path)
     if performances is not None:
-        known = read_performances(performances, sources, targets, layout.performance_columns, layout.names)
+        known = read_performances(
+            performances, sources, targets, layout.performance_columns, layout.performance_where, layout.names
+        )
         pairs = zip(*records.axes[1:], strict=True)
         records.performances = array("d", [known.get(pair, math.nan) for pair in pairs])
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})

@@ -50,6 +50,7 @@ class TableLayout:
     missing_values: Sequence[float] | None = None
     missing: Missing = "refuse"
     performance_columns: Mapping[str, str] = field(default_factory=dict)
+    performance_where: Mapping[str, str | list[str]] = field(default_factory=dict)
     exclude_target: bool = True
     trainable: bool = True
 

@@ -1,0 +1,104 @@
+"""The files of published tables: local copies, downloads, and tables that stand in Python code."""
+
+import ast
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headstart.datamodules.photos.download import download, fetch_once
+from headstart.evaluation.published.register import PublishedFile, PublishedTable
+from headstart.evaluation.tables import PERFORMANCE_COLUMNS
+from headstart.output.errors import UserError, reason_of
+from headstart.output.files import digest_file, write_text
+from headstart.output.markup import csv_text
+from headstart.store.cache import cache_folder
+
+FOLDER = "published"
+
+
+def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
+    """Return the files of a table by their names: local copies, or downloads that are kept in the cache folder.
+
+    Args:
+        table: The table.
+        local: Local copies: files in the order of the table's, or one folder with files of these names in it or below.
+
+    Raises:
+        UserError: A file is missing, or cannot be fetched.
+    """
+    if not local:
+        return {file.name: _fetch(file) for file in table.files}
+    if len(local) == 1 and local[0].is_dir():
+        return {file.name: _find(local[0], file.name) for file in table.files}
+    if len(local) != len(table.files):
+        names = ", ".join(file.name for file in table.files)
+        raise UserError(f"file: {len(local)} given; this table has {len(table.files)}: {names}")
+    for path in local:
+        if not path.is_file():
+            raise UserError(
+                f"file: {str(path)!r} is no file; give a local copy, or leave the option out to download it"
+            )
+    return {file.name: path for file, path in zip(table.files, local, strict=True)}
+
+
+def _find(folder: Path, name: str) -> Path:
+    found = sorted(folder.rglob(name))
+    if not found:
+        raise UserError(f"file: {str(folder)!r} has no {name}; copy it there, or leave the option out to download it")
+    return found[0]
+
+
+def _fetch(file: PublishedFile) -> Path:
+    """Download a file, unless the cache folder has it."""
+    suffix = ".py" if file.variable else ".csv"
+    folder = cache_folder() / FOLDER / Path(file.name).stem
+
+    def fill(partial: Path) -> Path:
+        download(file.url, partial / f"table{suffix}", file.sha256 or None, "give a local copy by --file")
+        return partial
+
+    fetch_once(folder, fill)
+    return folder / f"table{suffix}"
+
+
+def other_version(file: PublishedFile, path: Path) -> str:
+    """Return a warning if a file is not the version that the register knows; empty if it is, or if none is known."""
+    digest = digest_file(path)
+    if not file.sha256 or digest == file.sha256:
+        return ""
+    return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
+
+
+def readable_file(file: PublishedFile, path: Path, folder: Path) -> Path:
+    """Return a CSV file: the file itself, or one made of the dictionary that a file of Python code assigns.
+
+    The code is parsed, not run.
+
+    Args:
+        file: The entry of the register.
+        path: The file.
+        folder: Folder for a file that is made.
+
+    Raises:
+        UserError: The code has no such dictionary.
+    """
+    if path.suffix != ".py":
+        return path
+    values = _dictionary(file, path)
+    rows = [[source, target, value] for target, row in values.items() for source, value in row.items()]
+    made = folder / file.name
+    write_text(made, csv_text(PERFORMANCE_COLUMNS, rows), overwrite=True)
+    return made
+
+
+def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:
+    try:
+        statements = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements:
+            if isinstance(node, ast.Assign) and any(
+                isinstance(target, ast.Name) and target.id == file.variable for target in node.targets
+            ):
+                values = ast.literal_eval(node.value)
+                return {str(target): dict(row) for target, row in values.items()}
+    except (OSError, SyntaxError, ValueError, AttributeError) as error:
+        raise UserError(f"file: {str(path)!r} cannot be read ({reason_of(error)}); give the released file") from error
+    raise UserError(f"file: {str(path)!r} assigns no {file.variable!r}; give the released file, or a CSV file")

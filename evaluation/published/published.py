@@ -1,0 +1,108 @@
+"""`headstart published`: published tables, read, checked against what is known of them, and audited."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from headstart.evaluation.audit.audit import audit
+from headstart.evaluation.audit.rankers import MEAN_RANK
+from headstart.evaluation.published.files import find_files, other_version, readable_file
+from headstart.evaluation.published.register import TABLES, PublishedTable
+from headstart.evaluation.published.static_order import write_static_order
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder
+from headstart.output.printable import print_lines, say
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+
+ALL = "all"
+# The figures of the register are given to three digits.
+SAME = 5e-4 + 1e-9
+
+
+def published(
+    name: str | None = None,
+    list: bool = False,  # noqa: A002 - the name of the option
+    file: str | list[str] | None = None,
+    output: str = "runs/published",
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
+    logger: bool = True,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """Download published tables of accuracies, check them against the figures that are known, and audit them.
+
+    Writes the results of headstart audit into a folder of each table. For `all` also static_order.json,
+    static_order.md, static_order.csv and a figure: how much of each table is one fixed order of the models.
+
+    Args:
+        name: The table, or `all`.
+        list: Whether to list the tables, with their citations and addresses.
+        file: Local copy in place of a download; a list where a table has two files, or a folder with files of the
+            names that are listed, in it or below.
+        output: Folder for the results; each table has one of its own in it.
+        figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
+        logger: Whether to mirror the results in Weights & Biases.
+        overwrite: Replace results of another configuration that lie in the folder.
+
+    Returns:
+        What audit.json holds, by the names of the tables.
+    """
+    if list or name is None:
+        print_lines(line for each, table in TABLES.items() for line in _describe(each, table))
+        return {}
+    if name not in (*TABLES, ALL):
+        raise UserError(f"name: {name!r} is no published table; there are {', '.join(TABLES)}, and {ALL}")
+    local = [Path(path).expanduser() for path in ([file] if isinstance(file, str) else file or [])]
+
+    documents = {}
+    for each in TABLES if name == ALL else [name]:
+        folder = output_folder("output", str(Path(output) / each))
+        documents[each] = _audit(
+            TABLES[each], local, folder, figure_formats=figure_formats, logger=logger, overwrite=overwrite
+        )
+    if name == ALL:
+        write_static_order(documents, Path(output), figure_formats, overwrite)
+    return documents
+
+
+def _describe(name: str, table: PublishedTable) -> list[str]:
+    files = [f"    {file.name}: {file.url}" for file in table.files]
+    return [f"{name}: {table.title}", f"    {table.citation}", *files]
+
+
+def _audit(table: PublishedTable, local: "list[Path]", folder: Path, **options: Any) -> dict[str, Any]:
+    """Audit a table, and say how its figures differ from those of the register."""
+    paths = find_files(table, local)
+    warnings = [warning for file in table.files if (warning := other_version(file, paths[file.name]))]
+    read = {file.name: readable_file(file, paths[file.name], folder) for file in table.files}
+
+    chosen = dict(table.options)
+    if table.performances:
+        chosen["performances"] = str(read[table.performances.name])
+    document = audit(str(read[table.file.name]), output=str(folder), **chosen, **options)
+
+    differing, known = _differences(table, document), len(_known(table))
+    print_lines([*warnings, *differing] or [f"As expected: all {known} figures are those of the register."])
+    say(f"Cite: {table.citation}")
+    return {**document, "warnings": [*warnings, *differing]}
+
+
+def _known(table: PublishedTable) -> dict[str, float]:
+    """Return the figures of the register, by what they are of."""
+    expected = table.expected
+    sizes = {"sources": expected.sources, "targets": expected.targets, "cells": expected.cells}
+    return {**sizes, MEAN_RANK: expected.mean_rank, **expected.metrics}
+
+
+def _differences(table: PublishedTable, document: Mapping[str, Any]) -> "list[str]":
+    """Return a warning for each figure of an audit that is not that of the register."""
+    ranked = document["ranks"]["sources"].values()
+    found = {
+        **{kind: len(document[kind]) for kind in ("sources", "targets")},
+        "cells": sum(rank is not None for source in ranked for rank in source["per_target"].values()),
+        **{ranker: its["weighted_kendall"]["mean"] for ranker, its in document["rankers"].items()},
+    }
+    return [
+        f"WARNING: {figure} is {found.get(figure)} here and {value} in the register."
+        for figure, value in _known(table).items()
+        if found.get(figure) is None or abs(found[figure] - value) > SAME
+    ]

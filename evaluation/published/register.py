@@ -1,0 +1,249 @@
+"""The register of published tables: where each is, how it is read, and which figures are expected of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A file of a published table.
+
+    Attributes:
+        name: Its name here.
+        url: Its address.
+        sha256: SHA-256 of the version that the register knows, hexadecimal; empty where only a part of it is known.
+        variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
+            source.
+    """
+
+    name: str
+    url: str
+    sha256: str = ""
+    variable: str = ""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """Figures of a table as the register knows it.
+
+    Attributes:
+        sources: Number of sources that are compared.
+        targets: Number of targets.
+        cells: Number of performances.
+        mean_rank: Mean over targets of the weighted Kendall of the mean rank on the other targets.
+        metrics: The same of the metrics.
+    """
+
+    sources: int
+    targets: int
+    cells: int
+    mean_rank: float
+    metrics: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A published table.
+
+    Attributes:
+        title: What it holds.
+        citation: Authors, title, venue and year.
+        file: Its file.
+        options: Options with which `headstart audit` reads it.
+        expected: Figures that are expected of it.
+        performances: The file with its performances, if they are in one of their own.
+    """
+
+    title: str
+    citation: str
+    file: PublishedFile
+    options: Mapping[str, Any]
+    expected: Expected
+    performances: PublishedFile | None = None
+
+    @property
+    def files(self) -> list[PublishedFile]:
+        """The files that are read, each once."""
+        files = [self.file] if self.performances is None else [self.file, self.performances]
+        return list({file.name: file for file in files}.values())
+
+
+RAW = "https://raw.githubusercontent.com"
+_PARC = f"{RAW}/dbolya/parc/b05d06288203905d2a57f19ddb83edddc80c182c/oracles"
+_PARC_CITATION = (
+    "Daniel Bolya, Rohit Mittapalli and Judy Hoffman, Scalable Diverse Model Selection for Accessible Transfer "
+    "Learning, NeurIPS 2021"
+)
+_PARC_OPTIONS = {
+    "columns": {"source": ["Architecture", "Source Dataset"], "target": "Target Dataset", "performance": "Oracle"},
+    "own": "Source Dataset",
+}
+_TRANSFER_GRAPH = (
+    f"{RAW}/TransferGraph/transfergraph/0458aff3ae6832926bed0bac515f243f99a98df0/resources/experiments/"
+    "image_classification"
+)
+_TRANSFER_GRAPH_CITATION = (
+    "Ziyu Li, Hilco van der Wilk, Danning Zhan, Megha Khosla, Alessandro Bozzon and Rihan Hai, Model Selection with "
+    "Model Zoo via Graph Learning, ICDE 2024"
+)
+_TRANSFER_GRAPH_RECORDS = PublishedFile(
+    "transfergraph_image_records.csv",
+    f"{_TRANSFER_GRAPH}/records.csv",
+    "0850df5da3bfd8ac3bf730ab985cac37362b68bcd16c4fc88eb7cdb5914861de",
+)
+_TRANSFER_GRAPH_COLUMNS = {"source": "model", "target": "finetuned_dataset", "performance": "eval_accuracy"}
+_TORCHGEO = PublishedFile(
+    "torchgeo_bench_linear_knn.csv", f"{RAW}/torchgeo/torchgeo-bench/main/results/all_results.csv"
+)
+_TORCHGEO_ROWS = {
+    "metric_name": ["accuracy", "micro_mAP"],
+    "bands": "rgb",
+    "normalization": "bandspec_zscore",
+    "image_size": ["224", "224.0"],
+}
+_SFDA_CITATION = (
+    "Wenqi Shao, Xun Zhao, Yixiao Ge, Zhaoyang Zhang, Lei Yang, Xiaogang Wang, Ying Shan and Ping Luo, Not All Models "
+    "Are Equal: Predicting Model Transferability in a Self-challenging Fisher Space, ECCV 2022"
+)
+_SFDA = f"{RAW}/TencentARC/SFDA/eb1eee0a7e02883842d2e9fe387edb34345f202d"
+_STABLE = (
+    f"{RAW}/google-research/google-research/4963f325fe8bf41c69aeb2717d0ef408f623500e/stable_transfer/transferability/"
+    "results_analysis"
+)
+_STABLE_CITATION = (
+    "Andrea Agostinelli, Michal Pándy, Jasper Uijlings, Thomas Mensink and Vittorio Ferrari, How stable are "
+    "transferability metrics evaluations?, ECCV 2022"
+)
+
+TABLES: dict[str, PublishedTable] = {
+    "parc_controlled": PublishedTable(
+        "PARC, controlled: four architectures pre-trained on eight data sets",
+        _PARC_CITATION,
+        PublishedFile(
+            "parc_controlled.csv",
+            f"{_PARC}/controlled.csv",
+            "07db47bb908ab6e2639f87f35b74f08ed1c39b3225b05daa913cc4fa468ed8f2",
+        ),
+        _PARC_OPTIONS,
+        Expected(32, 7, 196, 0.688),
+    ),
+    "parc_all": PublishedTable(
+        "PARC, all: the same and networks from detection, segmentation and self-supervision",
+        _PARC_CITATION,
+        PublishedFile(
+            "parc_all.csv", f"{_PARC}/all.csv", "1edb1115e9bffbf260c694843089946947e9ff97a16e83ab210fecfdf3763436"
+        ),
+        {**_PARC_OPTIONS, "missing_values": [-1.0], "missing": "complete"},
+        Expected(67, 7, 441, 0.731),
+    ),
+    "transfergraph": PublishedTable(
+        "TransferGraph: image models of a hub, fine-tuned",
+        _TRANSFER_GRAPH_CITATION,
+        _TRANSFER_GRAPH_RECORDS,
+        {"columns": _TRANSFER_GRAPH_COLUMNS, "missing": "complete"},
+        Expected(176, 12, 2112, 0.580),
+    ),
+    "transfergraph_scores": PublishedTable(
+        "TransferGraph: those with LogME and regularised H-score",
+        _TRANSFER_GRAPH_CITATION,
+        PublishedFile(
+            "transfergraph_image_scores.csv",
+            f"{_TRANSFER_GRAPH}/transferability_score_records.csv",
+            "5803e4e3c08c53d95a6e451fc1509eb2a83494ea3ff1094db278e0f0a1875de9",
+        ),
+        {
+            "columns": {"source": "model", "target": "target_dataset"},
+            "names": {
+                "TransferabilityMethod.LOG_ME": "log_me",
+                "TransferabilityMethod.REG_H_SCORE": "h_score_shrunk",
+            },
+            # Two lines lack their beginning.
+            "skip_lines": [1052, 2309],
+            "mean_over": ["runtime"],
+            "performance_columns": _TRANSFER_GRAPH_COLUMNS,
+            "missing": "complete",
+        },
+        Expected(135, 8, 1080, 0.432, {"log_me": 0.365, "h_score_shrunk": 0.367}),
+        _TRANSFER_GRAPH_RECORDS,
+    ),
+    "open_clip": PublishedTable(
+        "OpenCLIP: contrastive models, zero-shot",
+        "Gabriel Ilharco et al., OpenCLIP, 2021; results of the repository mlfoundations/open_clip, 2026",
+        PublishedFile(
+            "open_clip_results.csv",
+            f"{RAW}/mlfoundations/open_clip/main/docs/openclip_results.csv",
+            "6b3f9313e2e24691b31ab69b534b2553165be1a975dd149ee9b4a7facb384d21",
+        ),
+        {"columns": {"source": ["name", "pretrained"]}, "target_columns": ["ImageNet 1k", "...", "GeoDE"]},
+        Expected(121, 38, 4598, 0.696),
+    ),
+    "torchgeo_bench": PublishedTable(
+        "TorchGeo-Bench: networks for satellite images, linear probes and kNN",
+        "torchgeo-bench, results of the repository torchgeo/torchgeo-bench, 2026",
+        _TORCHGEO,
+        {
+            "columns": {"metric": "method", "source": "name", "target": "dataset", "score": "metric_value"},
+            "where": {"method": "knn5", **_TORCHGEO_ROWS},
+            "names": {"knn5": "knn"},
+            # Some rows are there twice.
+            "best_by": "metric_value",
+            "performance_columns": {"source": "name", "target": "dataset", "performance": "metric_value"},
+            "performance_where": {"method": "linear", **_TORCHGEO_ROWS},
+            "missing": "complete",
+        },
+        Expected(30, 10, 300, 0.716, {"knn": 0.721}),
+        _TORCHGEO,
+    ),
+    "supervised_full": PublishedTable(
+        "supervised networks, fine-tuned as a whole",
+        _SFDA_CITATION,
+        PublishedFile("supervised_full.csv", f"{_SFDA}/tw_group1.py", variable="finetune_acc"),
+        {},
+        Expected(11, 11, 121, 0.837),
+    ),
+    "supervised_head": PublishedTable(
+        "supervised networks, the head trained alone",
+        "results of the repository alizkzm/pert_robust_platform, 2025",
+        PublishedFile(
+            "supervised_head.csv",
+            f"{RAW}/alizkzm/pert_robust_platform/52bce30df746aee4460b0d8b022d38b0af3e7786/tw_group1.py",
+            variable="head_training_acc",
+        ),
+        {},
+        Expected(11, 11, 121, 0.616),
+    ),
+    "self_supervised_full": PublishedTable(
+        "self-supervised networks, fine-tuned as a whole",
+        _SFDA_CITATION,
+        PublishedFile("self_supervised_full.csv", f"{_SFDA}/tw_group2.py", variable="finetune_acc"),
+        {},
+        Expected(12, 11, 132, 0.685),
+    ),
+    "source_datasets": PublishedTable(
+        "stability, scenario 1: source data sets for semantic segmentation",
+        _STABLE_CITATION,
+        PublishedFile(
+            "source_datasets_table.csv",
+            f"{_STABLE}/source_datasets_table.csv",
+            "d1099d566361a660dea3c52485d31ab6c534154f44888b8d7a17b82247c7ecbe",
+        ),
+        {},
+        Expected(
+            17, 17, 272, 0.470, {"gbc": 0.593, "leep": 0.517, "nleep": 0.565, "logme": 0.638, "hscore": 0.403}
+        ),
+    ),
+    "source_architectures": PublishedTable(
+        "stability, scenario 2: architectures for image classification",
+        _STABLE_CITATION,
+        PublishedFile(
+            "source_model_architectures_table.csv",
+            f"{_STABLE}/source_model_architectures_table.csv",
+            "fb96320ae92cb504eb816eb7575e94163bcede1f5f3a5bb6c738e4c4845d1f51",
+        ),
+        {"pool_size": 14},
+        Expected(
+            19, 9, 171, 0.693, {"gbc": 0.427, "leep": -0.068, "nleep": 0.612, "logme": 0.409, "hscore": -0.017}
+        ),
+    ),
+}

@@ -1,0 +1,199 @@
+"""`headstart published`: the register against local copies, a small register of its own, and its mistakes."""
+
+import csv
+import functools
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from headstart import evaluate
+from headstart.evaluation.audit.audit import FILES
+from headstart.evaluation.published import published as command
+from headstart.evaluation.published import static_order
+from headstart.evaluation.published.files import find_files, other_version, readable_file
+from headstart.evaluation.published.register import TABLES, Expected, PublishedFile, PublishedTable
+from headstart.evaluation.table_results import TableResults
+from headstart.metrics.ranking.static_orders import measure_targets
+from headstart.output.errors import UserError
+from headstart.tests.material.mistakes import error_line
+from headstart.tests.material.root import ROOT
+
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared")) / "data"
+TITLES = {"name": [table.title for table in TABLES.values()]}
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="needs the tables of HEADSTART_SHARED, by default ../shared")
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
+    """The mean rank is computed by loops of its own, with SciPy's ranks and weighted tau."""
+    table = TABLES[name]
+    paths = find_files(table, [SHARED])
+    assert [other_version(file, paths[file.name]) for file in table.files] == [""] * len(paths)
+    options: dict[str, Any] = {key: value for key, value in table.options.items() if key != "pool_size"}
+    if table.performances:
+        options["performances"] = str(paths[table.performances.name])
+    output = {"output": str(tmp_path), "logger": False}
+    cells = TableResults("", FILES, str(paths[table.file.name]), 0, **options, **output).table
+
+    ranks = np.full(cells.known.shape, np.nan)
+    for target, known in enumerate(cells.known.T):
+        ranks[known, target] = stats.rankdata(-cells.performances[known, target])
+    values = []
+    for target, known in enumerate(cells.known.T):
+        elsewhere = -np.nanmean(np.delete(ranks, target, axis=1), axis=1)
+        values.append(stats.weightedtau(elsewhere[known], cells.performances[known, target]).statistic)
+    metrics = measure_targets(cells.scores, cells.performances, cells.known)[:, :, 0].mean(axis=1)
+
+    expected = table.expected
+    assert (len(cells.sources), len(cells.targets), cells.known.sum()) == (
+        *(expected.sources, expected.targets),
+        expected.cells,
+    )
+    assert np.mean(values) == pytest.approx(expected.mean_rank, abs=5e-4)
+    assert dict(zip(cells.metrics, metrics, strict=True)) == pytest.approx(dict(expected.metrics), abs=5e-4)
+
+
+def test_every_table_has_a_citation_and_an_address(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(["published", "--list"])
+    printed = " ".join(capsys.readouterr().out.split())
+    for name, table in TABLES.items():
+        assert f"{name}: {table.title} {table.citation} " in printed
+        for file in table.files:
+            assert f"{file.name}: {file.url}" in printed
+            assert file.url.startswith("https://")
+
+
+PERFORMANCES = {"x": {"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}, "y": {"a": 0.2, "b": 0.1, "c": 0.4, "d": 0.3}}
+CODE = f"import nothing_there\n\ndef run():\n    accuracies = {PERFORMANCES}\n    other = 1\n"
+
+
+@pytest.fixture
+def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, PublishedTable]]:
+    """Replace the register by two tables on a local server: one in Python code, one with a hole, in CSV."""
+    folder = tmp_path / "server"
+    folder.mkdir()
+    (folder / "code.py").write_text(CODE)
+    rows = [f"{s},{t},{v}" for t, row in PERFORMANCES.items() for s, v in row.items() if (s, t) != ("a", "y")]
+    content = "\n".join(["source,target,performance", *rows, "b,z,0.1", "c,z,0.2", "d,z,0.3"])
+    (folder / "table.csv").write_text(content)
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    monkeypatch.setattr(SimpleHTTPRequestHandler, "log_message", lambda *args: None)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+
+    url = f"http://127.0.0.1:{server.server_port}"
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    tables = {
+        "code": PublishedTable(
+            "of code", "A, B, 2020", PublishedFile("code.csv", f"{url}/code.py", variable="accuracies"), {},
+            Expected(4, 2, 8, 0.5),
+        ),
+        "holes": PublishedTable(
+            "with holes", "C, D, 2021", PublishedFile("holes.csv", f"{url}/table.csv", digest),
+            {"missing": "complete"}, Expected(3, 3, 9, 0.5),
+        ),
+    }  # fmt: skip
+    for module in (command, static_order):
+        monkeypatch.setattr(module, "TABLES", tables)
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    yield tables
+    server.shutdown()
+    server.server_close()
+
+
+def run(name: str, output: Path, *options: str) -> None:
+    evaluate.main(["published", name, f"--output={output}", "--logger=false", *options])
+
+
+@pytest.mark.usefixtures("register")
+def test_all_tables_are_downloaded_once_and_audited(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run("all", tmp_path / "out")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "WARNING: mean_rank is" in printed
+    assert "Cite: A, B, 2020" in printed
+    document = json.loads((tmp_path / "out" / "static_order.json").read_text())
+    assert [row["sources x targets"] for row in document["rows"]] == ["4 x 2", "3 x 3"]
+    assert "4 x 3:" in document["rows"][1]["holes"]
+    assert any(note.startswith("holes: The largest part without holes is used: 3 of 4") for note in document["notes"])
+    assert any(note.startswith("code: WARNING: mean_rank is") for note in document["notes"])
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("code", "holes", "static_order.json", "static_order.md", "static_order.csv", "static_order.png")
+    }
+    with (tmp_path / "out" / "code" / "code.csv").open(newline="") as file:
+        rows = {(row["source"], row["target"]): float(row["performance"]) for row in csv.DictReader(file)}
+    assert rows == {(s, t): value for t, row in PERFORMANCES.items() for s, value in row.items()}
+    report = (tmp_path / "out" / "static_order.md").read_text()
+    assert "The largest part without holes is used" in report
+
+
+def test_figures_as_expected_are_said_so(
+    register: dict[str, PublishedTable],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = replace(register["code"].expected, mean_rank=stats.weightedtau([4, 3, 2, 1], [3, 4, 1, 2]).statistic)
+    monkeypatch.setitem(register, "code", replace(register["code"], expected=expected))
+    (tmp_path / "copy.py").write_text(CODE)
+    run("code", tmp_path / "out", f"--file={tmp_path / 'copy.py'}")
+    assert "As expected: all 4 figures are those of the register." in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "cache").exists(), "a local copy needs no download"
+
+
+def test_another_version_of_a_file_is_named(
+    register: dict[str, PublishedTable], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "holes.csv").write_text("source,target,performance\na,x,0.1\nb,x,0.2\na,y,0.1\nb,y,0.2")
+    run("holes", tmp_path / "out", f"--file={tmp_path}")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "is another version of holes.csv than the register knows (SHA-256 " in printed
+    assert "WARNING: sources is 2 here and 3 in the register." in printed
+    url = replace(register["holes"].file, sha256="0" * 64)
+    register["holes"] = replace(register["holes"], file=url)
+    with pytest.raises(
+        UserError, match=r"holds another file than the one with 0{64}; give its own, or give a local copy"
+    ):
+        command.published("holes", output=str(tmp_path / "other"), logger=False)
+
+
+@pytest.mark.usefixtures("register")
+@pytest.mark.parametrize(
+    ("name", "options", "expected"),
+    [
+        ("cods", [], "name: 'cods' is no published table; there are code, holes, and all"),
+        ("code", ["--file=nowhere.csv"], "file: 'nowhere.csv' is no file; give a local copy, or leave the option out"),
+        ("code", ["--file=."], "file: '.' has no code.csv; copy it there, or leave the option out to download it"),
+        ("code", ["--file=[a.csv,b.csv]"], "file: 2 given; this table has 1: code.csv"),
+    ],
+)
+def test_mistakes(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    options: list[str],
+    expected: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    line = error_line(capsys, lambda: run(name, tmp_path / "out", *options))
+    assert line.startswith(f"error: {expected}")
+
+
+def test_code_without_the_table_is_named(tmp_path: Path) -> None:
+    file = PublishedFile("made.csv", "", variable="accuracies")
+    for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
+        (tmp_path / "code.py").write_text(text)
+        with pytest.raises(UserError) as error:
+            readable_file(file, tmp_path / "code.py", tmp_path)
+        assert reason in str(error.value)
