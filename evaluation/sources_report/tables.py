@@ -69,7 +69,8 @@ def markdown_text(document: Document) -> str:
 
 def latex_text(document: Document) -> str:
     """Return the tables in LaTeX."""
-    tables = [(f"{_headline(document)}. {LATEX.legend}", over_targets_rows(document, LATEX))]
+    notes = "".join(f" {escape_latex(note)}" for note in document["notes"])
+    tables = [(f"{_headline(document)}. {LATEX.legend}{notes}", over_targets_rows(document, LATEX))]
     return latex_tables(tables + [(f"{title}.", rows) for title, rows in _by_target_tables(document, LATEX)], fit=True)
 
 
