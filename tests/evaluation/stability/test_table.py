@@ -174,6 +174,11 @@ def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:
         (["gbc", "nleep", "N-LEEP (own)", "H_Score"], ["GBC", "N-LEEP", "N-LEEP (own)", "H-score"]),
         (["gbc", "GBC+", "gbc_é", "g.b.c"], ["GBC", "GBC+", "gbc_é", "g.b.c"]),
         (["n_leep", "nleep", "logme"], ["n_leep", "nleep", "LogME"]),
+        (["gbc(covariance=diagonal)", "gbc", "mine.own(k=2)"], ["GBC (diagonal)", "GBC", "mine.own(k=2)"]),
+        (
+            ["n_leep(components_per_class=2, pca=0.9)", "gbc(pca=null, variant=released)"],
+            ["N-LEEP (components per class 2, pca 0.9)", "GBC (pca null, released)"],
+        ),
         (["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"], ["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"]),
     ],
 )
