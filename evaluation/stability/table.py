@@ -165,7 +165,9 @@ def read_table(
         raise UserError("best_by, mean_over: both given; the rows of a cell are chosen from or averaged, not both")
     records = read_records(path, layout, chosen, least > 0, performances is None)
     metrics, sources, targets = (list(dict.fromkeys(axis)) for axis in records.axes)
-    metrics = sorted(filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name.partition("(")[0]), len(PAPER_ORDER)))
+    metrics = sorted(
+        filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name.partition("(")[0]), len(PAPER_ORDER))
+    )
     _require(least, metrics, sources)
 
     digest = digest_file(path)
@@ -174,7 +176,8 @@ def read_table(
             performances, sources, targets, layout.performance_columns, layout.performance_where, layout.names
         )
         pairs = zip(*records.axes[1:], strict=True)
-        records.performances = array("d", [known.get(pair, math.nan) for pair in pairs])
+        records.performances = array("d", [known.values.get(pair, math.nan) for pair in pairs])
+        records.warnings = known.warnings
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
     if layout.missing_values is None:
         require_no_codes(records)
@@ -185,6 +188,7 @@ def read_table(
     names = metrics or [""], sources, targets
     own = _own_targets(records, layout, sources, targets)
     scores, reached = find_holes(records, names, own, layout.missing)
+    warnings = [f"WARNING: {source} on {target}: {text}" for (source, target), text in records.warnings.items()]
     known_cells = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(reached)
     table = TransferTable(
         metrics,
@@ -197,7 +201,7 @@ def read_table(
         digest,
         records.ignored_columns,
         left_out,
-        [*records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
+        [*warnings, *records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
     )
     return leave_out_constant(table, least)
 

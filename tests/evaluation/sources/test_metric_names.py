@@ -128,8 +128,18 @@ def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
     ("given", "name", "title", "expected"),
     [
         ({"gbc": {"variant": "released"}}, "gbc(variant=released)", "GBC (released)", {"variant": "released"}),
-        ({"gbc": {"pca": None, "covariance": "diagonal"}}, "gbc(covariance=diagonal, pca=null)", "GBC (diagonal, pca null)", None),
-        ({"n_leep": {"components_per_class": 2}}, "n_leep(components_per_class=2)", "N-LEEP (components per class 2)", None),
+        (
+            {"gbc": {"pca": None, "covariance": "diagonal"}},
+            "gbc(covariance=diagonal, pca=null)",
+            "GBC (diagonal, pca null)",
+            None,
+        ),
+        (
+            {"n_leep": {"components_per_class": 2}},
+            "n_leep(components_per_class=2)",
+            "N-LEEP (components per class 2)",
+            None,
+        ),
         ({"knn": {"neighbours": 1}}, "knn(neighbours=1)", None, None),
         ({"pactran": {"prior_variance": 100}}, "pactran(prior_variance=100)", None, None),
         ({"gbc": {}}, "gbc", "GBC", {}),
@@ -181,7 +191,7 @@ def test_a_metric_comes_once_with_the_same_options() -> None:
 def test_options_of_a_function_of_the_users_own(mine: str) -> None:
     path = f"{mine}.with_head"
     [(name, metric)] = find_metrics([{path: {"scale": 5}}]).items()
-    assert (name, metric.title) == (f"{path}(scale=5)", f"{path} (scale=5)")
+    assert (name, metric.title) == (f"{path}(scale=5)", f"{path}(scale=5)")
     assert metric.compute(Inputs(FEATURES, LABELS, HEAD, seed=3)) == 5 * 6 + 6 + 1000 * 3
     assert digest_metrics([name]) == digest_metrics([path])
     # Further arguments of a function can be options.
