@@ -255,6 +255,21 @@ def test_performances_of_a_file_of_their_own(read: Read, tmp_path: Path, kept: s
         read(lines, performances=str(tmp_path / "performances.csv"))
 
 
+def test_warnings_of_performances_are_kept(read: Read, tmp_path: Path) -> None:
+    assert read(PLAIN).remarks() == read([PLAIN[0] + ",warning", *(f"{line}," for line in PLAIN[1:])]).remarks()
+    source, target = PLAIN[1].split(",")[1:3]
+    remark = f"WARNING: {source} on {target}: predicts nothing."
+    lines = [f"{line},predicts nothing." if f",{source},{target}," in line else f"{line}," for line in PLAIN[1:]]
+    assert read([PLAIN[0] + ",warning", *lines]).remarks() == [remark]
+
+    # Those of other performances are not theirs.
+    pairs = {tuple(line.split(",")[1:3]) for line in PLAIN[1:]}
+    rows = [f"{source},{target},0.5,{'none'[: 4 * (source == 'a')]}" for source, target in sorted(pairs)]
+    (tmp_path / "performances.csv").write_text("\n".join(["source,target,performance,warning", *rows]))
+    table = read([PLAIN[0] + ",warning", *lines], performances=str(tmp_path / "performances.csv"))
+    assert set(table.warnings) == {pair for pair in pairs if pair[0] == "a"}
+
+
 def test_other_performances_are_another_table(read: Read, tmp_path: Path) -> None:
     digests = set()
     for value in (0.1, 0.2):
