@@ -43,7 +43,13 @@ def _similarity(path: Path, document: Document) -> Part:
 
 
 def _transferability(path: Path, document: Document) -> Part:
-    return Part(remarks=[str(path)], tables=[_scores(target, document) for target in document["scores"]])
+    # Documents of earlier versions have no warnings.
+    warnings = [
+        f"WARNING: The performance of {source} on {target}: {text}"
+        for target, by_source in document.get("performance_warnings", {}).items()
+        for source, text in by_source.items()
+    ]
+    return Part(remarks=[str(path), *warnings], tables=[_scores(target, document) for target in document["scores"]])
 
 
 def _scores(target: str, document: Document) -> Table:
