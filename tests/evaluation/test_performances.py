@@ -258,7 +258,7 @@ def test_warnings_of_the_runs_stand_below_the_table(
     path.write_text(json.dumps(document))
     tabulate(runs, tmp_path / "table.csv")
     warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
-    assert warning.replace("WARNING: ", "WARNING: A on pets: ") in " ".join(capsys.readouterr().out.split())
+    assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
     with (tmp_path / "table.csv").open(newline="") as file:
         warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
-    assert [pair for pair, its in warnings.items() if its] == [("A", "pets")]
+    assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]
