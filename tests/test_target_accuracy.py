@@ -214,6 +214,7 @@ def test_a_network_that_predicts_one_class_alone_is_named(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
     with monkeypatch.context() as patched:
         predict_one_class(patched, 1)
         first = measure(tmp_path / "first", "--model.trained=head")
