@@ -7,14 +7,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from headstart.callbacks.run_folder import result_options
 from headstart.output.errors import UserError
 from headstart.output.printable import say
+from headstart.store.accuracy_traces import Counted
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import Ledger, RunLedger
-from headstart.store.ledger_file import RUN, LedgerError, Trace, TraceKey
+from headstart.store.ledger_file import RUN, LedgerError, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -162,10 +161,10 @@ class Accuracies:
         self.keys = {ordering: TraceKey(self.stream, method, ordering) for ordering in orderings}
         self.measured: list[int] = []
 
-    def counts(self) -> dict[int, int]:
+    def counts(self) -> dict[int, Counted]:
         """Return the stored counts by ordering."""
         traces = self.ledger.read(self.keys.values())
-        return {ordering: int(traces[key].correct[0]) for ordering, key in self.keys.items() if key in traces}
+        return {ordering: Counted.of_trace(traces[key].correct) for ordering, key in self.keys.items() if key in traces}
 
     @property
     def missing(self) -> list[int]:
@@ -173,11 +172,11 @@ class Accuracies:
         stored = self.counts()
         return [ordering for ordering in self.keys if ordering not in stored]
 
-    def measure(self, train: Callable[[int], int | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
+    def measure(self, train: Callable[[int], Counted | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
         """Measure what is missing, and wait for other processes that measure the same.
 
         Args:
-            train: Returns the count of an ordering; None where training was ended before its end.
+            train: Returns the counts of an ordering; None where training was ended before its end.
             describe: Returns the description of the stream for readers of the ledger, once there is a count.
 
         Returns:
@@ -186,12 +185,12 @@ class Accuracies:
         for ordering in claim_missing(lambda: bool(self.missing), self._claim):
             # Another process may have measured it before it released it.
             if ordering in self.missing:
-                count = train(ordering)
-                if count is None:
+                counted = train(ordering)
+                if counted is None:
                     return False
                 self.ledger.record(self.fed, description=describe())
                 self.ledger.record(self.training)
-                self.ledger.write({self.keys[ordering]: Trace(np.array([count]))})
+                self.ledger.write({self.keys[ordering]: counted.trace()})
                 self.measured.append(ordering)
             self.ledger.release([self.keys[ordering]])
         return True

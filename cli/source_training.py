@@ -25,9 +25,11 @@ from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.datamodules.photo_data import PhotoData
+from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.photo_training import ACCURACY
@@ -35,7 +37,7 @@ from headstart.modules.provenance import describe, source_digests
 from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
-from headstart.output.printable import say
+from headstart.output.printable import print_lines, say
 from headstart.store.ledger import RunLedger
 
 
@@ -136,6 +138,10 @@ Train a source model on a data set: its weights, and an entry of a registry.
         """Add the model's entry to the registry."""
         measured = f"{results.get('measure', ACCURACY)} {results['accuracy']:.4f}"
         notes = f"Trained by Headstart on {self.datamodule.photos.name}, {measured}."
+        notes += "".join(f" WARNING: The network {warning}" for warning in results.get("warnings", ()))
+        if maps := results.get("feature_maps"):
+            layers = [f"{each['layer']} ({each['last']}, stride {each['stride']})" for each in maps]
+            notes += f" Feature maps: {', '.join(layers)}."
         entry = registry_entry(self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes)
         add_entry(self.registry, entry, self.folder / WEIGHTS, overwrite=True)
         say(f"entry {self.name!r} of {self.registry}")
@@ -164,6 +170,9 @@ Train a source model on a data set: its weights, and an entry of a registry.
         # The measure has single precision; the number of correct predictions is exact.
         accuracy = round(batches.parts * float(self.trainer.callback_metrics[self.model.measured])) / batches.parts
         say(f"{self.model.measured} on {len(batches.validation_labels)} validation photos: {accuracy:.4f}")
+        only = self.model.only_class
+        warnings = [] if only is None else one_class_warnings({0: batches.classes[only]}, 1, batches.of_pixels)
+        print_lines(f"WARNING: The network {warning}" for warning in warnings)
 
         metadata = {
             "architecture": describe_architecture(spec, choose_model(spec)),
@@ -180,11 +189,13 @@ Train a source model on a data set: its weights, and an entry of a registry.
             "name": self.name,
             "accuracy": accuracy,
             "measure": self.model.measured,
+            "warnings": warnings,
             "dataset": batches.photos.name,
             "classes": list(batches.classes),
             **self.sizes(),
             "unreadable_photos": batches.unreadable,
             "duplicate_photos": batches.duplicates,
+            **describe_maps(network),
             "parameters": sum(each.numel() for each in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }

@@ -16,16 +16,19 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.datamodules.photo_data import PhotoData
+from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import prefix_errors
-from headstart.output.printable import say
+from headstart.output.printable import print_lines, say
+from headstart.store.accuracy_traces import Counted, only_classes, parts_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
-from headstart.store.ledger_file import DESCRIPTION, parts_of
+from headstart.store.ledger_file import DESCRIPTION
 
 
 class TargetAccuracyCLI(TrainingCLI):
@@ -76,7 +79,8 @@ its accuracy there, unless the ledger has it.
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             stored = accuracies.counts()
             for ordering in sorted(key.ordering for key in choose([accuracies.keys[number] for number in stored])):
-                then, now = stored[ordering], self._count(ordering)
+                counted = self._count(ordering)
+                then, now = stored[ordering].correct, counted and counted.correct
                 verified.orderings.setdefault(name, []).append(ordering)
                 if now != then:
                     verified.differences.append(
@@ -116,7 +120,7 @@ its accuracy there, unless the ledger has it.
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
         }
 
-    def _count(self, ordering: int) -> int | None:
+    def _count(self, ordering: int) -> Counted | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
         batches = self.datamodule
         seed = batches.choose(ordering)
@@ -132,7 +136,7 @@ its accuracy there, unless the ledger has it.
         with raising_signals(trainer):
             (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
         remove_checkpoint(checkpoint)
-        return round(batches.parts * measured[self.model.measured])
+        return Counted(round(batches.parts * measured[self.model.measured]), self.model.only_class)
 
     def _load_inputs(self) -> None:
         """Load what is fed, once for all orderings."""
@@ -179,12 +183,15 @@ its accuracy there, unless the ledger has it.
         batches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
-        values = [counts[ordering] / parts_of(described) for ordering in batches.orderings]
+        values = [counts[ordering].correct / parts_of(described) for ordering in batches.orderings]
         mean = sum(values) / len(values)
+        only = only_classes(counts, batches.classes)
+        warnings = one_class_warnings(only, len(values), batches.of_pixels)
 
         measure = MEAN_IOU if batches.of_pixels else ACCURACY
         title = f"{measure} of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}"
         say(f"{title}: {mean:.4f}, {len(values)} orderings")
+        print_lines(f"WARNING: The network {warning}" for warning in warnings)
         return {
             "task": self.task,
             "trained": self.model.trained,
@@ -192,6 +199,9 @@ its accuracy there, unless the ledger has it.
             "accuracy": mean,
             "accuracies": values,
             "orderings": list(batches.orderings),
+            "only_classes": [only.get(ordering) for ordering in batches.orderings],
+            "warnings": warnings,
+            **describe_maps(self.backbone.network),
             # The names are those of this run, even if another run measured the accuracies.
             "protocol": {**described, **self._names(), "stream_sha256": stream},
             "duplicate_photos": batches.duplicates,

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from jsonargparse.typing import PositiveInt
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
-from headstart.evaluation.tables import PERFORMANCE_COLUMNS
+from headstart.evaluation.tables import PERFORMANCE_COLUMNS, WARNING
 from headstart.evaluation.transfer_results import (
     TASK,
     PairedResults,
@@ -16,7 +17,9 @@ from headstart.evaluation.transfer_results import (
     TransferResult,
     name_source,
     pair_results,
+    pair_warnings,
     read_accuracies,
+    rename,
     task_of,
 )
 from headstart.metrics.arrays import Floats
@@ -50,10 +53,11 @@ def performances(
 ) -> dict[tuple[str, str], float]:
     """Tabulate the performances of source models on targets, from finished runs of headstart train.
 
-    Writes and prints a table of source, target and performance for the option `performances` of transferability and
-    target-selection, through which it also reaches the table that stability reads. Runs of the same source and target
-    with different orderings are joined; the performance is the mean over orderings. Runs are comparisons, or
-    fine-tuning to the end (the task target_accuracy), whose accuracies are also read from a ledger's folder.
+    Writes and prints a table of source, target, performance and warning for the option `performances` of
+    transferability and target-selection, through which it also reaches the table that stability reads. Runs of the same
+    source and target with different orderings are joined; the performance is the mean over orderings. Runs are
+    comparisons, or fine-tuning to the end (the task target_accuracy), whose accuracies are also read from a ledger's
+    folder.
 
     The name of a source is its entry in the registry if the run has one; else that of its weights: a file without
     folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a target is
@@ -89,12 +93,18 @@ def performances(
             raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
         comparisons = [read_run(folder) for folder in folders]
         results, title = _read_comparisons(comparisons, performance, method, samples)
-        remarks = [f"WARNING: {warning}" for warning in warnings_of(comparisons, [method])]
-        remarks += _remarks(comparisons, performance, method)
+        remarks = _remarks(comparisons, performance, method)
 
-    pairs = pair_results(results, names or {})
+    results = rename(results, names or {})
+    pairs, warnings = pair_results(results), pair_warnings(results)
     table = {pair: float(values.mean()) for pair, values in pairs.items()}
-    write_text(path, csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()]), overwrite)
+    rows = [[*pair, value, " ".join(warnings[pair])] for pair, value in table.items()]
+    write_text(path, csv_text((*PERFORMANCE_COLUMNS, WARNING), rows), overwrite)
+
+    affected = grouped(
+        (warning, f"{source} on {target}") for (source, target), its in warnings.items() for warning in its
+    )
+    remarks = [*(f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()), *remarks]
     _print(pairs, title, remarks, path)
     return table
 
@@ -140,6 +150,7 @@ def _read_comparisons(
             of_source=_settings(run, OF_A_SOURCE),
             of_target=_settings(run, OF_A_TARGET),
             of_pair=run.settings,
+            warnings=warnings_of([run], [method]),
         )
         for run in runs
     ]

@@ -4,14 +4,29 @@ import csv
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from headstart.output.errors import UserError, reason_of
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
+# What a reader must know of a performance, such as that the network predicts one class alone.
+WARNING = "warning"
 # The plain layout of what `headstart stability` reads.
-SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
+SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds", WARNING)
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
+
+
+class Performances(NamedTuple):
+    """Known performances.
+
+    Attributes:
+        values: The performances by source and target.
+        warnings: Warnings of some of them.
+    """
+
+    values: dict[tuple[str, str], float]
+    warnings: dict[tuple[str, str], str]
 
 
 def finite_number(text: str, name: str) -> float:
@@ -50,11 +65,12 @@ def read_performances(
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, str | list[str]] | None = None,
     names: Mapping[str, str] | None = None,
-) -> dict[tuple[str, str], float]:
+) -> Performances:
     """Read known performances.
 
     Args:
-        path: CSV file with the columns source, target and performance; other columns and other pairs are ignored.
+        path: CSV file with the columns source, target and performance, perhaps warning; other columns and other pairs
+            are ignored.
         sources: The source models.
         targets: The targets.
         columns: Names of these columns in the file, where they differ.
@@ -62,13 +78,13 @@ def read_performances(
         names: Other names for sources and targets.
 
     Returns:
-        Known performances by source and target; none without a file.
+        Known performances; none without a file.
 
     Raises:
         UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
     """
     if path is None:
-        return {}
+        return Performances({}, {})
     columns, names = columns or {}, names or {}
     unknown = [name for name in columns if name not in PERFORMANCE_COLUMNS]
     if unknown:
@@ -86,7 +102,7 @@ def read_performances(
         header.index(name): [texts] if isinstance(texts, str) else texts for name, texts in (where or {}).items()
     }
 
-    known: dict[tuple[str, str], float] = {}
+    known, warnings = dict[tuple[str, str], float](), dict[tuple[str, str], str]()
     for line, row in lines:
         try:
             require_fields(row, header)
@@ -101,6 +117,8 @@ def read_performances(
         if (source, target) in known and not (where and known[source, target] == value):
             raise UserError(f"performances: line {line}: source {source!r} on target {target!r} once more")
         known[source, target] = value
+        if WARNING in header and (warning := row[header.index(WARNING)]):
+            warnings[source, target] = warning
 
     performances = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
     if not performances:
@@ -108,4 +126,4 @@ def read_performances(
             f"performances: {path!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
-    return performances
+    return Performances(performances, {pair: text for pair, text in warnings.items() if pair in performances})

@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -13,10 +13,12 @@ from headstart.evaluation.grouping import grouped
 from headstart.evaluation.runs import require_same
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
+from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
-from headstart.store.ledger_file import DESCRIPTION, parts_of
+from headstart.store.accuracy_traces import Counted, only_classes, parts_of
+from headstart.store.ledger_file import DESCRIPTION
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
@@ -42,6 +44,8 @@ class TransferResult:
         of_source: Settings that all results of the source must share.
         of_target: Settings that all results of the target must share.
         of_pair: Settings that all results of the source on the target must share.
+        only_classes: The class that is predicted for all validation photos, by the orderings in which one is.
+        warnings: Other warnings.
     """
 
     folder: Path
@@ -52,6 +56,8 @@ class TransferResult:
     of_source: Mapping[str, Any]
     of_target: Mapping[str, Any]
     of_pair: Mapping[str, Any]
+    only_classes: Mapping[int, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()
 
 
 def name_source(backbone: str, weights: str, registry: object) -> str:
@@ -70,29 +76,32 @@ def name_source(backbone: str, weights: str, registry: object) -> str:
     return plain if path.name == "DEFAULT" else f"{plain}_{path}"
 
 
-def pair_results(results: Sequence[TransferResult], names: Mapping[str, str]) -> PairedResults:
+def rename(results: Sequence[TransferResult], names: Mapping[str, str]) -> list[TransferResult]:
+    """Return results with other names of sources and targets.
+
+    Raises:
+        UserError: A name belongs to none of them.
+    """
+    own = sorted({name for each in results for name in (each.source, each.target)})
+    if unknown := sorted(set(names) - set(own)):
+        raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(own)}")
+    return [
+        replace(each, source=names.get(each.source, each.source), target=names.get(each.target, each.target))
+        for each in results
+    ]
+
+
+def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     """Group results by source and target, after checking that they differ in nothing else.
 
     An ordering that is there twice, such as in a run and in a ledger, counts once.
-
-    Args:
-        results: The results.
-        names: Other names for sources and targets.
 
     Returns:
         The values in the order of the orderings' numbers, by source and target.
 
     Raises:
-        UserError: The results cannot be compared, or a name belongs to none of them.
+        UserError: The results cannot be compared.
     """
-    own = sorted({name for each in results for name in (each.source, each.target)})
-    if unknown := sorted(set(names) - set(own)):
-        raise UserError(f"names: {', '.join(unknown)} given, but the runs are of {', '.join(own)}")
-    results = [
-        replace(each, source=names.get(each.source, each.source), target=names.get(each.target, each.target))
-        for each in results
-    ]
-
     _require_comparable(results)
     pairs: dict[tuple[str, str], dict[int, float]] = {}
     for each in results:
@@ -104,6 +113,18 @@ def pair_results(results: Sequence[TransferResult], names: Mapping[str, str]) ->
                     "and differently; leave one out"
                 )
     return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
+
+
+def pair_warnings(results: Sequence[TransferResult]) -> dict[tuple[str, str], list[str]]:
+    """Return the warnings of results by source and target."""
+    warnings = {}
+    for pair, its in grouped(((each.source, each.target), each) for each in results).items():
+        only = {ordering: name for each in its for ordering, name in each.only_classes.items()}
+        orderings = {ordering for each in its for ordering in each.values}
+        others = dict.fromkeys(warning for each in its for warning in each.warnings)
+        # Where pixels have no classes, accuracies name no measure.
+        warnings[pair] = [*one_class_warnings(only, len(orderings), "measure" in its[0].common), *others]
+    return warnings
 
 
 def _require_comparable(results: Sequence[TransferResult]) -> None:
@@ -170,6 +191,7 @@ def _result(
     fed: Mapping[str, Any],
     training: Mapping[str, Any],
     values: Mapping[int, float],
+    only: Mapping[int, str],
 ) -> TransferResult:
     common = {key: value for key, value in fed.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
     return TransferResult(
@@ -181,6 +203,7 @@ def _result(
         of_source={key: fed.get(key) for key in OF_A_SOURCE},
         of_target={key: fed.get(key) for key in OF_A_TARGET},
         of_pair={},
+        only_classes=only,
     )
 
 
@@ -190,7 +213,10 @@ def _read(folder: Path) -> TransferResult:
         fed = dict(document["made_from"])
         training, orderings = fed.pop("training"), fed.pop("orderings")
         values = dict(zip(orderings, document["accuracies"], strict=True))
-        result = _result(folder, document["protocol"], fed, training, values)
+        # Those of earlier versions do not know it.
+        names = document.get("only_classes", [None] * len(orderings))
+        only = {ordering: name for ordering, name in zip(orderings, names, strict=True) if name is not None}
+        result = _result(folder, document["protocol"], fed, training, values, only)
         _trained(result)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
@@ -208,9 +234,11 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                 lost = f"{len(traces.damaged)} accuracies in the ledger {str(folder)!r}"
                 say(f"WARNING: {lost} are damaged, and left out; headstart train measures them again.", sys.stderr)
             for method, training in ledger.methods(stream).items():
-                values = {
-                    ordering: int(counts[0]) / parts_of(names)
-                    for (key, ordering), counts in traces.counts.items()
+                counts = {
+                    ordering: Counted.of_trace(numbers)
+                    for (key, ordering), numbers in traces.counts.items()
                     if key == method
                 }
-                yield _result(folder, names, fed, training, values)
+                values = {ordering: each.correct / parts_of(names) for ordering, each in counts.items()}
+                only = only_classes(counts, names.get("classes", ()))
+                yield _result(folder, names, fed, training, values, only)

@@ -80,6 +80,7 @@ class PhotoTraining(LightningModule):
         self.network = network.train()
         self.normalize = normalize
         self.seed = seed
+        self.classes = classes
         self.measure: Metric
         if of_pixels:
             self.measured, self.ignored = MEAN_IOU, NO_CLASS
@@ -124,10 +125,22 @@ class PhotoTraining(LightningModule):
         self.log("loss", loss)
         return loss
 
+    def on_validation_epoch_start(self) -> None:
+        """Begin to collect the classes that are predicted."""
+        self._predicted = torch.zeros(self.classes, dtype=torch.bool, device=self.device)
+
     def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
         """Count the correct predictions of one batch."""
-        self.measure.update(*self._compared(*batch))
+        logits, labels = self._compared(*batch)
+        self.measure.update(logits, labels)
         self.log(self.measured, self.measure)
+        self._predicted[logits.argmax(1)[labels != self.ignored]] = True
+
+    @property
+    def only_class(self) -> int | None:
+        """Index of the class that the last validation predicted throughout; None where it predicted several."""
+        predicted: list[int] = self._predicted.nonzero()[:, 0].tolist()
+        return predicted[0] if len(predicted) == 1 else None
 
     def _augment(self, photos: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         if labels.ndim == 1:

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from functools import partial
@@ -69,11 +69,6 @@ class Trace:
     diverged: int | None = None
     open: bool = False
     of_class: NDArray[np.unsignedinteger[Any]] | None = None
-
-
-def parts_of(description: Mapping[str, Any]) -> int:
-    """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
-    return int(description.get("parts", description["validation_size"]))
 
 
 class LedgerFile:

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from torch import Tensor
 
-from headstart import evaluate, train
+from headstart import evaluate, sweep, train
 from headstart.callbacks import training
 from headstart.contract.documents import read_registry
 from headstart.datamodules import DrawnScenes
@@ -19,7 +20,7 @@ from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.photo_training import PhotoTraining
-from headstart.tests.material.training import CONFIGS, error_line, refuse, run
+from headstart.tests.material.training import CONFIGS, error_line, predict_one_class, refuse, run
 
 SCENES = {"subjects": ["fish", "car"], "train_size": 18, "validation_size": 5, "size": 32, "name": "small"}
 NETWORK = "{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
@@ -128,6 +129,54 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
     assert document["trained"] == "head"
     # Predicting the background alone reaches 0.25.
     assert 0.25 < document["accuracy"] < 1
+
+
+def test_networks_that_predict_the_background_alone_are_named(
+    source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert source["warnings"] == []
+    predict_one_class(monkeypatch, 0)
+    photos = DrawnScenes(**SCENES).validation()  # type: ignore[arg-type]
+    assert photos.maps is not None
+    labels = np.stack([np.asarray(photos.maps.read(index)) for index in range(len(photos))])
+    warning = "predicts 'background' for all pixels of the validation photos."
+    tuned = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32")
+    trained = run(
+        tmp_path / "alone",
+        f"--config={CONFIGS / 'segmentation_source.yaml'}",
+        *FEW,
+        f"--data.backbone={NETWORK}",
+        f"--results.registry={tmp_path / 'alone.json'}",
+    )
+    for results in (tuned, trained):
+        assert results["accuracy"] == pytest.approx((labels == 0).mean() / len(np.unique(labels)))
+        assert results["warnings"] == [warning]
+    entry = read_registry(tmp_path / "alone.json").entries["alone"]
+    assert f"WARNING: The network {warning} Feature maps: features.3 (InvertedResidual, stride 4)" in entry.notes
+
+
+@pytest.mark.slow
+def test_the_sweep_finds_what_the_first_command_measured(
+    source: dict[str, Any], pool: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEADSTART_LEDGER", raising=False)
+    few = [*FEW[1:], f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
+    options = [f"--config={CONFIGS / 'segmentation_target.yaml'}", *few]
+    train.main([*options, *FEW[:1]])
+    document = yaml.safe_load((CONFIGS / "sweep" / "segmentation.yaml").read_text())
+    command = [part for part in document["command"] if "--config=" not in part and part != "${args}"]
+    scenes = {"class_path": "headstart.datamodules.DrawnScenes", "init_args": SCENES}
+    content = {
+        **document,
+        "command": [*command, *options, "${args}"],
+        "parameters": {"data.photos": {"values": [scenes]}},
+    }
+    (tmp_path / "segmentation.yaml").write_text(yaml.safe_dump(content))
+    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
+    sweep.main(["segmentation.yaml"])
+    [row] = json.loads((tmp_path / "runs" / "sweep-segmentation" / "sweep.json").read_text())["runs"]
+    assert (row["state"], row["computed_traces"]) == ("complete", 0)
 
 
 def test_networks_of_pixels_and_of_photos_are_not_interchangeable(

@@ -27,7 +27,14 @@ from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.store.ledger_reader import LedgerReader
-from headstart.tests.material.training import CONFIGS, error_line, refuse, run, small_training
+from headstart.tests.material.training import (
+    CONFIGS,
+    error_line,
+    predict_one_class,
+    refuse,
+    run,
+    small_training,
+)
 
 CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
 BATCH, EPOCHS = 5, 3
@@ -198,6 +205,32 @@ def test_stored_accuracies_are_verified(
         f"measured again there are {count}."
     )
     assert line in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_network_that_predicts_one_class_alone_is_named(
+    measure: Measure,
+    photo_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
+    with monkeypatch.context() as patched:
+        predict_one_class(patched, 1)
+        first = measure(tmp_path / "first", "--model.trained=head")
+    photos = ClassFolders(str(photo_folder)).validation()
+    warning = f"predicts {photos.classes[1]!r} for all validation photos."
+    assert first["accuracy"] == pytest.approx((photos.labels == 1).mean())
+    assert (first["only_classes"], first["warnings"]) == ([photos.classes[1]], [warning])
+    assert f"WARNING: The network {warning}" in " ".join(capsys.readouterr().out.split())
+
+    # The ledger has the warning, too.
+    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
+    second = measure(tmp_path / "second", "--model.trained=head")
+    assert second["warnings"] == [warning]
+    for name in ("second", "ledger"):
+        performances(str(tmp_path / name), output=str(tmp_path / "table.csv"), overwrite=True)
+        assert warning in (tmp_path / "table.csv").read_text()
 
 
 def test_commands_on_comparisons_pass_over_accuracies(

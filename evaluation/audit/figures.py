@@ -80,7 +80,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
-        axes.locator_params(axis="x", nbins=5)
+        axes.locator_params(axis="x", nbins=4)
 
     grid[0].set_yticks(range(count), [name for name, _ in next(iter(panels.values()))])
     grid[0].set_ylim(count - 0.5, -0.5)

@@ -13,7 +13,6 @@ from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.metrics.transferability.catalogue import METRICS
 from headstart.output.page.cells import number, text
 from headstart.output.page.layout import Cell, Column, Part, Section, Table
 
@@ -44,13 +43,19 @@ def _similarity(path: Path, document: Document) -> Part:
 
 
 def _transferability(path: Path, document: Document) -> Part:
-    return Part(remarks=[str(path)], tables=[_scores(target, document) for target in document["scores"]])
+    # Documents of earlier versions have no warnings.
+    warnings = [
+        f"WARNING: The performance of {source} on {target}: {text}"
+        for target, by_source in document.get("performance_warnings", {}).items()
+        for source, text in by_source.items()
+    ]
+    return Part(remarks=[str(path), *warnings], tables=[_scores(target, document) for target in document["scores"]])
 
 
 def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
-    titles = [METRICS[metric].title if metric in METRICS else metric for metric in document["metrics"]]
+    titles = metric_titles(document["metrics"])
 
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))

@@ -17,7 +17,12 @@ from jsonargparse.typing import register_type
 from pydantic import TypeAdapter, ValidationError
 
 from headstart.evaluation.sources.scores import Metrics
-from headstart.metrics.transferability.catalogue import ARGUMENTS, METRICS, TransferabilityMetric
+from headstart.metrics.transferability.catalogue import (
+    ARGUMENTS,
+    METRICS,
+    TransferabilityMetric,
+    title_with_options,
+)
 from headstart.modules.provenance import source_digests
 from headstart.output.errors import UserError, require_different
 
@@ -119,8 +124,10 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
             reason = " or ".join(dict.fromkeys(each["msg"] for each in error.errors()))
             raise UserError(f"metrics: {name.name}: {option} is {value!r}: {reason}") from error
 
+    # Titles of the user's own functions are their names.
+    is_known = name.name in METRICS
+    title = title_with_options(metric.title, _describe_options(name.options)) if is_known else str(name)
     # The computation for a whole pool has no options.
-    title = f"{metric.title} ({_describe_options(name.options)})"
     return replace(metric, title=title, options=name.options, pooled=None)
 
 

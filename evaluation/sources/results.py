@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -152,11 +152,13 @@ class ScoredCandidates:
         metrics: The metrics by name.
         scores: Scores by candidate and metric.
         performances: Known performances by candidate.
+        warnings: Warnings of some of these performances, by candidate.
     """
 
     metrics: Metrics
     scores: Mapping[str, Mapping[str, Score]]
     performances: Mapping[str, float]
+    warnings: Mapping[str, str] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -190,7 +192,10 @@ class ScoredCandidates:
             target: The target, where the candidates are sources.
         """
         return [
-            [metric, source or name, target or name, score.value, self.performances.get(name), score.seconds]
+            [
+                *(metric, source or name, target or name),
+                *(score.value, self.performances.get(name), score.seconds, self.warnings.get(name)),
+            ]
             for name, scores in self.scores.items()
             for metric, score in scores.items()
         ]
@@ -253,6 +258,7 @@ def describe_ranking(results: Sequence[RankedSources]) -> dict[str, Any]:
             for name, each in ranked.items()
         },
         "performances": {name: dict(each.performances) for name, each in ranked.items()},
+        "performance_warnings": {name: dict(each.warnings) for name, each in ranked.items()},
         "repeated_photos": {name: each.target.repeated for name, each in ranked.items()},
         "features_seconds": {name: dict(each.features_seconds) for name, each in ranked.items()},
     }

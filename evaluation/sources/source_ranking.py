@@ -71,6 +71,11 @@ def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
     ]
 
 
+def performance_remarks(results: ScoredCandidates) -> list[str]:
+    """Return the warnings of the performances."""
+    return [f"WARNING: The performance of {name}: {warning}" for name, warning in results.warnings.items()]
+
+
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
     """Print the sources of every target, ranked, and why scores are missing."""
     for ranked in results:
@@ -148,8 +153,8 @@ def _seconds(ranked: RankedSources) -> list[list[str]]:
 
 
 def _remarks(ranked: RankedSources) -> list[str]:
-    """Return remarks on repeated photos, metrics that rank nothing, and missing scores and intervals."""
-    remarks = [*ranked.target.remarks(), *baseline_remarks(ranked, "sources", "labels")]
+    """Return remarks on performances, repeated photos, metrics that rank nothing, and missing scores and intervals."""
+    remarks = [*performance_remarks(ranked), *ranked.target.remarks(), *baseline_remarks(ranked, "sources", "labels")]
     remarks += [
         f"{metric.title} {metric.baseline}, whatever the target: a baseline, which has no part in the mean rank."
         for metric in ranked.metrics.values()

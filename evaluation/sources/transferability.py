@@ -69,8 +69,8 @@ def transferability(
         split: Which photos of the targets are used.
         pixels: Of targets with a class for every pixel: pixels that are sampled from each photo, at most, with
             probability inverse to the frequency of their class.
-        performances: CSV file with the columns source, target and performance, for the table's last column; a
-            performance that is not known there stays empty.
+        performances: CSV file with the columns source, target and performance, for the table's last column, and
+            perhaps a column warning; a performance that is not known there stays empty.
         seed: Seed of the metrics that sample, N-LEEP and the linear probe, and of the parts that photos are divided
             into.
         resamples: Parts of the photos of every class that are left out in turn for the intervals of scores, and so how
@@ -117,9 +117,10 @@ def transferability(
         RankedSources(
             chosen,
             compare_sources(chosen, {source: scores[name, source] for source in networks}),
-            {source: value for (source, of), value in performed.items() if of == name},
+            {source: value for (source, of), value in performed.values.items() if of == name},
             target,
             {source: features[name, source].seconds for source in networks},
+            warnings={source: warning for (source, of), warning in performed.warnings.items() if of == name},
         )
         for name, target in datasets.items()
     ]

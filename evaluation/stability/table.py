@@ -19,7 +19,7 @@ from headstart.evaluation.stability.table_records import TableRecords, find_hole
 from headstart.evaluation.tables import read_performances
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import scores_differ
-from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.catalogue import METRICS, title_with_options
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
@@ -119,13 +119,21 @@ class TransferTable:
 
 
 def metric_titles(names: Sequence[str]) -> list[str]:
-    """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`.
+    """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`, with options as `title_with_options`.
 
     A metric keeps its name if the catalogue does not have it in any spelling, or if another one has the same title.
     """
-    titles = [METRICS[KNOWN[_plain(name)]].title if _plain(name) in KNOWN else name for name in names]
+    titles = [_title(name) for name in names]
     count = Counter(titles)
     return [title if count[title] == 1 else name for name, title in zip(names, titles, strict=True)]
+
+
+def _title(name: str) -> str:
+    if known := KNOWN.get(_plain(name)):
+        return METRICS[known].title
+    metric, _, options = name.partition("(")
+    known = KNOWN.get(_plain(metric))
+    return title_with_options(METRICS[known].title, options[:-1]) if known and options.endswith(")") else name
 
 
 def read_table(
@@ -157,7 +165,9 @@ def read_table(
         raise UserError("best_by, mean_over: both given; the rows of a cell are chosen from or averaged, not both")
     records = read_records(path, layout, chosen, least > 0, performances is None)
     metrics, sources, targets = (list(dict.fromkeys(axis)) for axis in records.axes)
-    metrics = sorted(filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name), len(PAPER_ORDER)))
+    metrics = sorted(
+        filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name.partition("(")[0]), len(PAPER_ORDER))
+    )
     _require(least, metrics, sources)
 
     digest = digest_file(path)
@@ -166,7 +176,8 @@ def read_table(
             performances, sources, targets, layout.performance_columns, layout.performance_where, layout.names
         )
         pairs = zip(*records.axes[1:], strict=True)
-        records.performances = array("d", [known.get(pair, math.nan) for pair in pairs])
+        records.performances = array("d", [known.values.get(pair, math.nan) for pair in pairs])
+        records.warnings = known.warnings
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
     if layout.missing_values is None:
         require_no_codes(records)
@@ -177,6 +188,7 @@ def read_table(
     names = metrics or [""], sources, targets
     own = _own_targets(records, layout, sources, targets)
     scores, reached = find_holes(records, names, own, layout.missing)
+    warnings = [f"WARNING: {source} on {target}: {text}" for (source, target), text in records.warnings.items()]
     known_cells = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(reached)
     table = TransferTable(
         metrics,
@@ -189,7 +201,7 @@ def read_table(
         digest,
         records.ignored_columns,
         left_out,
-        [*records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
+        [*warnings, *records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
     )
     return leave_out_constant(table, least)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from headstart.evaluation.grouping import grouped
 from headstart.evaluation.stability.table_layout import TRAINABLE, RowReader, TableLayout
-from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.evaluation.tables import WARNING, finite_number, read_csv, require_fields
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 
@@ -40,6 +40,7 @@ class TableRecords:
         classes: Number of classes of targets, where a column says it.
         ignored_columns: Columns that were not needed.
         notes: Sentences on what was done to the rows.
+        warnings: Warnings of performances, by source and target.
     """
 
     axes: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
@@ -52,6 +53,7 @@ class TableRecords:
     classes: dict[str, float] = field(default_factory=dict)
     ignored_columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    warnings: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def key(self, record: int) -> Key:
         """Return the metric, source and target of a record."""
@@ -111,7 +113,7 @@ def read_records(
     _require_found(path, layout, metrics, found, present, TRAINABLE in header)
     if skipped:
         raise UserError(f"skip_lines: {min(skipped)} is no line with an entry in {str(path)!r}; lines count from 1")
-    records.ignored_columns = [name for name in reader.unused if name != TRAINABLE]
+    records.ignored_columns = [name for name in reader.unused if name not in (TRAINABLE, WARNING)]
     if layout.skip_lines:
         records.notes.append(f"Lines of the table that were left out: {', '.join(map(str, layout.skip_lines))}.")
     _combine(records, layout)
@@ -149,6 +151,8 @@ def _add(
         records.lines.append(line)
         records.scores.append(values[0])
         records.performances.append(values[1])
+        if WARNING in reader.header and (warning := row[reader.header.index(WARNING)]):
+            records.warnings[source, target] = warning
 
 
 def _value(text: str | None, name: str, layout: TableLayout) -> float:

@@ -10,7 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.evaluation.sources.results import ScoredCandidates
-from headstart.evaluation.sources.source_ranking import baseline_remarks, ranked_table, tie_remarks
+from headstart.evaluation.sources.source_ranking import (
+    baseline_remarks,
+    performance_remarks,
+    ranked_table,
+    tie_remarks,
+)
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
 from headstart.output.markup import escape_markdown, escape_names
@@ -143,7 +148,7 @@ def _remarks(results: RankedTargets) -> list[str]:
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
             "the data set has too few classes for that many different targets."
         )
-    lines += results.dataset.remarks()
+    lines += [*performance_remarks(results), *results.dataset.remarks()]
     lines += [*baseline_remarks(results, "targets", "facts"), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):

@@ -105,14 +105,16 @@ def target_selection(
     facts = source_facts(networks, chosen)[source]
     inputs = Pool(features.features, whole.photos.labels, features.probabilities(), pool, seed, facts)
     scores = dict(zip(described, score_targets(inputs, chosen, gbc_axes), strict=True))
-    reached = {name: value for (_, name), value in performed.items()}
-    ranked = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()], whole)
+    reached, warnings = ({name: each for (_, name), each in its.items()} for its in performed)
+    photos_of = [each["photos"] for each in described.values()]
+    ranked = RankedTargets(chosen, scores, reached, pool, photos_of, whole, warnings=warnings)
 
     digests = {**results.digests, "weights": features.weights}
     config = {**settings, "extraction": asdict(extraction), "digests": digests}
     summary = {
         "kendall_with_num_classes": ranked.kendall_with_num_classes(),
         "measures": ranked.measures(),
+        "performance_warnings": warnings,
         "repeated_photos": whole.repeated,
         "total_seconds": time.perf_counter() - start,
     }

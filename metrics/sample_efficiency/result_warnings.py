@@ -1,8 +1,9 @@
-"""Warnings of a comparison's results, which go with its numbers wherever these are shown.
+"""Warnings of the results of runs, which go with their numbers wherever these are shown.
 
 `benchmarks/coverage/interval_coverage.py` measures how rarely some intervals hold; docs/protocol.md has its numbers.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -64,6 +65,21 @@ def last_evaluation_faults(correct: NDArray[np.integer[Any]]) -> list[str]:
     last = correct.shape[-1] - 1 - (correct >= 0)[:, ::-1].argmax(-1)
     orderings = int((np.take_along_axis(correct, last[:, None], -1) == 0).sum())
     return [f"has no correct prediction at the last evaluation of {orderings} orderings."] * bool(orderings)
+
+
+def one_class_warnings(only: Mapping[int, str], orderings: int, of_pixels: bool) -> list[str]:
+    """Return that a network predicts one class alone, if so.
+
+    Args:
+        only: The class that it predicts alone, by the orderings in which it does.
+        orderings: Number of all orderings.
+        of_pixels: Whether it predicts a class for every pixel.
+    """
+    what = "all pixels of the validation photos" if of_pixels else "all validation photos"
+    return [
+        f"predicts {name!r} for {what}{f' in {count} of {orderings} orderings' if orderings > 1 else ''}."
+        for name, count in Counter(only.values()).items()
+    ]
 
 
 def all_warnings(document: Mapping[str, Any]) -> list[str]:

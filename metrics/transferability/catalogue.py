@@ -1,6 +1,7 @@
 """The catalogue of transferability metrics, from which commands compute, rank, print and list them."""
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -98,6 +99,18 @@ class TransferabilityMetric:
             return lambda _, remaining: self.function(*(getattr(remaining, name) for name in self.data), **self.options)
         prepared = cache(lambda: prepare(inputs.statistics, seed=inputs.seed, **self.options))
         return lambda kept, _: prepared()(kept)
+
+
+def title_with_options(title: str, options: str) -> str:
+    """Return the title of a metric with options, such as `GBC (diagonal)` or `N-LEEP (components per class 2)`.
+
+    Args:
+        title: Title of the metric without options.
+        options: The options as in the metric's name, such as `covariance=diagonal` or `components_per_class=2`.
+    """
+    # A value that is a word needs no name.
+    short = re.sub(r"\w+=(?!(?:true|false|null)\b)([^\W\d]\w*)(?=, |$)", r"\1", options)
+    return f"{title} ({re.sub('[_=]', ' ', short)})"
 
 
 # By the names in options, tables and documents, in the order of reports.

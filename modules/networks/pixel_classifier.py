@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,22 @@ from headstart.output.errors import UserError, reason_of
 
 # Pixels of the picture for one of a feature map, in either direction.
 STRIDES = (4, 8, 16, 32)
+
+
+class FeatureMap(NamedTuple):
+    """A feature map that a network computes.
+
+    Attributes:
+        layer: Path of the module whose output it is.
+        last: Class of the innermost module whose output it is, such as `BatchNorm2d` where a norm comes last.
+        stride: Pixels of the picture for one of the map.
+        channels: Its channels.
+    """
+
+    layer: str
+    last: str
+    stride: int
+    channels: int
 
 
 class PixelClassifier(nn.Module):
@@ -27,6 +44,7 @@ class PixelClassifier(nn.Module):
 
     Attributes:
         body: From images to the maps, by the paths of the modules that compute them.
+        maps: The maps, the largest first.
         classifier: Linear, from the features of a pixel to logits.
         num_classes: Number of classes; 0 where the classifier is random while the body was trained.
 
@@ -36,16 +54,16 @@ class PixelClassifier(nn.Module):
 
     def __init__(self, network: nn.Module, side: int, classes: int) -> None:
         super().__init__()
-        layers = find_maps(network, side)
+        self.maps = find_maps(network, side)
         try:
-            self.body = create_feature_extractor(network, list(layers))
+            self.body = create_feature_extractor(network, [each.layer for each in self.maps])
         except Exception as error:  # tracing fails with errors of many unrelated kinds
             raise UserError(
                 f"name: the feature maps of {type(network).__name__} cannot be taken out of it ({reason_of(error)}); "
                 "give another network"
             ) from error
         self.pixels = SideBySide()
-        self.classifier = nn.Linear(sum(layers.values()), classes)
+        self.classifier = nn.Linear(sum(each.channels for each in self.maps), classes)
         self.num_classes = classes
 
     def forward(self, images: Tensor) -> Tensor:
@@ -69,8 +87,13 @@ class SideBySide(nn.Module):
         return torch.cat([first, *(functional.interpolate(smaller, size, mode="bilinear") for smaller in others)], 1)
 
 
+def describe_maps(network: nn.Module) -> dict[str, Any]:
+    """Return the feature maps of a network under their name in `results.json`; nothing unless it classifies pixels."""
+    return {"feature_maps": [each._asdict() for each in network.maps]} if isinstance(network, PixelClassifier) else {}
+
+
 @torch.no_grad()
-def find_maps(network: nn.Module, side: int) -> dict[str, int]:
+def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
     """Find the modules that compute a network's feature maps: for every stride the last of the outermost ones.
 
     Args:
@@ -78,30 +101,39 @@ def find_maps(network: nn.Module, side: int) -> dict[str, int]:
         side: Side of the pictures in pixels.
 
     Returns:
-        Channels by module path, the largest maps first.
+        The maps, the largest first.
 
     Raises:
         UserError: There are fewer than two.
     """
-    channels: dict[int, dict[str, int]] = {}
+    found: dict[int, dict[str, tuple[str, int]]] = {}
+    inner, last = None, ""
 
-    def record(path: str, output: object) -> None:
+    def record(path: str, module: nn.Module, output: object) -> None:
+        nonlocal inner, last
+        # A stage returns the output of its last part as it is.
+        if output is not inner or not any(module.children()):
+            inner, last = output, type(module).__name__
         if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
-            channels.setdefault(output.shape[2], {})[path] = output.shape[1]
+            found.setdefault(output.shape[2], {})[path] = last, output.shape[1]
 
     with ExitStack() as hooks:
         for path, module in network.named_modules():
             if path:
-                hook = module.register_forward_hook(lambda _module, _args, output, path=path: record(path, output))
+                hook = module.register_forward_hook(
+                    lambda module, _args, output, path=path: record(path, module, output)
+                )
                 hooks.enter_context(hook)
         network(torch.zeros(1, 3, side, side))
 
-    chosen = {}
-    for size in dict.fromkeys(-(-side // stride) for stride in STRIDES):
-        # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage.
-        if layers := channels.get(size):
+    chosen = []
+    for stride in STRIDES:
+        # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage. Small
+        # pictures have maps of one size for several strides.
+        if layers := found.pop(-(-side // stride), None):
             path = min(reversed(layers), key=lambda path: path.count("."))
-            chosen[path] = layers[path]
+            last, channels = layers[path]
+            chosen.append(FeatureMap(path, last, stride, channels))
     if len(chosen) < 2:
         raise UserError(
             f"name: {type(network).__name__} gives less than two square feature maps of stride "

@@ -3,6 +3,7 @@
 import csv
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
+from headstart.store.accuracy_traces import Counted
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
 from headstart.tests.material.runs import write_run
@@ -40,7 +42,14 @@ def protocol(source: str, target: str) -> dict[str, Any]:
     }
 
 
-def write(folder: Path, pair: tuple[str, str], counts: dict[int, int], trained: str = "all", **change: Any) -> None:
+def write(
+    folder: Path,
+    pair: tuple[str, str],
+    counts: dict[int, int],
+    trained: str = "all",
+    only_classes: Sequence[str] | None = None,
+    **change: Any,
+) -> None:
     fed, training = documents(*pair, trained, **change)
     document = {
         "task": "target_accuracy",
@@ -48,6 +57,7 @@ def write(folder: Path, pair: tuple[str, str], counts: dict[int, int], trained: 
         "accuracies": [count / VALIDATED for count in counts.values()],
         "protocol": protocol(*pair),
         "made_from": {**fed, "training": training, "orderings": list(counts)},
+        **({"only_classes": only_classes} if only_classes else {}),
     }
     folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(document))
@@ -88,6 +98,24 @@ def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs(runs: Path, t
     assert alone == pytest.approx(EXPECTED)
     both = performances([str(tmp_path / "ledger"), str(runs / "*")], output=str(tmp_path / "b.csv"))
     assert both == alone
+
+
+def test_networks_that_predict_one_class_alone_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fed, training = documents("first", "pets", "all")
+    described = {**protocol("first", "pets"), "classes": ["cats", "dogs"]}
+    with Ledger(tmp_path / "ledger") as ledger:
+        stream, method = ledger.record(fed, description=described), ledger.record(training)
+        # Earlier versions stored the number of correct predictions alone.
+        counted = [Counted(25, 1).trace(), Counted(30).trace(), Trace(np.array([20]))]
+        ledger.write({TraceKey(stream, method, k): trace for k, trace in enumerate(counted)})
+    write(tmp_path / "run", ("first", "pets"), {0: 25}, only_classes=["dogs"])
+    expected = "predicts 'dogs' for all validation photos in 1 of 3 orderings."
+    for runs in ([str(tmp_path / "ledger")], [str(tmp_path / "ledger"), str(tmp_path / "run")]):
+        table = performances(runs, output=str(tmp_path / "table.csv"))
+        assert table == pytest.approx({("first", "pets"): 0.5})
+        with (tmp_path / "table.csv").open(newline="") as file:
+            assert [row["warning"] for row in csv.DictReader(file)] == [expected]
+        assert f"WARNING: first on pets: {expected}" in " ".join(capsys.readouterr().out.split())
 
 
 def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ SOURCES = {"a": "first", "b": "resnet50_random"}
 def read(path: Path) -> dict[tuple[str, str], float]:
     with path.open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert all(list(row) == ["source", "target", "performance"] for row in rows)
+    assert all(list(row) == ["source", "target", "performance", "warning"] for row in rows)
     values = {(row["source"], row["target"]): float(row["performance"]) for row in rows}
     assert len(values) == len(rows)
     return values
@@ -258,4 +258,7 @@ def test_warnings_of_the_runs_stand_below_the_table(
     path.write_text(json.dumps(document))
     tabulate(runs, tmp_path / "table.csv")
     warning = "WARNING: 1 validation photos look like a training photo: accuracies may be too high: train/1.jpg ~"
-    assert warning in " ".join(capsys.readouterr().out.split())
+    assert warning.replace("WARNING: ", "WARNING: first on pets: ") in " ".join(capsys.readouterr().out.split())
+    with (tmp_path / "table.csv").open(newline="") as file:
+        warnings = {(row["source"], row["target"]): row["warning"] for row in csv.DictReader(file)}
+    assert [pair for pair, its in warnings.items() if its] == [("first", "pets")]

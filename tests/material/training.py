@@ -5,8 +5,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+import torch
+from torch import Tensor
 
 from headstart import train
+from headstart.modules.photo_training import PhotoTraining
 
 CONFIGS = Path(train.__file__).parent / "configs"
 DEMO = ["--config", str(CONFIGS / "demo.yaml")]
@@ -43,6 +46,17 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
 def refuse(*_: object) -> NoReturn:
     """Fail where a stored result should be reused."""
     raise AssertionError("trained again")
+
+
+def predict_one_class(monkeypatch: pytest.MonkeyPatch, index: int) -> None:
+    """Let all networks that are trained predict one class alone."""
+    forward = PhotoTraining.forward
+
+    def biased(self: PhotoTraining, inputs: Tensor) -> Tensor:
+        logits = forward(self, inputs)
+        return logits + 1000 * (torch.arange(logits.shape[-1]) == index)
+
+    monkeypatch.setattr(PhotoTraining, "forward", biased)
 
 
 def error_line(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, code: int = 1) -> str:

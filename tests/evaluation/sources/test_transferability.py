@@ -29,6 +29,7 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.output.markup import escape_markdown
 from headstart.output.results_folder import DashboardResults
 
 ALL = (
@@ -158,10 +159,16 @@ def test_ranks(run: Callable[..., Any]) -> None:
 
 def test_known_performances_fill_the_last_column(run: Callable[..., Any], tmp_path: Path) -> None:
     known = tmp_path / "performances.csv"
-    known.write_text("source,target,performance\nsqueezenet1_1,photos,0.875\nsqueezenet1_1,elsewhere,0.5\n")
+    warning = "predicts 'ants' for all validation photos."
+    lines = [f"squeezenet1_1,photos,0.875,{warning}", "squeezenet1_1,elsewhere,0.5,"]
+    known.write_text("\n".join(["source,target,performance,warning", *lines]))
     scored = run("--metrics=[h_score, log_me]", f"--performances={known}")
-    columns = ["metric", "source", "target", "score", "performance", "seconds", "low", "high"]
+    columns = ["metric", "source", "target", "score", "performance", "seconds", "warning", "low", "high"]
     assert list(scored.rows[0]) == columns
+    assert {(row["source"], row["warning"]) for row in scored.rows} == {("squeezenet1_1", warning), ("resnet18", "")}
+    assert scored.document["performance_warnings"] == {"photos": {"squeezenet1_1": warning}}
+    remark = f"- {escape_markdown(f'WARNING: The performance of squeezenet1_1: {warning}')}"
+    assert remark in (scored.folder / "report.md").read_text().splitlines()
     assert {(row["source"], row["performance"]) for row in scored.rows} == {
         ("squeezenet1_1", "0.875"),
         ("resnet18", ""),

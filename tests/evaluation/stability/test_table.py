@@ -174,6 +174,11 @@ def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:
         (["gbc", "nleep", "N-LEEP (own)", "H_Score"], ["GBC", "N-LEEP", "N-LEEP (own)", "H-score"]),
         (["gbc", "GBC+", "gbc_é", "g.b.c"], ["GBC", "GBC+", "gbc_é", "g.b.c"]),
         (["n_leep", "nleep", "logme"], ["n_leep", "nleep", "LogME"]),
+        (["gbc(covariance=diagonal)", "gbc", "mine.own(k=2)"], ["GBC (diagonal)", "GBC", "mine.own(k=2)"]),
+        (
+            ["n_leep(components_per_class=2, pca=0.9)", "gbc(pca=null, variant=released)"],
+            ["N-LEEP (components per class 2, pca 0.9)", "GBC (pca null, released)"],
+        ),
         (["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"], ["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"]),
     ],
 )
@@ -248,6 +253,21 @@ def test_performances_of_a_file_of_their_own(read: Read, tmp_path: Path, kept: s
     (tmp_path / "performances.csv").write_text("source,target,performance\na,x,0.1\n")
     with pytest.raises(UserError, match=r"^table: \d missing performances: source 'a' on target 'b'; source 'b' on "):
         read(lines, performances=str(tmp_path / "performances.csv"))
+
+
+def test_warnings_of_performances_are_kept(read: Read, tmp_path: Path) -> None:
+    assert read(PLAIN).remarks() == read([PLAIN[0] + ",warning", *(f"{line}," for line in PLAIN[1:])]).remarks()
+    source, target = PLAIN[1].split(",")[1:3]
+    remark = f"WARNING: {source} on {target}: predicts nothing."
+    lines = [f"{line},predicts nothing." if f",{source},{target}," in line else f"{line}," for line in PLAIN[1:]]
+    assert read([PLAIN[0] + ",warning", *lines]).remarks() == [remark]
+
+    # Those of other performances are not theirs.
+    pairs = {tuple(line.split(",")[1:3]) for line in PLAIN[1:]}
+    rows = [f"{source},{target},0.5,{'none'[: 4 * (source == 'a')]}" for source, target in sorted(pairs)]
+    (tmp_path / "performances.csv").write_text("\n".join(["source,target,performance,warning", *rows]))
+    table = read([PLAIN[0] + ",warning", *lines], performances=str(tmp_path / "performances.csv"))
+    assert set(table.warnings) == {pair for pair in pairs if pair[0] == "a"}
 
 
 def test_other_performances_are_another_table(read: Read, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import timm
 import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -53,7 +54,28 @@ def test_stages_side_by_side_under_a_linear_classifier(images: Tensor) -> None:
 
 def test_maps_of_a_network_of_blocks() -> None:
     maps = find_maps(mobilenet_v2(width_mult=0.25).eval(), 64)
-    assert maps == {"features.3": 8, "features.6": 8, "features.13": 24, "features": 1280}
+    block = "InvertedResidual"
+    assert maps == [
+        ("features.3", block, 4, 8),
+        ("features.6", block, 8, 8),
+        ("features.13", block, 16, 24),
+        ("features", "ReLU6", 32, 1280),
+    ]
+
+
+def test_the_last_map_of_a_network_with_a_final_norm_is_behind_the_norm() -> None:
+    plain = timm.create_model("starnet_s050").eval()
+    images = torch.randn(1, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        # timm's own maps are those of the stages; it applies the norm to the last of them where it is asked to.
+        final, stages = plain.forward_intermediates(images, norm=False)
+        maps = list(PixelClassifier(plain, 64, 2).eval().body(images).values())
+        for actual, expected in zip(maps, [*stages[:3], final], strict=True):
+            torch.testing.assert_close(actual, expected)
+        assert not torch.equal(maps[3], stages[3])
+        torch.testing.assert_close(maps[3], plain.norm(stages[3]))
+    assert [each.layer for each in find_maps(plain, 64)] == ["stages.0", "stages.1", "stages.2", "norm"]
+    assert find_maps(plain, 64)[3] == ("norm", "BatchNorm2d", 32, 128)
 
 
 @pytest.mark.parametrize(
