@@ -39,7 +39,8 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     settings = dict(results.reading)
     results.check_settings(settings)
 
-    document = {**settings, **describe(results.table), "notes": results.table.notes, "remarks": results.table.remarks(), **results.origin}
+    cells = results.table
+    document = {**settings, **describe(cells), "notes": cells.notes, "remarks": cells.remarks(), **results.origin}
     tables = csv_tables(document)
     texts = {MARKDOWN: markdown_text(document), TEX: latex_text(document)}
     results.write(document, tables, texts)
