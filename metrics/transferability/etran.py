@@ -4,7 +4,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from headstart.metrics.transferability.fisher_discriminant import class_probabilities, of_own_class, rows_and_axes
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
 # The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
@@ -34,7 +34,9 @@ def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None
     energies = highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
     count = max(1, LOWEST * statistics.samples // 1000)
     lowest = energies[xp.argsort(energies)[:count]]
-    probabilities, _ = class_probabilities(all_components(statistics), statistics, statistics.dimensions)
+
+    discriminant_rows, axes = rows_and_axes(statistics)
+    probabilities, _ = class_probabilities(discriminant_rows, statistics, statistics.dimensions, axes=axes)
     return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
 
 

@@ -153,7 +153,8 @@ class FeatureStatistics:
             `[classes, axes]` and `[samples, axes]`.
         """
         means = sum_by_class(rows, self.class_sizes) / self.counts
-        return means, rows - means[like(self.labels, rows)]
+        deviations = means[like(self.labels, rows)]
+        return means, namespace(rows).subtract(rows, deviations, out=deviations)
 
     def principal_components(self, count: int) -> Array:
         """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""

@@ -17,8 +17,23 @@ def all_components(statistics: FeatureStatistics) -> Array:
     return statistics.principal_components(rank) if rank else statistics.centred[:, :1]
 
 
+def rows_and_axes(statistics: FeatureStatistics) -> tuple[Array, Array | None]:
+    """Return rows and axes for `class_probabilities` by all features, without a rotation of all samples if possible.
+
+    To rotate them takes twice the products of a covariance; what discriminants need of them is rotated instead.
+    """
+    rank = statistics.spectrum.rank
+    if not rank or statistics.dimensions > statistics.samples:
+        return all_components(statistics), None
+    return statistics.centred, statistics.spectrum.vectors[:, :rank]
+
+
 def class_probabilities(
-    rows: Array, statistics: FeatureStatistics, dimensions: int, shrinkage: float | None = None
+    rows: Array,
+    statistics: FeatureStatistics,
+    dimensions: int,
+    shrinkage: float | None = None,
+    axes: Array | None = None,
 ) -> tuple[Array, float]:
     """Fit regularised linear discriminants to rows, and return the probabilities of the classes of the same rows.
 
@@ -36,17 +51,22 @@ def class_probabilities(
         statistics: Of the classes of the rows.
         dimensions: Of the features, which may have more axes than those along which the rows differ.
         shrinkage: From 0 to 1.
+        axes: Orthonormal directions `[features, axes]` that the discriminants are in, where the rows are
+            `[samples, features]`; by default all.
 
     Returns:
         Probabilities `[samples, classes]`, and the shrinkage.
     """
     xp = namespace(rows)
     means, covariance = _means_and_covariance(rows, statistics)
+    if axes is not None:
+        means, covariance = means @ axes, axes.T @ covariance @ axes
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
     weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
     priors = xp.log(statistics.counts[:, 0] / statistics.samples)
-    scores = rows @ weights - (means.T * weights).sum(0) / 2 + priors
+    scores = rows @ (weights if axes is None else axes @ weights)
+    scores += priors - (means.T * weights).sum(0) / 2
     return softmax(scores), shrinkage
 
 
@@ -85,8 +105,10 @@ def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
 def softmax(scores: Array) -> Array:
     """Compute the softmax over classes, `[samples, classes]`."""
     xp = namespace(scores)
-    exponentials = xp.exp(scores - xp.amax(scores, 1)[:, None])
-    return exponentials / exponentials.sum(1)[:, None]
+    exponentials = scores - xp.amax(scores, 1)[:, None]
+    xp.exp(exponentials, out=exponentials)
+    exponentials /= exponentials.sum(1)[:, None]
+    return exponentials
 
 
 def of_own_class(values: Array, statistics: FeatureStatistics) -> Array:

@@ -3,9 +3,9 @@
 from headstart.metrics.arrays import Array, like
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 from headstart.metrics.transferability.fisher_discriminant import (
-    all_components,
     class_probabilities,
     of_own_class,
+    rows_and_axes,
     softmax,
 )
 
@@ -35,13 +35,14 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     statistics = FeatureStatistics.of(features, labels)
     if statistics.classes == 1:
         return 1.0
-    rows = all_components(statistics)
-    probabilities, shrinkage = class_probabilities(rows, statistics, statistics.dimensions)
+    rows, axes = rows_and_axes(statistics)
+    probabilities, shrinkage = class_probabilities(rows, statistics, statistics.dimensions, axes=axes)
 
     own = of_own_class(softmax(probabilities), statistics)[:, None]
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
-    mixed = own * rows + (1 - own) * others[like(statistics.labels, rows)]
+    mixed = others[like(statistics.labels, rows)]
+    mixed += own * (rows - mixed)
 
-    probabilities, _ = class_probabilities(mixed, statistics, statistics.dimensions, shrinkage)
+    probabilities, _ = class_probabilities(mixed, statistics, statistics.dimensions, shrinkage, axes)
     return float(of_own_class(probabilities, statistics).mean())
