@@ -103,11 +103,17 @@ def temporary_folder() -> Iterator[Path]:
 
 
 def overlapping_classes(
-    generator: np.random.Generator, samples: int, features: int, classes: int, decay: float = 0.5
+    generator: np.random.Generator,
+    samples: int,
+    features: int,
+    classes: int,
+    decay: float = 0.5,
+    apart: float = 1.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return features `[samples, features]` whose spectrum falls off as a network's does, and labels that overlap."""
     labels = generator.permutation(np.arange(samples) % classes)
-    rows = generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[labels]
+    rows = generator.standard_normal((samples, features))
+    rows += apart * generator.standard_normal((classes, features))[labels]
     return rows * np.arange(1, features + 1) ** -decay, labels
 
 

@@ -1,5 +1,6 @@
 """Transferability metrics beside their floor, one Gram product and one eigendecomposition, and without a part."""
 
+import time
 from collections.abc import Callable
 from functools import partial
 
@@ -8,42 +9,56 @@ import numpy as np
 from headstart.benchmarks.speed.frame import compare, overlapping_classes
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.fisher_discriminant import softmax
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import divide
 
 QUICK_METRICS = [name for name in DEFAULT_METRICS if name != "n_leep"]
 SHARED = ("h_score", "h_score_shrunk", "log_me", "trans_rate", "gbc")
-SLOW = ("n_leep", "linear_probe", "pactran")
 
 
-def main(samples: int = 10_000, features: int = 2048, classes: int = 100, slow: bool = False) -> None:
-    """Print the time of every metric, over its floor, and without a part of the samples over that of plain rows.
+def main(
+    samples: int = 10_000,
+    features: int = 2048,
+    classes: int = 100,
+    scale: float = 10.0,
+    apart: float = 1.0,
+    metrics: list[str] | None = None,
+    repeats: int = 3,
+) -> None:
+    """Print the processor time of metrics, over their floor, and without a part of the samples over that of plain rows.
 
     Args:
         samples: Number of samples.
         features: Number of features.
         classes: Number of target classes.
-        slow: Whether N-LEEP, the linear probe and PACTran are timed, too, which take minutes.
+        scale: Factor of the features.
+        apart: Spread of the classes' means, in spreads within classes.
+        metrics: Names of the metrics that are timed, each with all samples; by default the quick ones in all ways.
+        repeats: How often each is timed.
     """
-    x, labels = overlapping_classes(np.random.default_rng(0), samples, features, classes)
-    x *= 10
-    probabilities = np.exp(x[:, :1000] - x[:, :1000].max(1, keepdims=True))
-    probabilities /= probabilities.sum(1, keepdims=True)
+    x, labels = overlapping_classes(np.random.default_rng(0), samples, features, classes, apart=apart)
+    x *= scale
+    # Source classes of LEEP and NCE.
+    probabilities = softmax(x[:, :1000].copy())
     centred = x - x.mean(0)
+    weights = np.zeros((features, classes))
 
     def score(*names: str) -> list[float]:
         inputs = Inputs(x, labels, probabilities)
         return [METRICS[name].compute(inputs) for name in names]
 
-    print(f"{samples} x {features}, {classes} classes, float64, least of three")
-    names = (*QUICK_METRICS, "etran", "ncti", *(SLOW if slow else ()))
+    print(f"{samples} x {features}, {classes} classes, float64, least of {repeats}, processor time")
     functions: dict[str, Callable[[], object]] = {
         "the floor": lambda: np.linalg.eigh(centred.T @ centred),
-        **{METRICS[name].title: partial(score, name) for name in names},
-        "all five on shared statistics": partial(score, *SHARED),
+        "one product with weights of all classes": lambda: centred @ weights,
+        **{METRICS[name].title: partial(score, name) for name in metrics or (*QUICK_METRICS, "etran", "ncti")},
     }
-    compare(functions, "the floor", summary=min)
-    _compare_left_out(Inputs(x, labels, probabilities))
+    if not metrics:
+        functions["all five on shared statistics"] = partial(score, *SHARED)
+    compare(functions, "the floor", repeats, min, time.process_time)
+    if not metrics:
+        _compare_left_out(Inputs(x, labels, probabilities))
 
 
 def _compare_left_out(whole: Inputs) -> None:
@@ -68,4 +83,10 @@ def _compare_left_out(whole: Inputs) -> None:
     for title, names in (("all metrics", QUICK_METRICS), *((METRICS[name].title, [name]) for name in QUICK_METRICS)):
         without_part(*names)
         ways = {f"{title} without a part": without_part, f"{title} from the rows": from_rows}
-        compare({way: partial(function, *names) for way, function in ways.items()}, next(iter(ways)), summary=min)
+        compare(
+            {way: partial(function, *names) for way, function in ways.items()},
+            next(iter(ways)),
+            3,
+            min,
+            time.process_time,
+        )

@@ -103,12 +103,12 @@ def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
 
 
 def softmax(scores: Array) -> Array:
-    """Compute the softmax over classes, `[samples, classes]`."""
+    """Compute the softmax over classes in place of the scores, `[samples, classes]`."""
     xp = namespace(scores)
-    exponentials = scores - xp.amax(scores, 1)[:, None]
-    xp.exp(exponentials, out=exponentials)
-    exponentials /= exponentials.sum(1)[:, None]
-    return exponentials
+    scores -= xp.amax(scores, 1)[:, None]
+    xp.exp(scores, out=scores)
+    scores /= scores.sum(1)[:, None]
+    return scores
 
 
 def of_own_class(values: Array, statistics: FeatureStatistics) -> Array:

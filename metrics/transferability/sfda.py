@@ -1,7 +1,7 @@
 """SFDA."""
 
-from headstart.metrics.arrays import Array, like
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sum_by_class
 from headstart.metrics.transferability.fisher_discriminant import (
     class_probabilities,
     of_own_class,
@@ -41,8 +41,9 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     own = of_own_class(softmax(probabilities), statistics)[:, None]
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
-    mixed = others[like(statistics.labels, rows)]
-    mixed += own * (rows - mixed)
+    mixed = namespace(rows).empty_like(rows)
+    for other, members in zip(others, class_slices(statistics.class_sizes), strict=True):
+        mixed[members] = own[members] * rows[members] + (1 - own[members]) * other
 
     probabilities, _ = class_probabilities(mixed, statistics, statistics.dimensions, shrinkage, axes)
     return float(of_own_class(probabilities, statistics).mean())
