@@ -5,7 +5,12 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from headstart.metrics.transferability.fisher_discriminant import (
+    all_components,
+    class_probabilities,
+    of_own_class,
+    rows_and_axes,
+)
 from headstart.tests.material.discriminants import probabilities, within
 
 
@@ -31,6 +36,19 @@ def test_as_with_scikit_learn(samples: int, features: int, scale: float) -> None
     shrunken, used = class_probabilities(all_components(statistics), statistics, statistics.dimensions, 0.5)
     np.testing.assert_allclose(shrunken, probabilities(x, labels, 0.5), atol=1e-9)
     assert used == 0.5
+
+
+@pytest.mark.parametrize(("samples", "features"), [(120, 6), (40, 60)])
+def test_the_same_without_a_rotation_of_all_samples(samples: int, features: int) -> None:
+    # Constant features and repeated ones leave axes of no spread.
+    x, labels = sample(samples, features, 0.3)
+    x = np.hstack([x, x[:, :2], np.ones((samples, 1))])
+    shrinkage = float(np.exp(-5 * np.linalg.eigvalsh(within(x, labels))[-1]))
+    statistics = FeatureStatistics(x, labels)
+    rows, axes = rows_and_axes(statistics)
+    actual, used = class_probabilities(rows, statistics, statistics.dimensions, axes=axes)
+    assert used == pytest.approx(shrinkage, rel=1e-9)
+    np.testing.assert_allclose(actual, probabilities(x, labels, shrinkage), atol=1e-9)
 
 
 def test_shrinkage_has_a_least_value() -> None:
