@@ -13,8 +13,9 @@ from headstart.metrics.transferability.linear_probe import fit_logistic
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0
 PRIOR_VARIANCE = 10.0
-# The Hessian depends on the weights in the first order: the score is accurate to about 1e-6 of itself. A tolerance of
-# the gradient would be too loose for classes that are well apart, and too strict for others.
+# The Hessian depends on the weights in the first order, where an accuracy hardly does.
+TOLERANCE = 1e-8
+# The score then changes by less than about 1e-6 of itself.
 LOSS_TOLERANCE = 1e-11
 
 
@@ -63,7 +64,7 @@ def pactran(
     rows = all_components(statistics)
     samples, dimensions, classes = statistics.samples, statistics.dimensions, statistics.classes
     width = penalty_share * samples
-    weights, intercepts = fit_logistic(rows, statistics.labels, classes, 1 / penalty_share, 0.0, LOSS_TOLERANCE)
+    weights, intercepts = fit_logistic(rows, statistics.labels, classes, 1 / penalty_share, TOLERANCE, LOSS_TOLERANCE)
     probabilities = softmax(rows @ weights + intercepts)
 
     tiny = np.finfo(np.float64).tiny
