@@ -90,7 +90,7 @@ def _pairs(count: int) -> tuple[Indices, Indices]:
 
 
 def _fifths(differences: Floats) -> tuple[Indices, Floats]:
-    """Return the fifth of each difference, from 0, equal ones in the same; and the upper bounds of the fifths, `[5]`."""
+    """Return the fifth of each difference, from 0, equal ones in the same; and the upper bounds of all, `[5]`."""
     bounds = np.quantile(differences, np.arange(1, FIFTHS + 1) / FIFTHS)
     # Comparisons take a tenth of the time of a search.
     return np.asarray(sum(differences > bound for bound in bounds[:-1])), bounds

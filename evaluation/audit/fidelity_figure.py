@@ -48,5 +48,7 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str]) -> Fig
     grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(None, 1.02))
     figure.suptitle("Share of pairs of sources ordered rightly", x=0.01, ha="left", fontsize=11)
     figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8)
-    figure.supylabel("fifths of the pairs of a target, by their difference; bar: 95 % t interval over targets", fontsize=8, color=INK)
+    figure.supylabel(
+        "fifths of the pairs of a target, by their difference; bar: 95 % t interval over targets", fontsize=8, color=INK
+    )
     return figure

@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headstart.evaluation.audit.fidelity_figure import plot_fidelity
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -27,9 +28,10 @@ def plot_audit(document: Document) -> dict[str, Figure]:
         document: The content of `audit.json`.
 
     Returns:
-        `rankers`, `ranks` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
+        `rankers`, `ranks`, `fidelity` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
     """
     figures = {"rankers": _plot_rankers(document), "ranks": _plot_ranks(document["ranks"]["sources"])}
+    figures["fidelity"] = plot_fidelity(document["fidelity"], _titles(document))
     if len(document["rankers"]) > 1:
         figures["beyond_mean_rank"] = _plot_beyond(document)
     return figures
