@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from headstart.evaluation.audit.fidelity import FIFTHS, KINDS
-from headstart.output.figures import INK, LINE_STYLES, PALE
+from headstart.output.figures import LINE_STYLES, PALE, fold
 
 # Inches of a panel, and panels side by side.
 PANEL, ACROSS = 2.3, 4
@@ -39,16 +39,16 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str]) -> Fig
             for position, each in zip(across_fifths, fifths, strict=True):
                 if each["ci95"][0] is not None:
                     axes.plot([position] * 2, each["ci95"], color=style.colour, linewidth=1)
-        axes.set_title(titles[name], fontsize=9)
+        axes.set_title(fold(titles[name], PANEL), fontsize=9)
         axes.set_xticks(range(FIFTHS), LABELS)
         axes.tick_params(labelsize=8, length=2)
     for axes in grid.flat[len(names) :]:
         axes.set_axis_off()
 
-    grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(None, 1.02))
+    # Intervals of few targets reach below 0.
+    grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(max(grid[0, 0].get_ylim()[0], -0.02), 1.02))
     figure.suptitle("Share of pairs of sources ordered rightly", x=0.01, ha="left", fontsize=11)
-    figure.legend(*grid[0, 0].get_legend_handles_labels(), loc="outside lower left", ncols=2, fontsize=8)
-    figure.supylabel(
-        "fifths of the pairs of a target, by their difference; bar: 95 % t interval over targets", fontsize=8, color=INK
-    )
+    lines, labels = grid[0, 0].get_legend_handles_labels()
+    about = "fifths of the pairs of a target; bar: 95 % interval over targets"
+    figure.legend(lines, labels, title=about, loc="outside lower left", title_fontsize=8, fontsize=8, alignment="left")
     return figure

@@ -52,9 +52,11 @@ class HelpfulPools:
         for target, its_outcomes in enumerate(outcomes[:, :, MEASURE].swapaxes(0, 1)):
             here = np.isfinite(its_outcomes[:, 0])
             performances = self.table.performances[:, target]
-            static, spread = its_outcomes[here, 0], performances[pools[here]].std(axis=1)
+            known = self.table.known[:, target]
+            static, its_pools = its_outcomes[here, 0], pools[here]
+            spread = performances[its_pools].std(axis=1, where=known[its_pools])
             # A standard deviation is half the range at most.
-            widest = np.ptp(performances[self.table.known[:, target]]) / 2
+            widest = np.ptp(performances[known]) / 2
             difference = its_outcomes[here, 1:] - static[:, None]
             better = np.where(np.abs(difference) <= self.tie_tolerance, 0.5, difference > 0)
             for kind, (values, low, high) in enumerate(((static, -1, 1), (spread, 0, widest))):

@@ -1,7 +1,6 @@
 """The figures of a study: all targets at once, one component varying at a time, and the graph of a few experiments."""
 
 import math
-import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,7 +23,7 @@ from headstart.evaluation.stability.metric_agreement import plot_agreement
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten
 
 # Inches of the panels of all pairs, of a single pair, and of two experiments that differ in one component.
 PANEL, SINGLE_PANEL, COMPONENT_PANEL = 2.5, 5.0, 3.1
@@ -33,8 +32,6 @@ PANELS_ACROSS = 5
 MOST_METRICS = 6
 # Inches of a line in the legend of the targets.
 LEGEND_LINE = 0.19
-# Widest characters of a name in an inch.
-IN_INCH = 6.5
 HEADLINES = {
     "target": "Another target, another winner",
     "measure": "Another measure, another winner",
@@ -140,7 +137,7 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
             _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
             _write_shares(axes, points)
-            axes.set_title(_fold(f"{targets[panel.target]}, {_title(panel.measure)}", COMPONENT_PANEL), fontsize=9)
+            axes.set_title(fold(f"{targets[panel.target]}, {_title(panel.measure)}", COMPONENT_PANEL), fontsize=9)
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
@@ -151,15 +148,10 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.axline((0, 0), slope=1, color=INK, linestyle=(0, (2, 2)), linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     titles = shorten(study.table.titles)
-    axes.set_xlabel(_fold(titles[pair[0]], side), fontsize=8, labelpad=2)
-    axes.set_ylabel(_fold(titles[pair[1]], side), fontsize=8, labelpad=2)
+    axes.set_xlabel(fold(titles[pair[0]], side), fontsize=8, labelpad=2)
+    axes.set_ylabel(fold(titles[pair[1]], side), fontsize=8, labelpad=2)
     axes.tick_params(labelsize=7, length=2)
     axes.locator_params(nbins=5)
-
-
-def _fold(text: str, inches: float) -> str:
-    """Break a text into lines that fit beside a panel."""
-    return textwrap.fill(text, int(IN_INCH * inches))
 
 
 def _write_shares(axes: Axes, points: Floats) -> None:

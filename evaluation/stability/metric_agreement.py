@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from headstart.evaluation.estimates import mean_over_targets
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
-from headstart.output.figures import INK, shorten
+from headstart.output.figures import INK, shorten, width_of_names
 
 # Inches of a cell.
 CELL = 0.45
@@ -54,7 +54,6 @@ def plot_agreement(table: TransferTable) -> Figure:
     title = "Do metrics rank the sources alike?\nMean Spearman correlation over targets"
     axes.set_title(title, loc="left", fontsize=10)
 
-    labels = max(label.get_window_extent().width for label in axes.get_yticklabels()) / figure.dpi
-    side = CELL * len(names) + labels
+    side = CELL * len(names) + width_of_names(axes)
     figure.set_size_inches(side + 0.4, side + 0.9)
     return figure
