@@ -103,10 +103,10 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     for axes in grid.flat[len(pairs) :]:
         axes.set_axis_off()
 
-    number = len(study.table.targets)
-    if number <= len(LINE_STYLES) ** 2:
+    target = f"one of {len(styles)} targets"
+    if len(set(styles)) == len(styles):
+        target = "a target"
         _add_targets(figure, study.table.targets, styles)
-    target = "a target" if number <= len(LINE_STYLES) ** 2 else f"one of {number} targets"
     title = f"Two metrics by {_title(measure)}; a point is a source pool with {target}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
