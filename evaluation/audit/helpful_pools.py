@@ -111,7 +111,7 @@ def helpful_csv(helpful: Document) -> tuple[list[str], list[list[Any]]]:
     """Return the columns and rows of `helpful_pools.csv`, from the part `helpful_pools` of the document."""
     rows = []
     for name, shares in helpful.get("rankers", {}).items():
-        parts = [("all", None, shares["all"])]
+        parts: list[tuple[str, int | None, Document]] = [("all", None, shares["all"])]
         parts += [(kind, third, each) for kind in KINDS for third, each in enumerate(shares[kind], start=1)]
         for kind, third, summary in parts:
             rows += [[name, kind, third, target, share] for target, share in summary["per_target"].items()]

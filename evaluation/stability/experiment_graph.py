@@ -51,7 +51,8 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
 
     texts = _texts(study, outcomes, targets, measures)
     cube = _cube(list(texts.values()))
-    description, style = _describe_pools(study.table, pools), {"fontsize": 8.5, "linespacing": 1.5}
+    description = _describe_pools(study.table, pools)
+    style: dict[str, Any] = {"fontsize": 8.5, "linespacing": 1.5}
     graph, (across, below) = cube.position((1, 1, 1)) + cube.box, _size(description, style)
     width, height = max(graph[0], across) + 2 * MARGIN, graph[1] + below + 3 * MARGIN + LEGEND
     figure = Figure(figsize=(width, height))
@@ -64,7 +65,8 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
     means = _plot_edges(axes, cube, outcomes, study.tie_tolerance)
     box = {"boxstyle": f"round,pad={PADDING}", "facecolor": "#f6f6f6", "edgecolor": "#bbbbbb"}
     for experiment, text in texts.items():
-        axes.text(*cube.position(experiment), text, bbox=box, zorder=3, **BOX_TEXT, **CENTRED)
+        x, y = cube.position(experiment)
+        axes.text(x, y, text, bbox=box, zorder=3, **BOX_TEXT, **CENTRED)
 
     handles = []
     for component, colour in COLOURS.items():
@@ -109,7 +111,7 @@ def _cube(texts: Sequence[str]) -> Cube:
 
 def _size(text: str, style: Mapping[str, Any]) -> Floats:
     """Return the width and height of a text in inches, `[2]`."""
-    return np.asarray(Figure(dpi=POINTS).text(0, 0, text, **style).get_window_extent().size / POINTS)
+    return np.array(Figure(dpi=POINTS).text(0, 0, text, **style).get_window_extent().size) / POINTS
 
 
 def _texts(study: Study, outcomes: Floats, targets: Sequence[int], measures: Sequence[int]) -> dict[Experiment, str]:
