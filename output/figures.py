@@ -1,5 +1,6 @@
 """The style of figures: colours that everyone can distinguish, names of any script as they are, one way to save."""
 
+import textwrap
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -10,6 +11,7 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
@@ -21,6 +23,8 @@ DPI = 120
 # Metadata of figures by format: without dates the same figure gives the same bytes.
 NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 LONGEST_NAME = 32
+# Widest characters of a small font in an inch.
+IN_INCH = 6.5
 # Common fonts of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
@@ -154,6 +158,18 @@ def _without_middle(name: str, longest: int) -> str:
         return name
     start = (longest - 1) // 2
     return f"{name[:start]}…{name[start + 1 - longest :]}"
+
+
+def fold(text: str, inches: float) -> str:
+    """Break a text in a font of 9 points or less into lines that are not wider than so many inches."""
+    return textwrap.fill(text, int(IN_INCH * inches))
+
+
+def width_of_names(axes: Axes) -> float:
+    """Return the width of the longest label on the vertical axis in inches, which a figure has to leave beside it."""
+    figure = axes.get_figure()
+    assert figure is not None
+    return float(max(label.get_window_extent().width for label in axes.get_yticklabels()) / figure.dpi)
 
 
 @cache

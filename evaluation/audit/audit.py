@@ -18,7 +18,9 @@ from headstart.output.files import digest_file
 from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
-JSON, REPORT, *_ = FILES = ("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv")
+JSON, REPORT, *_ = FILES = (
+    *("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv", "fidelity.csv", "helpful_pools.csv"),
+)
 
 
 def audit(
@@ -32,7 +34,7 @@ def audit(
     """Evaluate how well a fixed order of the models predicts a table of performances, and what metrics add to it.
 
     Ranks the sources of each target by their mean rank on the other targets, by the facts in `facts`, and by every
-    metric of the table. Writes audit.json, report.md, three CSV tables and the figures, and prints the report.
+    metric of the table. Writes audit.json, report.md, five CSV tables and the figures, and prints the report.
 
     Args:
         table: CSV file as `stability` takes it; source, target and performance are enough.

@@ -6,10 +6,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from headstart.evaluation.audit.fidelity_figure import plot_fidelity
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, shorten
+from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, shorten, width_of_names
 
 # Inches of a line, of a panel, and of the space around them.
 LINE, PANEL, AROUND = 0.3, 2.4, 1.1
@@ -27,9 +28,10 @@ def plot_audit(document: Document) -> dict[str, Figure]:
         document: The content of `audit.json`.
 
     Returns:
-        `rankers`, `ranks` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
+        `rankers`, `ranks`, `fidelity` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
     """
     figures = {"rankers": _plot_rankers(document), "ranks": _plot_ranks(document["ranks"]["sources"])}
+    figures["fidelity"] = plot_fidelity(document["fidelity"], _titles(document))
     if len(document["rankers"]) > 1:
         figures["beyond_mean_rank"] = _plot_beyond(document)
     return figures
@@ -69,7 +71,7 @@ def _colours(rankers: Iterable[str]) -> list[str]:
 def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str]) -> Figure:
     """Plot panels side by side that have the same lines, in the colours of these."""
     count = max(map(len, panels.values()))
-    figure = Figure(figsize=(2 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
+    figure = Figure(figsize=(0.6 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
     figure.set_layout_engine("constrained", wspace=0.05)
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
 
@@ -84,6 +86,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
 
     grid[0].set_yticks(range(count), [name for name, _ in next(iter(panels.values()))])
     grid[0].set_ylim(count - 0.5, -0.5)
+    figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
     figure.supxlabel("grey: targets; bar: mean and its 95 % t interval over targets", fontsize=8, color=INK)
     return figure
@@ -102,7 +105,7 @@ def _plot_ranks(sources: Document) -> Figure:
     """Plot a line for each source, from its best rank to its worst, by the mean rank."""
     ordered = sorted(sources.items(), key=lambda item: item[1]["mean"])
     shown = ordered[:MOST_SOURCES]
-    figure = Figure(figsize=(7.5, AROUND + LINE * len(shown)), layout="constrained")
+    figure = Figure(figsize=(6.5, AROUND + LINE * len(shown)), layout="constrained")
     axes = figure.subplots()
     for line, (_, source) in enumerate(shown):
         ranks = [rank for rank in source["per_target"].values() if rank is not None]
@@ -112,6 +115,7 @@ def _plot_ranks(sources: Document) -> Figure:
 
     axes.set_yticks(range(len(shown)), shorten([name for name, _ in shown]))
     axes.set_ylim(len(shown) - 0.5, -0.5)
+    figure.set_figwidth(figure.get_figwidth() + width_of_names(axes))
     axes.set_xlabel("rank by performance; grey: targets, black: mean")
     axes.tick_params(axis="y", length=0)
     more = f", the first {len(shown)} of {len(ordered)}" if len(ordered) > len(shown) else ""

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.audit.fidelity import describe_fidelity, fidelity_csv, measure_fidelity
+from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, rank_sources, without
 from headstart.evaluation.estimates import by_measure, mean_over_targets, over_targets
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
@@ -53,7 +55,8 @@ def audit_table(
     pools = comb(len(table.sources), pool_size)
     stability = _study(table, pool_size, tie_tolerance)
     all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
-    wins = _study(all_rankers, pool_size, tie_tolerance)
+    helpful = HelpfulPools(all_rankers, tie_tolerance)
+    wins = _study(all_rankers, pool_size, tie_tolerance, each_block=helpful.add)
     setup_stability: dict[str, float | None] = dict.fromkeys(COMPONENTS)
     if stability:
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
@@ -81,6 +84,8 @@ def audit_table(
         "pools": pools if wins or stability else None,
         "setup_stability": setup_stability,
         "win_rate_percent": {name: dict(zip(RATED, map(finite, values), strict=True)) for name, values in rates},
+        "helpful_pools": helpful.describe() if wins else {},
+        "fidelity": describe_fidelity(measure_fidelity(table, rankers.scores), names, targets),
     }
 
     sources, outcomes = len(table.sources), pools * len(targets) * len(names)
@@ -103,12 +108,19 @@ def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Float
     return mean_over_targets(measured.swapaxes(1, 2))
 
 
-def _study(table: TransferTable, pool_size: int, tie_tolerance: float) -> Study | None:
-    """Study all pools; None if there are fewer than two metrics, a missing score, or too many outcomes."""
+def _study(table: TransferTable, pool_size: int, tie_tolerance: float, **options: Any) -> Study | None:
+    """Study all pools; None if there are fewer than two metrics, a missing score, or too many outcomes.
+
+    Args:
+        table: Scores and performances.
+        pool_size: Sources in a pool.
+        tie_tolerance: Differences of outcomes up to this are ties.
+        **options: As for `run_study`.
+    """
     outcomes = comb(len(table.sources), pool_size) * len(table.targets) * len(table.metrics)
     if len(table.metrics) < 2 or outcomes > MOST_OUTCOMES or not np.isfinite(table.scores).all():
         return None
-    return run_study(table, pool_size, tie_tolerance)
+    return run_study(table, pool_size, tie_tolerance, **options)
 
 
 def _left_out(names: Sequence[str], without: Mapping[str, Floats]) -> dict[str, Any]:
@@ -145,7 +157,7 @@ def _dispersion(table: TransferTable) -> dict[str, Any]:
 
 
 def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[list[Any]]]]:
-    """Return the columns and rows of each CSV table by name: of rankers, of what is left out, and of ranks."""
+    """Return the columns and rows of each CSV table by name."""
     summaries = [
         (name, measure, summary)
         for name, measures in document["rankers"].items()
@@ -176,5 +188,7 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[l
         "rankers": (["ranker", "measure", "target", "value"], rankers),
         "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
         "ranks": (["source", "target", "rank"], ranks),
+        "fidelity": fidelity_csv(document["fidelity"]),
+        "helpful_pools": helpful_csv(document["helpful_pools"]),
     }
     return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}

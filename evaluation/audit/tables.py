@@ -3,6 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headstart.evaluation.audit.fidelity import fidelity_tables
+from headstart.evaluation.audit.helpful_pools import helpful_tables
 from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.estimates import with_interval
@@ -75,7 +77,8 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
         for name, rates in document["win_rate_percent"].items():
             rows.append([titles[name], *(format_number(rates[measure], ".1f") for measure in RATED)])
         tables.append(("Win rate in %", caption, rows))
-    return tables
+    tables += helpful_tables(document["helpful_pools"], titles, OVER_TARGETS)
+    return tables + fidelity_tables(document["fidelity"], titles, OVER_TARGETS)
 
 
 def ranker_table(document: Document, titles: Mapping[str, str] | None = None) -> Cells:

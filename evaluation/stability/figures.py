@@ -1,5 +1,6 @@
 """The figures of a study: all targets at once, one component varying at a time, and the graph of a few experiments."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,12 +19,19 @@ from headstart.evaluation.stability.figure_choice import (
     varying_pool,
     varying_target,
 )
+from headstart.evaluation.stability.metric_agreement import plot_agreement
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten
 
-PANEL, PANELS_ACROSS = 2.5, 5
+# Inches of the panels of all pairs, of a single pair, and of two experiments that differ in one component.
+PANEL, SINGLE_PANEL, COMPONENT_PANEL = 2.5, 5.0, 3.1
+PANELS_ACROSS = 5
+# Metrics of which all pairs are plotted.
+MOST_METRICS = 6
+# Inches of a line in the legend of the targets.
+LEGEND_LINE = 0.19
 HEADLINES = {
     "target": "Another target, another winner",
     "measure": "Another measure, another winner",
@@ -47,7 +55,8 @@ def plot_study(
         examples: Examples of the paper that are shown where the choice has no other.
 
     Returns:
-        `scatter`, `components` and, if the study has two targets with two common pools, `experiments`.
+        `scatter`, or `agreement` for more than six metrics of which no two are chosen; `components`; and, if the study
+        has two targets with two common pools, `experiments`.
     """
     parts = choice.of_parts(examples)
     measures = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}
@@ -56,8 +65,12 @@ def plot_study(
         "measure": varying_measure(study, parts["measure"]),
         "pool": varying_pool(study, parts["pool"], measures["pool"]),
     }
+    if choice.metrics is None and len(study.table.metrics) > MOST_METRICS:
+        metrics = {"agreement": plot_agreement(study.table)}
+    else:
+        metrics = {"scatter": _plot_scatter(study, choice, MEASURES.index(choice.measure or measure))}
     figures = {
-        "scatter": _plot_scatter(study, choice, MEASURES.index(choice.measure or measure)),
+        **metrics,
         "components": _plot_components(study, panels),
         "experiments": plot_graph(study, parts["graph"], measures["graph"]),
     }
@@ -67,10 +80,10 @@ def plot_study(
 def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     """Plot a panel for each pair of metrics, every point an experiment, coloured by its target."""
     pairs = choice.pairs(study.table)
-    side = 5.0 if len(pairs) == 1 else PANEL
+    side = SINGLE_PANEL if len(pairs) == 1 else PANEL
     across = min(len(pairs), PANELS_ACROSS)
     down = -(-len(pairs) // across)
-    figure = Figure(figsize=(across * side + 1.6, down * side + 0.6), layout="constrained")
+    figure = Figure(figsize=(across * side, down * side + 0.6), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
 
     styles = _styles(len(study.table.targets))
@@ -86,23 +99,34 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
             chosen = order[markers[order] == marker]
             style: dict[str, Any] = {"c": colours[chosen], "marker": str(marker), "s": 6, "alpha": 0.5, "linewidths": 0}
             axes.scatter(points[chosen, first], points[chosen, second], **style)
-        _finish(axes, study, (first, second), _limits(values))
+        _finish(axes, study, (first, second), _limits(values), side)
     for axes in grid.flat[len(pairs) :]:
         axes.set_axis_off()
 
-    handles = [
-        Line2D([], [], marker=style.marker, linestyle="", markersize=5, color=style.colour, label=name)
-        for name, style in zip(shorten(study.table.targets), styles, strict=True)
-    ]
-    figure.legend(handles=handles, title="target", loc="outside right center", fontsize=8, alignment="left")
-    title = f"Two metrics by {_title(measure)}; a point is a source pool with a target"
+    target = f"one of {len(styles)} targets"
+    if len(set(styles)) == len(styles):
+        target = "a target"
+        _add_targets(figure, study.table.targets, styles)
+    title = f"Two metrics by {_title(measure)}; a point is a source pool with {target}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
+def _add_targets(figure: Figure, targets: Sequence[str], styles: Sequence[LineStyle]) -> None:
+    """Widen a figure by a legend of the targets, in as many columns as its height needs."""
+    handles = [
+        Line2D([], [], marker=style.marker, linestyle="", markersize=5, color=style.colour, label=name)
+        for name, style in zip(shorten(targets), styles, strict=True)
+    ]
+    columns = math.ceil(len(handles) * LEGEND_LINE / (figure.get_figheight() - 1))
+    where: dict[str, Any] = {"loc": "outside right center", "alignment": "left", "ncols": columns}
+    legend = figure.legend(handles=handles, title="target", fontsize=8, **where)
+    figure.set_figwidth(figure.get_figwidth() + legend.get_window_extent().width / figure.dpi)
+
+
 def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
     """Plot a row for each component, in which only that component and the pool vary."""
-    figure = Figure(figsize=(2 * 3.1 + 0.6, 3 * 3.35), layout="constrained")
+    figure = Figure(figsize=(2 * COMPONENT_PANEL + 0.6, 3 * 3.35), layout="constrained")
     styles, targets = _styles(len(study.table.targets)), shorten(study.table.targets)
     rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
     for letter, row, (component, panels) in zip("abc", rows, panels_of.items(), strict=True):
@@ -111,21 +135,21 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
         for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
             points, style = panel.points(study), styles[panel.target]
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
-            _finish(axes, study, (panel.across, panel.up), limits)
+            _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
             _write_shares(axes, points)
-            axes.set_title(f"{targets[panel.target]}, {_title(panel.measure)}", fontsize=9)
+            axes.set_title(fold(f"{targets[panel.target]}, {_title(panel.measure)}", COMPONENT_PANEL), fontsize=9)
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
 
 
-def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float, float]) -> None:
+def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float, float], side: float) -> None:
     """Set the frame: both axes alike, the line of equality, the names of the metrics."""
     axes.axline((0, 0), slope=1, color=INK, linestyle=(0, (2, 2)), linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     titles = shorten(study.table.titles)
-    axes.set_xlabel(titles[pair[0]], fontsize=9, labelpad=2)
-    axes.set_ylabel(titles[pair[1]], fontsize=9, labelpad=2)
+    axes.set_xlabel(fold(titles[pair[0]], side), fontsize=8, labelpad=2)
+    axes.set_ylabel(fold(titles[pair[1]], side), fontsize=8, labelpad=2)
     axes.tick_params(labelsize=7, length=2)
     axes.locator_params(nbins=5)
 
@@ -154,7 +178,9 @@ def _title(measure: int) -> str:
 
 
 def _styles(count: int) -> list[LineStyle]:
-    """Return a colour and a marker for each target, different as long as there are enough of both."""
+    """Return a colour and a marker for each target, no two alike; the same for all if there are too few of both."""
     size = len(LINE_STYLES)
+    if count > size**2:
+        return [LINE_STYLES[0]] * count
     markers = [style.marker for style in LINE_STYLES]
     return [LINE_STYLES[i % size]._replace(marker=markers[(i // size + i % size) % size]) for i in range(count)]

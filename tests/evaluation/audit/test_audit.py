@@ -104,7 +104,8 @@ def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFix
     assert "No setup stability: it compares two metrics or more." in printed
     assert "No win rates: they compare two rankers or more." in printed
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        *("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv", "rankers.png", "ranks.png")
+        *("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv", "fidelity.csv", "helpful_pools.csv"),
+        *("rankers.png", "ranks.png", "fidelity.png"),
     }
 
 
@@ -139,7 +140,9 @@ def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsy
             assert len(list(csv.DictReader(file))) == count
     report = (tmp_path / "out" / "report.md").read_text()
     assert "## Leave one family out, by weighted Kendall" in report
-    for name in ("rankers", "beyond_mean_rank", "ranks"):
+    assert "## Share of pairs of sources ordered rightly, by their difference in score" in report
+    assert "## Pools in which rankers beat the mean rank, by the standard deviation" in report
+    for name in ("rankers", "beyond_mean_rank", "ranks", "fidelity"):
         with Image.open(tmp_path / "out" / f"{name}.png") as picture:
             assert np.asarray(picture.convert("L")).min() < 100
 
@@ -242,7 +245,7 @@ def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.Monkey
     [(results, job_type, title, _, _, tables)] = published
     assert (results.dashboard.name, job_type, results.path) == ("mine", "audit", tmp_path / "out")
     assert title == "audit, 1 metrics, 4 sources, 3 targets"
-    assert set(tables) == {"rankers", "left_out", "ranks"}
+    assert set(tables) == {"rankers", "left_out", "ranks", "fidelity", "helpful_pools"}
     assert {"rankers.png", "beyond_mean_rank.png", "ranks.png", "audit.json", "report.md"} <= {
         p.name for p in results.written
     }

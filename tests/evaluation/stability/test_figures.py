@@ -1,19 +1,25 @@
 """The pictures of a study: ties are written as ties, and names stay within the picture."""
 
+import warnings
+from itertools import combinations
 from math import comb
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from scipy import stats
 
 from headstart.evaluation.stability.experiment_graph import rank_in_words
 from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.metric_agreement import plot_agreement, score_correlations
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
+from headstart.output.figures import DPI, make_legible
 
 
 @pytest.mark.parametrize(
@@ -27,41 +33,110 @@ from headstart.evaluation.stability.table import TransferTable
 )
 def test_ties_are_written_as_ties(outcome: list[float], words: str) -> None:
     result = rank_in_words("abcdefg"[: len(outcome)], np.array(outcome), 1e-12)
-    assert result.replace("\N{NO-BREAK SPACE}", " ") == words
+    assert result == words
 
 
-def large_table() -> TransferTable:
-    """24 sources, 3 targets and 2 metrics with names of 40 characters and more."""
+def test_a_sign_at_the_end_of_a_line_shows_that_the_list_continues() -> None:
+    words = rank_in_words(["a metric of some length"] * 3, np.array([0.5, 0.3, 0.3]), 1e-12)
+    assert words.splitlines() == ["a metric of some length >", "a metric of some length =", "a metric of some length"]
+
+
+def drawn_table(name: str, metrics: int, sources: int, targets: int) -> TransferTable:
+    """Return a table of random numbers with names that begin with `name`, of 40 characters if that is a letter."""
     generator = np.random.default_rng(0)
-    shape = 2, 24, 3
-    metrics, sources, targets = (
-        [f"{what} with a name that is long {'and longer ' * 3}{index}" for index in range(count)]
+    shape = metrics, sources, targets
+    names = [
+        [f"{name * 38 if len(name) == 1 else f'{name} {what}'}{index:02}" for index in range(count)]
         for what, count in zip(("metric", "source", "target"), shape, strict=True)
-    )
-    scores, performances = generator.normal(size=shape), generator.uniform(size=shape[1:])
-    return TransferTable.complete(metrics, sources, targets, scores, performances)
-
-
-def test_long_names_stay_within_the_pictures() -> None:
-    study = run_study(large_table(), 22, 1e-12)
-    assert len(study.shown) == comb(24, 2)
-    plots = plot_study(study, FigureChoice(), "kendall")
-    pools = run_study(large_table(), 2, 1e-12)
-    assert set(plots) == {"scatter", "components", "experiments"}
-    require_within(plots["experiments"])
-    plots = plot_study(pools, FigureChoice(), "kendall")
-    require_within(plots["experiments"])
-    [described] = [
-        text.get_text() for text in plots["experiments"].findobj(Text) if "all 24 sources" in text.get_text()
     ]
-    assert described.count(" and 10 more") == 2
+    scores, performances = generator.normal(size=shape), generator.uniform(size=shape[1:])
+    return TransferTable.complete(*names, scores, performances)
 
 
-def require_within(figure: Figure) -> None:
+@pytest.mark.parametrize(
+    ("name", "metrics", "sources", "targets"),
+    [("W", 2, 24, 3), ("n", 6, 6, 3), ("a_$b_1$_c ü Ω", 3, 6, 36), ("W", 16, 6, 3), ("short", 7, 5, 100)],
+)
+def test_every_name_is_drawn_within_the_picture_and_beside_the_others(
+    name: str, metrics: int, sources: int, targets: int
+) -> None:
+    study = run_study(drawn_table(name, metrics, sources, targets), sources - 2, 1e-12)
+    assert len(study.shown) == comb(sources, 2)
+    plots = plot_study(study, FigureChoice(), "kendall")
+    assert set(plots) == {"scatter" if metrics <= 6 else "agreement", "components", "experiments"}
+    for figure in plots.values():
+        require_legible(figure)
+
+
+def test_a_pool_that_lacks_many_sources_names_some() -> None:
+    plots = plot_study(run_study(drawn_table("long name", 2, 24, 3), 2, 1e-12), FigureChoice(), "kendall")
+    require_legible(plots["experiments"])
+    [described] = [text for text in texts_of(plots["experiments"]) if "all 24 sources" in text.get_text()]
+    assert described.get_text().count(" and 10 more") == 2
+
+
+def test_two_of_many_metrics_are_a_scatter_plot() -> None:
+    table = drawn_table("short", 8, 5, 2)
+    chosen = FigureChoice(metrics=table.metrics[2:4])
+    plots = plot_study(run_study(table, 3, 1e-12), chosen, "kendall")
+    assert "agreement" not in plots
+    [axes] = plots["scatter"].axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("short metric02", "short metric03")
+
+
+def test_more_targets_than_styles_look_alike_and_are_in_no_legend() -> None:
+    plots = [
+        plot_study(run_study(drawn_table("short", 2, 5, targets), 3, 1e-12), FigureChoice(), "kendall")["scatter"]
+        for targets in (36, 37)
+    ]
+    assert [len(figure.legends) for figure in plots] == [1, 0]
+    assert "one of 37 targets" in plots[1].get_suptitle()
+
+
+def test_correlations_of_scores_are_those_of_scipy() -> None:
+    table = drawn_table("short", 4, 7, 3)
+    table.known[2, 1] = False
+    table.scores[3, :, 0] = 1.5
+    table.scores[1, :4, 2] = 0
+    expected = np.full((4, 4), np.nan)
+    for one, other in np.ndindex(4, 4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.ConstantInputWarning)
+            values = [
+                stats.spearmanr(table.scores[one, known, t], table.scores[other, known, t]).statistic
+                for t, known in enumerate(table.known.T)
+            ]
+        expected[one, other] = np.nanmean(values)
+    np.testing.assert_allclose(score_correlations(table), expected, atol=1e-12)
+    drawn = [text.get_text().replace("−", "-") for text in plot_agreement(table).axes[0].texts]
+    assert drawn == [f"{value:.2f}" for value in expected.ravel()]
+
+
+def require_legible(figure: Figure) -> None:
+    """Require that all texts are within the figure, beside each other and without escapes, as they are rendered."""
+    figure.set_dpi(DPI)
+    make_legible(figure)
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
-    for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip():
-            box = text.get_window_extent(canvas.get_renderer())
-            assert -1 <= box.x0 <= box.x1 <= figure.bbox.width + 1, text
-            assert -1 <= box.y0 <= box.y1 <= figure.bbox.height + 1, text
+    boxes = []
+    for text in texts_of(figure):
+        box = (text.get_bbox_patch() or text).get_window_extent(canvas.get_renderer())
+        assert -1 <= box.x0 <= box.x1 <= figure.bbox.width + 1, text
+        assert -1 <= box.y0 <= box.y1 <= figure.bbox.height + 1, text
+        assert "\\" not in text.get_text()
+        boxes.append((text, box.x0 + 1, box.y0 + 1, box.x1 - 1, box.y1 - 1))
+    for (one, *first), (other, *second) in combinations(boxes, 2):
+        apart = first[0] > second[2] or second[0] > first[2] or first[1] > second[3] or second[1] > first[3]
+        assert apart, (one, other)
+
+
+def texts_of(figure: Figure) -> list[Text]:
+    """Return the texts that are drawn, which labels of ticks beyond the axes are not."""
+    beyond = set()
+    for axis in figure.findobj(Axis):
+        low, high = sorted(axis.get_view_interval())
+        ticks = [tick for tick in axis.get_major_ticks() if not low - 1e-9 <= tick.get_loc() <= high + 1e-9]
+        beyond |= {label for tick in ticks for label in (tick.label1, tick.label2)}
+    return [
+        text for text in figure.findobj(Text) if text not in beyond and text.get_visible() and text.get_text().strip()
+    ]
