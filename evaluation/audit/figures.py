@@ -85,7 +85,9 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_yticks(range(count), [name for name, _ in next(iter(panels.values()))])
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    figure.supxlabel("grey: targets; bar: mean and its 95 % t interval over targets", fontsize=8, color=INK)
+    figure.supxlabel(
+        "grey: targets; bar: mean and its 95 % interval over targets, if there is one", fontsize=8, color=INK
+    )
     return figure
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.estimates import by_measure
+from headstart.evaluation.estimates import by_measure, few_targets
 from headstart.evaluation.sources_report.tables import latex_text, markdown_text, print_report
 from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.table_results import TableResults
@@ -39,7 +39,8 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     settings = dict(results.reading)
     results.check_settings(settings)
 
-    document = {**settings, **describe(results.table), "notes": results.table.notes, "remarks": results.table.remarks(), **results.origin}
+    remarks = [*few_targets(len(results.table.targets)), *results.table.remarks()]
+    document = {**settings, **describe(results.table), "notes": results.table.notes, "remarks": remarks, **results.origin}
     tables = csv_tables(document)
     texts = {MARKDOWN: markdown_text(document), TEX: latex_text(document)}
     results.write(document, tables, texts)
