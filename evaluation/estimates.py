@@ -13,8 +13,8 @@ from headstart.output.tables import format_number
 
 # What tables say of their intervals.
 INTERVAL = (
-    f"in brackets its 95 % interval over targets: by t from {FEWEST_FOR_T} targets on, by sign flips with {FEWEST} or "
-    f"{FEWEST_FOR_T - 1}, none with fewer or where all values are the same"
+    f"in brackets its 95 % interval over targets (t from {FEWEST_FOR_T} targets on, sign flips with {FEWEST} or "
+    f"{FEWEST_FOR_T - 1}; none with fewer, or where all are equal)"
 )
 
 

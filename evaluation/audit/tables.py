@@ -18,7 +18,7 @@ from headstart.output.tables import format_number, markdown_report, print_table
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
 MOST_PRINTED = 30
 NO_DIFFERENCE = "not significantly different from"
-OVER_TARGETS = f"mean over targets, {INTERVAL}"
+OVER_TARGETS = f"mean over targets, {INTERVAL}; where the mean rank is in it, with a bootstrap's standard error"
 
 Document = Mapping[str, Any]
 Cells = list[list[str]]
