@@ -7,8 +7,8 @@ from itertools import product
 import numpy as np
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
-from headstart.evaluation.audit.findings import RESAMPLES
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
+from headstart.evaluation.audit.summaries import RESAMPLES
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.aggregates import bootstrap_counts
 from headstart.metrics.ranking.over_targets import jackknife_values, mean_interval, respread
@@ -40,7 +40,7 @@ class Population:
         scores = performances + generator.normal(size=performances.shape)
         sources, targets = ([str(index) for index in range(count)] for count in performances.shape)
         chances = 1 / (1 + np.exp(-performances))
-        return TransferTable(["metric"], sources, targets, np.full(size, -1), scores[None], chances, "", [])
+        return TransferTable.complete(["metric"], sources, targets, scores[None], chances)
 
 
 def estimate(table: TransferTable) -> Values:

@@ -7,22 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.audit.rankers import (
-    MEAN_RANK,
-    Facts,
-    Rankers,
-    given_mean_rank,
-    measure_resampled,
-    rank_sources,
-    without,
-)
-from headstart.evaluation.estimates import by_measure, mean_over_targets, over_targets
+from headstart.evaluation.audit.rankers import Facts, rank_sources, without
+from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.estimates import mean_over_targets
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats
-from headstart.metrics.ranking.aggregates import bootstrap_counts
-from headstart.metrics.ranking.over_targets import FEWEST, respread
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
 from headstart.metrics.sample_efficiency.scores import finite
@@ -31,8 +22,6 @@ from headstart.output.progress import track
 
 # Outcomes of all pools, targets and rankers up to which they are computed: some minutes on one core.
 MOST_OUTCOMES = 100_000_000
-# Resamples of the targets in which the mean rank is measured again.
-RESAMPLES = 200
 # Sources left out, targets and rankers up to which each source is left out once: some minutes, too.
 MOST_LEFT_OUT = 200_000
 
@@ -74,7 +63,7 @@ def audit_table(
         "metrics": table.metrics,
         "sources": table.sources,
         "targets": targets,
-        **_summaries(table, rankers),
+        **summarize(table, rankers),
         "leave_one_model_out": _left_out(names, without_models),
         "leave_one_family_out": _left_out(names, without_families),
         "ranks": _dispersion(table),
@@ -95,39 +84,6 @@ def audit_table(
         "audit; choose another pool_size, or run stability, which does them all": outcomes > MOST_OUTCOMES,
     }
     return document, [f"No {reason}." for reason, applies in missing.items() if applies]
-
-
-def _summaries(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
-    """Describe how well every ranker predicts performance over targets, and what is left beside the mean rank.
-
-    The mean rank of each target is itself estimated from the others, which intervals and tests of it count.
-    """
-    targets, (mean_rank, *others) = table.targets, rankers.measured
-    counts = np.concatenate(list(bootstrap_counts([len(targets)], RESAMPLES))).astype(np.float64)
-    # Fewer targets have neither intervals nor significant differences.
-    resampled = measure_resampled(table, counts) if len(targets) >= FEWEST else np.full((0, *mean_rank.shape), np.nan)
-
-    def spread(values: Floats, in_resamples: Floats) -> Floats:
-        columns = zip(values.T, in_resamples.transpose(2, 0, 1), strict=True)
-        return np.stack([respread(*each, counts) for each in columns], axis=1)
-
-    rest = dict(zip(rankers.names[1:], others, strict=True))
-    return {
-        "rankers": {
-            MEAN_RANK: by_measure(mean_rank, targets, spread(mean_rank, resampled)),
-            **{name: by_measure(values, targets) for name, values in rest.items()},
-        },
-        "minus_mean_rank": {
-            name: by_measure(
-                values - mean_rank, targets, spread(values - mean_rank, values - resampled), differences=True
-            )
-            for name, values in rest.items()
-        },
-        "kendall_given_mean_rank": {
-            name: over_targets(values, targets, (-1.0, 1.0), tested=True)
-            for name, values in zip(rest, given_mean_rank(table, rankers), strict=True)
-        },
-    }
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Floats:

@@ -1,6 +1,7 @@
 """`headstart sources-report`: how well every metric predicts the performances of sources on every target."""
 
 from collections.abc import Mapping, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,10 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     settings = dict(results.reading)
     results.check_settings(settings)
 
-    remarks = [*few_targets(len(results.table.targets)), *results.table.remarks()]
-    document = {**settings, **describe(results.table), "notes": results.table.notes, "remarks": remarks, **results.origin}
+    described = describe(results.table)
+    compared = len(described["metrics"]) - max(len(best["not_compared"]) for best in described["best"].values())
+    remarks = [*few_targets(len(described["targets"]), comb(compared, 2)), *results.table.remarks()]
+    document = {**settings, **described, "notes": results.table.notes, "remarks": remarks, **results.origin}
     tables = csv_tables(document)
     texts = {MARKDOWN: markdown_text(document), TEX: latex_text(document)}
     results.write(document, tables, texts)
