@@ -10,8 +10,8 @@ from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_tab
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.audit.summaries import RESAMPLES
 from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.ranking.aggregates import bootstrap_counts
-from headstart.metrics.ranking.over_targets import jackknife_values, mean_interval, respread
+from headstart.metrics.ranking.aggregates import bootstrap_counts, jackknife_values
+from headstart.metrics.ranking.over_targets import mean_interval, respread
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import measure_targets, performance_ranks
 

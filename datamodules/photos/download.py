@@ -182,9 +182,7 @@ def download(url: str, path: Path, sha256: str | None, otherwise: str = "set roo
     try:
         pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
     except OSError as error:
-        raise UserError(
-            f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}"
-        ) from error
+        raise UserError(f"download: {url} cannot be fetched ({reason_of(_first(error))}); {otherwise}") from error
     except ValueError as error:
         raise UserError(
             f"sha256: {url} holds another file than the one with {sha256}; give its own, or {otherwise}"

@@ -229,9 +229,7 @@ TABLES: dict[str, PublishedTable] = {
             "d1099d566361a660dea3c52485d31ab6c534154f44888b8d7a17b82247c7ecbe",
         ),
         {},
-        Expected(
-            17, 17, 272, 0.470, {"gbc": 0.593, "leep": 0.517, "nleep": 0.565, "logme": 0.638, "hscore": 0.403}
-        ),
+        Expected(17, 17, 272, 0.470, {"gbc": 0.593, "leep": 0.517, "nleep": 0.565, "logme": 0.638, "hscore": 0.403}),
     ),
     "source_architectures": PublishedTable(
         "stability, scenario 2: architectures for image classification",
@@ -242,8 +240,6 @@ TABLES: dict[str, PublishedTable] = {
             "fb96320ae92cb504eb816eb7575e94163bcede1f5f3a5bb6c738e4c4845d1f51",
         ),
         {"pool_size": 14},
-        Expected(
-            19, 9, 171, 0.693, {"gbc": 0.427, "leep": -0.068, "nleep": 0.612, "logme": 0.409, "hscore": -0.017}
-        ),
+        Expected(19, 9, 171, 0.693, {"gbc": 0.427, "leep": -0.068, "nleep": 0.612, "logme": 0.409, "hscore": -0.017}),
     ),
 }

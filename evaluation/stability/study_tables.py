@@ -9,8 +9,9 @@ import numpy as np
 from headstart.evaluation.estimates import few_targets, format_estimate
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
+from headstart.metrics.ranking.aggregates import jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
-from headstart.metrics.ranking.over_targets import LEVEL, jackknife_values, mean_interval, p_value
+from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends
 from headstart.output.printable import print_lines

@@ -68,21 +68,6 @@ def _subset_means(values: Floats) -> Floats:
     return np.sort(chosen @ values / chosen.sum(axis=1))
 
 
-def jackknife_values(value: float, without: Floats) -> Floats:
-    """Return values of which an estimate is the mean, and whose intervals are those of the jackknife: `[n]`.
-
-    They are Tukey's pseudo-values, moved so that their mean is the estimate: those of a mean are the values themselves.
-
-    Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section
-    2.
-
-    Args:
-        value: The estimate from all units.
-        without: The estimate with each of n units left out, `[n]`.
-    """
-    return np.asarray(value - (len(without) - 1) * (without - without.mean()))
-
-
 def respread(values: Floats, resampled: Floats, counts: Floats) -> Floats:
     """Spread values about their mean so that its standard error is that of a bootstrap over targets.
 

@@ -17,6 +17,7 @@ from headstart.evaluation.audit.rankers import Facts, rank_sources, without
 from headstart.evaluation.stability.table import read_table
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_line
+from headstart.tests.material.root import require_checkout
 
 SOURCES = ["small", "middle", "large", "huge"]
 TARGETS = ["t0", "t1", "t2"]
@@ -360,3 +361,14 @@ def test_an_audit_of_another_table_or_other_facts_is_not_replaced_unasked(
             run(table, output, *options)
         assert f"holds results of another configuration ({key}); " in capsys.readouterr().err
     assert list(run(table, output, "--overwrite")["rankers"]) == ["mean_rank"]
+
+
+@pytest.mark.slow
+def test_intervals_of_the_mean_rank_hold_where_those_over_targets_do_not() -> None:
+    """They are to hold in 95 of 100; 22 or fewer of 30 tables have a probability of less than 1 in 10⁴ then."""
+    require_checkout()
+    from headstart.benchmarks.coverage.mean_rank_intervals import coverage
+
+    shares = coverage(9, "weak", populations=1, tables=30)
+    assert shares["bootstrap: held"] > 22 / 30
+    assert shares["bootstrap: width"] > 1.3 * shares["over targets: width"]

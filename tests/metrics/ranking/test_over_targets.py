@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.metrics.ranking.over_targets import LEVEL, jackknife_values, mean_interval, p_value, respread
+from headstart.metrics.ranking.aggregates import jackknife_values
+from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value, respread
 
 
 @pytest.mark.parametrize("count", range(2, 8))
