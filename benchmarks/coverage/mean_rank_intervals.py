@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
@@ -77,7 +78,7 @@ def _population_shares(generator: np.random.Generator, size: int, order: str, ta
     truth = np.nanmean(drawn, axis=0)
     counts = np.concatenate(list(bootstrap_counts([size], RESAMPLES))).astype(np.float64)
 
-    def trial(generator: np.random.Generator) -> dict[str, np.bool_ | float]:
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
         table = population.table(generator, size)
         mean_rank, difference, given = estimate(table)
         resampled = measure_resampled(table, counts)[:, :, KENDALL]

@@ -9,7 +9,7 @@ import numpy as np
 
 from headstart.evaluation.audit.rankers import Facts, rank_sources, without
 from headstart.evaluation.audit.summaries import summarize
-from headstart.evaluation.estimates import mean_over_targets
+from headstart.evaluation.estimates import few_targets, mean_over_targets
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
@@ -39,7 +39,7 @@ def audit_table(
 
     Returns:
         The part of `audit.json` that the table decides, with None for undefined values, and sentences that say why
-        there is no setup stability, or no win rates.
+        there are no intervals, no setup stability or no win rates.
     """
     rankers = rank_sources(table, facts)
     names, targets = rankers.names, table.targets
@@ -83,7 +83,8 @@ def audit_table(
         f"setup stability or win rates: the pools of {pool_size} of {sources} sources are too many for an "
         "audit; choose another pool_size, or run stability, which does them all": outcomes > MOST_OUTCOMES,
     }
-    return document, [f"No {reason}." for reason, applies in missing.items() if applies]
+    not_computed = [f"No {reason}." for reason, applies in missing.items() if applies]
+    return document, [*few_targets(len(targets)), *not_computed]
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Floats:

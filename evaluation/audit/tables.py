@@ -5,7 +5,7 @@ from typing import Any
 
 from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.estimates import INTERVAL, few_targets, with_interval
+from headstart.evaluation.estimates import INTERVAL, with_interval
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.over_targets import LEVEL
@@ -153,7 +153,7 @@ def remarks(document: Document) -> list[str]:
         )
         lines.append(f"Setup stability of the metrics over all {document['pools']:,} pools: {values}.")
     left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
-    return [*lines, *few_targets(len(document["targets"])), *document["not_computed"], *left_out]
+    return [*lines, *document["not_computed"], *left_out]
 
 
 def _against_mean_rank(document: Document) -> list[str]:

@@ -107,6 +107,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
         "setup_stability_ci95": {name: finite_ends(setup_stability_interval(study, name)) for name in stability},
         "moves_most": moves_most(study),
+        "not_computed": few_targets(len(table.targets)),
         "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
     }

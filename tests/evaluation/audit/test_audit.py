@@ -221,7 +221,7 @@ def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     expected = stats.kendalltau(*performances.T).statistic
     assert document["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
     assert document["leave_one_model_out"] == {}
-    assert (document["pools"], len(document["not_computed"])) == (None, 4)
+    assert (document["pools"], len(document["not_computed"])) == (None, 5)
 
 
 @pytest.mark.usefixtures("without_figures")
