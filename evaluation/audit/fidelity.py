@@ -111,7 +111,7 @@ def describe_fidelity(fidelity: Fidelity, names: Sequence[str], targets: Sequenc
         "largest_performance_difference": [finite(each) for each in mean_over_targets(fidelity.largest.T)],
         **{
             kind: {
-                name: [over_targets(fifth, targets) for fifth in each.T]
+                name: [over_targets(fifth, targets, (0.0, 1.0)) for fifth in each.T]
                 for name, each in zip(names, values, strict=True)
             }
             for kind, values in shares.items()

@@ -88,7 +88,9 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    figure.supxlabel("grey: targets; bar: mean and its 95 % t interval over targets", fontsize=8, color=INK)
+    figure.supxlabel(
+        "grey: targets; bar: mean and its 95 % interval over targets, if there is one", fontsize=8, color=INK
+    )
     return figure
 
 

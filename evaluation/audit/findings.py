@@ -9,8 +9,9 @@ import numpy as np
 
 from headstart.evaluation.audit.fidelity import describe_fidelity, fidelity_csv, measure_fidelity
 from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv
-from headstart.evaluation.audit.rankers import Facts, given_mean_rank, rank_sources, without
-from headstart.evaluation.estimates import by_measure, mean_over_targets, over_targets
+from headstart.evaluation.audit.rankers import Facts, rank_sources, without
+from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.estimates import few_targets, mean_over_targets
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
@@ -40,11 +41,10 @@ def audit_table(
 
     Returns:
         The part of `audit.json` that the table decides, with None for undefined values, and sentences that say why
-        there is no setup stability, or no win rates.
+        there are no intervals, no setup stability or no win rates.
     """
     rankers = rank_sources(table, facts)
-    names, measured, targets = rankers.names, rankers.measured, table.targets
-    beyond = given_mean_rank(table, rankers)
+    names, targets = rankers.names, table.targets
     families = sorted(set(facts.families)) if len(set(facts.families)) > 1 else []
     one_by_one = table.sources if rankers.scores.size <= MOST_LEFT_OUT else []
     models = track(one_by_one, "leave one model out", "models")
@@ -62,22 +62,11 @@ def audit_table(
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
     rates = zip(names, wins.wins.percent("split"), strict=True) if wins else ()
 
-    summaries = {
-        "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
-        "minus_mean_rank": {
-            name: by_measure(values - measured[0], targets)
-            for name, values in zip(names[1:], measured[1:], strict=True)
-        },
-        "kendall_given_mean_rank": {
-            name: over_targets(values, targets) for name, values in zip(names[1:], beyond, strict=True)
-        },
-    }
-
     document = {
         "metrics": table.metrics,
         "sources": table.sources,
         "targets": targets,
-        **summaries,
+        **summarize(table, rankers),
         "leave_one_model_out": _left_out(names, without_models),
         "leave_one_family_out": _left_out(names, without_families),
         "ranks": _dispersion(table),
@@ -99,7 +88,8 @@ def audit_table(
         f"setup stability or win rates: the pools of {pool_size} of {sources} sources are too many for an "
         "audit; choose another pool_size, or run stability, which does them all": outcomes > MOST_OUTCOMES,
     }
-    return document, [f"No {reason}." for reason, applies in missing.items() if applies]
+    not_computed = [f"No {reason}." for reason, applies in missing.items() if applies]
+    return document, [*few_targets(len(targets)), *not_computed]
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Floats:

@@ -85,9 +85,9 @@ class HelpfulPools:
             },
             "rankers": {
                 name: {
-                    "all": over_targets(overall[:, ranker], targets),
+                    "all": over_targets(overall[:, ranker], targets, (0.0, 1.0)),
                     **{
-                        kind: [over_targets(share[index, :, ranker], targets) for share in shares]
+                        kind: [over_targets(share[index, :, ranker], targets, (0.0, 1.0)) for share in shares]
                         for index, kind in enumerate(KINDS)
                     },
                 }

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.audit.rankers import Facts, rank_sources
-from headstart.evaluation.estimates import over_targets, with_interval
+from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.holes import largest_complete
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Flags
-from headstart.metrics.ranking.ranking_measures import MEASURES
 
 # What each part keeps.
 PAIRWISE, LARGEST = "each target's own sources", "largest part without holes"
@@ -48,14 +48,11 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
     described = {}
     for name, (sources, targets) in parts_without_holes(table).items():
         part = table.part(sources, targets)
-        rankers = rank_sources(part, Facts())
-        values = rankers.measured[:, :, MEASURES.index("weighted_kendall")]
+        summaries = summarize(part, rank_sources(part, Facts()))["rankers"]
         described[name] = {
             "sources": len(part.sources),
             "targets": len(part.targets),
-            "rankers": {
-                ranker: over_targets(row, part.targets) for ranker, row in zip(rankers.names, values, strict=True)
-            },
+            "rankers": {ranker: measures["weighted_kendall"] for ranker, measures in summaries.items()},
         }
     return described
 

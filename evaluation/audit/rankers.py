@@ -10,6 +10,7 @@ import numpy as np
 from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.tables import finite_number, read_csv, require_fields
 from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import (
     mean_ranks_elsewhere,
     measure_targets,
@@ -17,6 +18,7 @@ from headstart.metrics.ranking.static_orders import (
     performance_ranks,
 )
 from headstart.output.errors import UserError
+from headstart.output.progress import track
 
 # Columns of numbers that rank the sources, with the names of the rankers.
 NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}
@@ -128,6 +130,30 @@ def comparable_ranks(table: TransferTable) -> Floats:
     """
     ranks = performance_ranks(table.performances, table.known)
     return (ranks - 0.5) / table.known.sum(axis=0) if table.holes.any() else ranks
+
+
+def measure_resampled(table: TransferTable, counts: Floats) -> Floats:
+    """Measure how well the mean rank predicts the performances in resamples of the targets.
+
+    The target that is judged has no part in its ranks, however often it was drawn.
+
+    Args:
+        table: Performances.
+        counts: How often each target is in each resample, `[resamples, t]`.
+
+    Returns:
+        `[resamples, t, e]` as `measure_targets`, for each target as if it was drawn.
+    """
+    ranks = np.nan_to_num(comparable_ranks(table))
+    has_rank = table.known.astype(np.float64)
+    measured = np.empty((*counts.shape, len(MEASURES)))
+    for target in track(range(len(table.targets)), "resamples of the mean rank", "targets"):
+        others = np.where(np.arange(len(table.targets)) == target, 0.0, counts)
+        total, drawn = others @ ranks.T, others @ has_rank.T
+        elsewhere = -np.divide(total, drawn, out=np.full_like(total, np.nan), where=drawn > 0)
+        here = [target]
+        measured[:, here] = measure_targets(elsewhere[:, :, None], table.performances[:, here], table.known[:, here])
+    return measured
 
 
 def given_mean_rank(table: TransferTable, rankers: Rankers) -> Floats:

@@ -7,9 +7,10 @@ from headstart.evaluation.audit.fidelity import fidelity_tables
 from headstart.evaluation.audit.helpful_pools import helpful_tables
 from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.estimates import with_interval
+from headstart.evaluation.estimates import INTERVAL, with_interval
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.ranking.over_targets import LEVEL
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.output.markup import escape_markdown
 from headstart.output.printable import print_lines, say
@@ -18,7 +19,8 @@ from headstart.output.tables import format_number, markdown_report, print_table
 # Rankers that do not depend on the target; a table may have metrics of the catalogue with the names of facts, too.
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
 MOST_PRINTED = 30
-OVER_TARGETS = "mean over targets, in brackets its 95 % t interval over targets"
+NO_DIFFERENCE = "not significantly different from"
+OVER_TARGETS = f"mean over targets, {INTERVAL}; where the mean rank is in it, with a bootstrap's standard error"
 
 Document = Mapping[str, Any]
 Cells = list[list[str]]
@@ -167,14 +169,14 @@ def _against_mean_rank(document: Document) -> list[str]:
             "The mean rank on the other targets, which knows nothing of the target, reaches "
             f"{with_interval(static)} by weighted Kendall."
         )
-    groups: dict[str, list[str]] = {"above": [], "below": [], "not significantly different from": []}
+    groups: dict[str, list[str]] = {name: [] for name in ("significantly above", "significantly below", NO_DIFFERENCE)}
     for name in [name for name in document["metrics"] if name not in STATIC]:
-        low, high = document["minus_mean_rank"][name]["weighted_kendall"]["ci95"]
-        if low is not None:
-            relation = "above" if low > 0 else "below" if high < 0 else "not significantly different from"
-            groups[relation].append(titles[name])
+        difference = document["minus_mean_rank"][name]["weighted_kendall"]
+        if difference["p_value"] is not None:
+            side = "significantly above" if difference["mean"] > 0 else "significantly below"
+            groups[side if difference["p_value"] <= LEVEL else NO_DIFFERENCE].append(titles[name])
     return lines + [
-        f"Metrics {relation} it by the interval of the difference: {', '.join(names)}."
+        f"Metrics {relation} it, each by a test of its own at 5 %: {', '.join(names)}."
         for relation, names in groups.items()
         if names
     ]

@@ -10,6 +10,7 @@ from scipy.cluster.hierarchy import leaves_list
 from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.evaluation.audit.tables import ranker_table
+from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
@@ -130,7 +131,7 @@ SECTIONS = (
         "audit",
         "Can the metrics be trusted?",
         "How well transferability metrics predict performance, beside static orders of the sources, which know "
-        "nothing of the target. Mean over targets, in brackets its 95 % t interval over targets.",
+        f"nothing of the target. Mean over targets, {INTERVAL}.",
         _audit,
     ),
     (

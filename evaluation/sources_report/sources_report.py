@@ -1,11 +1,12 @@
 """`headstart sources-report`: how well every metric predicts the performances of sources on every target."""
 
 from collections.abc import Mapping, Sequence
+from math import comb
 from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.estimates import by_measure
+from headstart.evaluation.estimates import by_measure, few_targets
 from headstart.evaluation.sources_report.tables import latex_text, markdown_text, print_report
 from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.table_results import TableResults
@@ -40,7 +41,10 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     results.check_settings(settings)
 
     cells = results.table
-    document = {**settings, **describe(cells), "notes": cells.notes, "remarks": cells.remarks(), **results.origin}
+    described = describe(cells)
+    compared = len(described["metrics"]) - max(len(best["not_compared"]) for best in described["best"].values())
+    remarks = [*few_targets(len(described["targets"]), comb(compared, 2)), *cells.remarks()]
+    document = {**settings, **described, "notes": cells.notes, "remarks": remarks, **results.origin}
     tables = csv_tables(document)
     texts = {MARKDOWN: markdown_text(document), TEX: latex_text(document)}
     results.write(document, tables, texts)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from headstart.evaluation.estimates import with_interval
+from headstart.evaluation.estimates import INTERVAL, with_interval
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.output.markup import escape_latex, escape_markdown, latex_tables
@@ -36,8 +36,8 @@ class Style(NamedTuple):
 # Values on more targets than these are left to the CSV table.
 MOST_TARGETS = 40
 LEGEND = (
-    "Mean over targets, in brackets its 95 % t interval over targets. {}: the best, and what equals it; {}: not "
-    "significantly different from the best (paired t tests over targets of all pairs of metrics, Holm-adjusted, 5 %)."
+    f"Mean over targets, {INTERVAL}. {{}}: the best, and what equals it; {{}}: not significantly different from the "
+    "best (paired tests over targets of all pairs of metrics, by t or sign flips likewise, Holm-adjusted, 5 %)."
 )
 PRINTED = Style(str, str, "{} *".format, "{} ~".format, LEGEND.format("*", "~"))
 MARKDOWN = Style(escape_markdown, str, "**{}**".format, "{} †".format, LEGEND.format("Bold", "†"))
@@ -118,8 +118,6 @@ def remarks(document: Document) -> list[str]:
         if all(measures[name]["mean"] is None for measures in document["measured"].values()):
             lines.append(f"{title}: no metric has a value on any target.")
 
-    if len(targets) == 1:
-        lines.append("There is one target, so that there are no intervals and no tests.")
     if len(targets) > MOST_TARGETS:
         lines.append(f"The values on each of {len(targets):,} targets are in by_target.csv.")
     return [*lines, *document["remarks"]]

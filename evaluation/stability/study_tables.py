@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.estimates import format_estimate
+from headstart.evaluation.estimates import few_targets, format_estimate
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
-from headstart.metrics.ranking.aggregates import jackknife_interval
+from headstart.metrics.ranking.aggregates import jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100
+from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends
 from headstart.output.printable import print_lines
@@ -29,21 +30,21 @@ def setup_stability_interval(study: Study, component: str) -> tuple[float, float
     """Compute the 95 % interval of the setup stability by the jackknife over targets, within -1 and 1; NaN if unknown.
 
     Experiments are left out target by target: pools share most of their sources, and measures agree on most of what
-    they measure, so that only targets can be considered independent.
+    they measure, so that only targets can be considered independent. `mean_interval` says when there is none.
     """
     mean = study.setup_stability[component].mean
     if mean is None:
         return math.nan, math.nan
-    low, high = jackknife_interval(mean, study.setup_stability_without()[component])
-    return float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0))
+    return mean_interval(jackknife_values(mean, study.setup_stability_without()[component]), -1.0, 1.0)
 
 
 def moves_most(study: Study) -> dict[str, Any] | None:
     """Compare the component with the lowest setup stability with the next one; None with fewer than two.
 
     Returns:
-        `component`, `next`, by how much less outcomes agree where the first varies (`difference` and its `ci95`, by the
-        jackknife over targets), and the targets without which another would be the first (`unless_without`).
+        `component`, `next`, by how much less outcomes agree where the first varies (`difference`, with its `ci95` and
+        `p_value` by the jackknife over targets), and the targets without which another would be the first
+        (`unless_without`).
     """
     means = {name: agreement.mean for name, agreement in study.setup_stability.items() if agreement.mean is not None}
     if len(means) < 2:
@@ -53,11 +54,13 @@ def moves_most(study: Study) -> dict[str, Any] | None:
     others = np.array([without[name] for name in means if name != first])
     changed = np.flatnonzero((others < without[first]).any(axis=0))
     difference = means[second] - means[first]
+    values = jackknife_values(difference, without[second] - without[first])
     return {
         "component": first,
         "next": second,
         "difference": difference,
-        "ci95": finite_ends(jackknife_interval(difference, without[second] - without[first])),
+        "ci95": finite_ends(mean_interval(values, -2.0, 2.0)),
+        "p_value": p_value(values) if np.isfinite(values).all() else None,
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
@@ -67,11 +70,12 @@ def moves_most_in_words(study: Study) -> list[str]:
     result = moves_most(study)
     if result is None:
         return []
-    first, (low, high) = result["component"], result["ci95"]
+    first = result["component"]
     mean = study.setup_stability[first].mean
     agreement = format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f")
     less = format_estimate(result["difference"], result["ci95"], ".2f")
-    unsure = ", a difference that the targets do not distinguish from 0" if low is not None and low <= 0 <= high else ""
+    is_unsure = result["p_value"] is None or result["p_value"] > LEVEL
+    unsure = ", a difference that the targets do not distinguish from 0" if is_unsure else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
         f"What moves the outcome most is the {first}{unless}: two experiments that differ in it alone agree by "
@@ -103,6 +107,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
         "setup_stability_ci95": {name: finite_ends(setup_stability_interval(study, name)) for name in stability},
         "moves_most": moves_most(study),
+        "not_computed": few_targets(len(table.targets)),
         "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
     }
@@ -184,7 +189,7 @@ def print_study(study: Study, ties: Ties) -> None:
         rows.append([name, mean, f"{agreement.groups:,}", f"{agreement.pairs:,}"])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
     print_table(title, rows, "in brackets: 95 % interval by the jackknife over targets")
-    print_lines(moves_most_in_words(study))
+    print_lines([*moves_most_in_words(study), *few_targets(len(table.targets))])
 
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"

@@ -8,7 +8,7 @@ import scipy  # imports its parts when they are used
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.scores import t_half_width
+from headstart.metrics.sample_efficiency.scores import t_interval
 
 Counts = NDArray[np.number[Any]]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
@@ -53,11 +53,23 @@ def percentile_interval(resampled: Floats, level: float = LEVEL) -> Floats:
     return np.asarray(np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf"))
 
 
-def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> tuple[float, float]:
-    """Compute the t interval of an estimate by the jackknife: lower and upper end.
+def jackknife_values(value: float, without: Floats) -> Floats:
+    """Return values of which an estimate is the mean, and whose intervals are those of the jackknife: `[n]`.
+
+    They are Tukey's pseudo-values, moved so that their mean is the estimate: those of a mean are the values themselves.
 
     Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section
     2.
+
+    Args:
+        value: The estimate from all units.
+        without: The estimate with each of n units left out, `[n]`.
+    """
+    return np.asarray(value - (len(without) - 1) * (without - without.mean()))
+
+
+def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> tuple[float, float]:
+    """Compute the t interval of an estimate by the jackknife: lower and upper end.
 
     Args:
         value: The estimate from all units.
@@ -67,11 +79,9 @@ def jackknife_interval(value: float, without: Floats, level: float = LEVEL) -> t
     Returns:
         The ends; NaN with fewer than three units, and where the estimate is undefined without one of them.
     """
-    count = len(without)
-    if count < 3 or not np.isfinite(without).all():
+    if len(without) < 3 or not np.isfinite(without).all():
         return float("nan"), float("nan")
-    half = t_half_width(float(np.std(without)) * (count - 1) ** 0.5, count - 1, level)
-    return value - half, value + half
+    return t_interval(jackknife_values(value, without), level)
 
 
 def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> Floats:

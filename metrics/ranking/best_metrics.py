@@ -6,11 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.ranking.over_targets import LEVEL, SAME, p_value
 from headstart.metrics.sample_efficiency.scores import holm
-
-# Values that differ by no more differ by rounding errors.
-SAME = 1e-12
-LEVEL = 0.05
 
 
 class BestMetrics(NamedTuple):
@@ -32,7 +29,7 @@ class BestMetrics(NamedTuple):
 def find_best(values: Floats) -> BestMetrics:
     """Find the best metrics.
 
-    Two metrics differ significantly where a two-sided paired t test over targets rejects equal means at 5 %. It is
+    Two metrics differ significantly where the p value of their differences on the targets is at most 5 %. It is
     adjusted by Holm's procedure for all pairs, since the best metric is known only from the same values.
 
     Args:
@@ -56,19 +53,8 @@ def find_best(values: Floats) -> BestMetrics:
 def _differ(values: Floats) -> Flags:
     """Test which pairs of metrics differ significantly on all of these targets, `[m, m]`."""
     pairs = list(combinations(range(len(values)), 2))
-    adjusted = holm([_p_value(values[one] - values[other]) for one, other in pairs])
+    adjusted = holm([p_value(values[one] - values[other]) for one, other in pairs])
     differ = np.zeros((len(values), len(values)), dtype=np.bool_)
-    for (one, other), p_value in zip(pairs, adjusted, strict=True):
-        differ[one, other] = differ[other, one] = p_value <= LEVEL
+    for (one, other), p in zip(pairs, adjusted, strict=True):
+        differ[one, other] = differ[other, one] = p <= LEVEL
     return differ
-
-
-def _p_value(differences: Floats) -> float:
-    """Test whether the mean of differences `[t]` is 0; 1 where all are 0, and for a single one."""
-    from scipy import stats
-
-    if len(differences) < 2 or np.abs(differences).max() <= SAME:
-        return 1.0
-    if np.ptp(differences) <= SAME:
-        return 0.0
-    return float(stats.ttest_1samp(differences, 0.0).pvalue)

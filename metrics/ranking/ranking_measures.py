@@ -69,17 +69,19 @@ class EvaluationMeasure:
     Attributes:
         title: Its name in reports.
         compute: Returns its value from scores and performances, `[k]` each.
+        lowest: Its lowest possible value; the highest is 1.
     """
 
     title: str
     compute: Callable[[ArrayLike, ArrayLike], float]
+    lowest: float = -1.0
 
 
 EVALUATION_MEASURES: dict[Measure, EvaluationMeasure] = {
     "weighted_kendall": EvaluationMeasure("weighted Kendall", weighted_kendall),
     "kendall": EvaluationMeasure("Kendall", kendall),
     "pearson": EvaluationMeasure("Pearson", pearson),
-    "rel_at_1": EvaluationMeasure("Rel@1", rel_at_1),
+    "rel_at_1": EvaluationMeasure("Rel@1", rel_at_1, lowest=0.0),
 }
 
 

@@ -24,23 +24,24 @@ def make_table(signs: list[list[int]]) -> TransferTable:
 
 
 def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
-    """Metric m0 wins on one of six targets, m1 on the others: 10 of 15 pairs agree, 5 are contrary."""
-    study = run_study(make_table([[1, -1, -1, -1, -1, -1], [-1, 1, 1, 1, 1, 1]]), 3, 1e-12)
+    """Metric m0 wins on one of eight targets, m1 on the others: 21 of 28 pairs agree, 7 are contrary."""
+    study = run_study(make_table([[1, *[-1] * 7], [-1, *[1] * 7]]), 3, 1e-12)
     comparison = moves_most(study)
     assert comparison is not None
-    assert study.setup_stability["target"].mean == pytest.approx(1 / 3)
+    assert study.setup_stability["target"].mean == pytest.approx(1 / 2)
     assert (comparison["component"], comparison["unless_without"]) == ("target", [])
-    assert comparison["difference"] == pytest.approx(2 / 3), "by the others all agree"
-    # All agree without the first; 6 of 10 pairs agree and 4 disagree without another.
-    without = np.array([1, *[0.2] * 5])
-    half = stats.t.ppf(0.975, 5) * (5 / 6 * ((without - without.mean()) ** 2).sum()) ** 0.5
-    assert comparison["ci95"] == pytest.approx([2 / 3 - half, 2 / 3 + half])
-    assert setup_stability_interval(study, "target") == pytest.approx((max(1 / 3 - half, -1), 1))
-    assert setup_stability_interval(study, "pool") == pytest.approx((1, 1))
+    assert comparison["difference"] == pytest.approx(1 / 2), "by the others all agree"
+    # All agree without the first; 15 of 21 pairs agree and 6 disagree without another.
+    without = np.array([1, *[3 / 7] * 7])
+    half = stats.t.ppf(0.975, 7) * (7 / 8 * ((without - without.mean()) ** 2).sum()) ** 0.5
+    assert comparison["ci95"] == pytest.approx([1 / 2 - half, 1 / 2 + half])
+    assert comparison["p_value"] == pytest.approx(2 * stats.t.sf(0.5 / (half / stats.t.ppf(0.975, 7)), 7))
+    assert setup_stability_interval(study, "target") == pytest.approx((1 / 2 - half, 1))
+    assert np.isnan(setup_stability_interval(study, "pool")).all(), "the same without any target"
     [words] = moves_most_in_words(study)
     assert words == (
-        "What moves the outcome most is the target: two experiments that differ in it alone agree by 0.33 "
-        "[-1.00, 1.00], which is 0.67 [-1.05, 2.38] less than two that differ in the measure alone, a difference that "
+        "What moves the outcome most is the target: two experiments that differ in it alone agree by 0.50 "
+        "[-0.68, 1.00], which is 0.50 [-0.68, 1.68] less than two that differ in the measure alone, a difference that "
         "the targets do not distinguish from 0."
     )
 
@@ -57,7 +58,10 @@ def test_too_few_targets_have_no_interval() -> None:
     study = run_study(make_table([[1, -1], [-1, 1]]), 3, 1e-12)
     assert np.isnan(setup_stability_interval(study, "target")).all()
     [words] = moves_most_in_words(study)
-    assert words.endswith("alone agree by -1.00, which is 2.00 less than two that differ in the measure alone.")
+    assert words.endswith(
+        "alone agree by -1.00, which is 2.00 less than two that differ in the measure alone, a difference that the "
+        "targets do not distinguish from 0."
+    )
 
 
 def test_a_target_that_decides_is_named() -> None:

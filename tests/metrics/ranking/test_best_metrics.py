@@ -1,4 +1,4 @@
-"""The best metrics against all paired t tests of SciPy, and what cannot be compared."""
+"""The best metrics against all paired tests of SciPy, and what cannot be compared."""
 
 import numpy as np
 import pytest
@@ -26,12 +26,13 @@ def test_ties_are_by_adjusted_paired_tests_of_all_pairs(seed: int) -> None:
 
 def test_two_that_are_close_are_tied_where_they_are_not_equal() -> None:
     values = np.array([[0.5, 0.6, 0.7, 0.8], [0.52, 0.58, 0.71, 0.79], [0.1, 0.2, 0.3, 0.41]])
+    values = np.tile(values, 2) + np.repeat([0, 0.1], 4)
     best = find_best(values)
     assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, False])
-    values[0] += [0.01, 0, 0, 0]
+    values[0] += [0.01, *[0] * 7]
     best = find_best(values)
     assert (best.best.tolist(), best.tied.tolist()) == ([True, False, False], [False, True, False])
-    assert best.on_target.argmax(axis=0).tolist() == [1, 0, 1, 0]
+    assert best.on_target.argmax(axis=0).tolist() == [1, 0, 1, 0] * 2
     assert (best.on_target.sum(axis=0) == 1).all()
 
 
@@ -42,8 +43,12 @@ def test_equal_values_are_equally_good() -> None:
     assert (best.best.tolist(), best.tied.tolist()) == ([True, True, False], [False, False, True])
 
 
-def test_a_difference_that_is_the_same_everywhere_is_significant() -> None:
-    assert not find_best(np.array([[0.5, 0.7, 0.9], [0.4, 0.6, 0.8]])).tied.any()
+@pytest.mark.parametrize(("targets", "is_tied"), [(3, True), (5, True), (6, False), (9, False)])
+def test_a_difference_that_is_the_same_everywhere_is_significant_from_six_targets_on(
+    targets: int, is_tied: bool
+) -> None:
+    values = np.linspace(0.3, 0.8, targets)
+    assert find_best(np.array([values, values - 0.1])).tied.tolist() == [False, is_tied]
 
 
 def test_metrics_without_values_are_not_compared() -> None:

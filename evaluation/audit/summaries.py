@@ -1,0 +1,57 @@
+"""How well rankers predict performance, summarized over targets, and what is left of it beside the mean rank."""
+
+from typing import Any
+
+import numpy as np
+
+from headstart.evaluation.audit.rankers import MEAN_RANK, Rankers, given_mean_rank, measure_resampled
+from headstart.evaluation.estimates import by_measure, over_targets
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Floats
+from headstart.metrics.ranking.aggregates import bootstrap_counts
+from headstart.metrics.ranking.over_targets import FEWEST, respread
+
+# Resamples of the targets in which the mean rank is measured again.
+RESAMPLES = 200
+
+
+def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
+    """Describe how well every ranker predicts performance over targets, and what is left beside the mean rank.
+
+    The mean rank for each target is estimated from the others. Intervals and tests of it, and of differences from it,
+    take their standard error from a bootstrap over targets that estimates it again.
+
+    Args:
+        table: Scores and performances.
+        rankers: The rankers of the table, the mean rank first.
+
+    Returns:
+        By ranker and measure `rankers` and `minus_mean_rank`, by ranker `kendall_given_mean_rank`, each as
+        `over_targets` describes values.
+    """
+    targets, (mean_rank, *others) = table.targets, rankers.measured
+    counts = np.concatenate(list(bootstrap_counts([len(targets)], RESAMPLES))).astype(np.float64)
+    # Fewer targets have neither intervals nor significant differences.
+    resampled = measure_resampled(table, counts) if len(targets) >= FEWEST else np.full((0, *mean_rank.shape), np.nan)
+
+    def spread(values: Floats, in_resamples: Floats) -> Floats:
+        columns = zip(values.T, in_resamples.transpose(2, 0, 1), strict=True)
+        return np.stack([respread(*each, counts) for each in columns], axis=1)
+
+    rest = dict(zip(rankers.names[1:], others, strict=True))
+    return {
+        "rankers": {
+            MEAN_RANK: by_measure(mean_rank, targets, spread(mean_rank, resampled)),
+            **{name: by_measure(values, targets) for name, values in rest.items()},
+        },
+        "minus_mean_rank": {
+            name: by_measure(
+                values - mean_rank, targets, spread(values - mean_rank, values - resampled), differences=True
+            )
+            for name, values in rest.items()
+        },
+        "kendall_given_mean_rank": {
+            name: over_targets(values, targets, (-1.0, 1.0), tested=True)
+            for name, values in zip(rest, given_mean_rank(table, rankers), strict=True)
+        },
+    }
