@@ -1,5 +1,6 @@
 """Tables: printed within the width of the terminal, and as Markdown."""
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -110,6 +111,23 @@ def format_number(value: float | None, form: str = ".4g") -> str:
     """Format a number, or a dash if it is missing."""
     # The z removes the sign of a negative 0.
     return "–" if value is None else format(value + 0.0, f"z{form}")
+
+
+def format_with_error(value: float | None, error: float | None) -> str:
+    """Format a number with its error after ±, without digits beyond the two that the error has.
+
+    Args:
+        value: The number; None where it is missing.
+        error: Half the width of its interval; None where it is not known.
+    """
+    if value is None or error is None:
+        return format_number(value)
+    return f"{format_number(round_to_error(value, error))} ± {error:.2g}"
+
+
+def round_to_error(value: float, error: float) -> float:
+    """Round a number to the second digit of its error; an error of 0 leaves it."""
+    return round(value, 1 - math.floor(math.log10(error))) if error > 0 else value
 
 
 def print_scores(document: dict[str, Any]) -> None:

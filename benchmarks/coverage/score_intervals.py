@@ -8,7 +8,7 @@ from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_tab
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import divide, interval, standard_error
+from headstart.metrics.transferability.left_out import NO_STARTS, divide, error_of_start, interval, standard_error
 
 PARTS, SOURCES = 10, 2
 NAMES = [name for name in DEFAULT_METRICS if not METRICS[name].baseline]
@@ -54,8 +54,14 @@ def leave_out(inputs: Inputs, seed: int) -> Values:
     for part in range(PARTS):
         remaining = parts != part
         rest = inputs.remaining(remaining)
-        scores.append([scorer(remaining[inputs.order], rest) for scorer in scorers])
+        scores.append([np.mean(scorer(remaining[inputs.order], rest)) for scorer in scorers])
     return np.array(scores).T
+
+
+def score_starts(inputs: Inputs) -> list[Values]:
+    """Return the scores of the random starts by metric, `[starts]`, none where it depends on none."""
+    evaluated = [METRICS[name].evaluate(inputs) for name in NAMES]
+    return [each if isinstance(each, np.ndarray) else NO_STARTS for each in evaluated]
 
 
 def main(classes: int = 10, size: int = 40, features: int = 64, fresh: int = 200, trials: int = 40) -> None:
@@ -73,14 +79,18 @@ def main(classes: int = 10, size: int = 40, features: int = 64, fresh: int = 200
     truth = np.array([[score_all(source) for source in population.sample(seed)] for seed in range(fresh)])
     scores = np.array([[score_all(source) for source in population.sample(seed)] for seed in seeds])
     left_out = np.array([[leave_out(source, seed) for source in population.sample(seed)] for seed in seeds])
+    starts = [[score_starts(source) for source in population.sample(seed)] for seed in seeds]
 
     def agreement(metric: int) -> Iterator[tuple[str, float]]:
-        one = tuple(values[:, 0, metric] for values in (truth, scores, left_out))
-        difference = tuple(values[:, 0, metric] - values[:, 1, metric] for values in (truth, scores, left_out))
-        for name, (true, trial_scores, parts) in (("score", one), ("difference", difference)):
-            errors = np.sqrt((standard_error(parts) ** 2).mean())
+        sources = np.array([[each[metric] for each in trial] for trial in starts])
+        arrays = (truth[..., metric], scores[..., metric], left_out[:, :, metric], sources)
+        one = tuple(values[:, 0] for values in arrays)
+        # The starts of two sources are independent, so that the variance of their differences is the sum of theirs.
+        difference = tuple(values[:, 0] - values[:, 1] for values in arrays)
+        for name, (true, trial_scores, parts, of_starts) in (("score", one), ("difference", difference)):
+            errors = np.sqrt((standard_error(parts) ** 2 + error_of_start(of_starts) ** 2).mean())
             yield f"{name}: error / spread", float(errors / true.std(ddof=1))
-            intervals = np.array([interval(*each) for each in zip(trial_scores, parts, strict=True)])
+            intervals = np.array([interval(*each) for each in zip(trial_scores, parts, of_starts, strict=True)])
             yield f"{name}: held", float(holds(intervals.T, true.mean()).mean())
 
     print(f"{classes} classes of {size} samples, {features} features")

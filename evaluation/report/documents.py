@@ -12,10 +12,12 @@ from headstart.evaluation.alignment.scoring import mean_key
 from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
+from headstart.evaluation.sources.source_ranking import SATURATED
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.output.page.cells import number, text
 from headstart.output.page.layout import Cell, Column, Part, Section, Table
+from headstart.output.tables import format_with_error
 
 
 def _similarity(path: Path, document: Document) -> Part:
@@ -56,7 +58,12 @@ def _transferability(path: Path, document: Document) -> Part:
 def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
-    titles = metric_titles(document["metrics"])
+    # Documents of earlier versions name no saturated metrics.
+    saturated = document.get("saturated", {}).get(target, {})
+    titles = [
+        f"{title}{SATURATED if metric in saturated else ''}"
+        for metric, title in zip(document["metrics"], metric_titles(document["metrics"]), strict=True)
+    ]
 
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
@@ -78,8 +85,8 @@ def _score(score: Mapping[str, Any]) -> Cell:
     rank = "" if score["rank"] is None else f" ({score['rank']:g})"
     # Documents of earlier versions have no intervals.
     ends = score.get("interval")
-    half = f" ± {(ends[1] - ends[0]) / 2:.2g}" if ends else ""
-    return Cell(f"{score['score']:.4g}{half}{rank}")
+    half = (ends[1] - ends[0]) / 2 if ends else None
+    return Cell(f"{format_with_error(score['score'], half)}{rank}")
 
 
 def _audit(path: Path, document: Document) -> Part:
@@ -124,7 +131,8 @@ SECTIONS = (
         "transferability",
         "Transferability",
         "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
-        "photos; in brackets: the rank, 1 being best.",
+        "photos; in brackets: the rank, 1 being best. A saturated metric has the highest possible score for several "
+        "sources, and no part in the mean rank.",
         _transferability,
     ),
     (

@@ -34,12 +34,12 @@ class Ranking:
     mean_ranks: dict[str, float | None]
 
 
-def rank(scores: Mapping[str, Mapping[str, float | None]], baselines: Collection[str] = ()) -> Ranking:
+def rank(scores: Mapping[str, Mapping[str, float | None]], uncounted: Collection[str] = ()) -> Ranking:
     """Rank candidates; those of the same mean rank stay in their order.
 
     Args:
         scores: Scores by candidate and metric, of the same metrics for all; higher is better, None is missing.
-        baselines: Metrics that do not count in the mean.
+        uncounted: Metrics that do not count in the mean.
     """
     ranks: dict[str, dict[str, float]] = {}
     for metric in next(iter(scores.values())):
@@ -48,7 +48,7 @@ def rank(scores: Mapping[str, Mapping[str, float | None]], baselines: Collection
         if len(known) == len(scores) and len(set(ranked)) > 1:
             ranks[metric] = dict(zip(scores, ranked, strict=True))
 
-    counted = [by_name for metric, by_name in ranks.items() if metric not in baselines]
+    counted = [by_name for metric, by_name in ranks.items() if metric not in uncounted]
     means = {name: sum(each[name] for each in counted) / len(counted) if counted else None for name in scores}
     return Ranking(sorted(scores, key=lambda name: means[name] or 0.0), ranks, means)
 
@@ -104,8 +104,8 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
     if len(known) < max(len(scores), 2):
         return None
     names = sorted(known, key=lambda source: -known[source])
-    left_out = np.array([by_source[name].left_out for name in names])
-    return Certainty(names, significant_differences(np.array([known[name] for name in names]), left_out))
+    left_out, starts = (np.array([getattr(by_source[name], kind) for name in names]) for kind in ("left_out", "starts"))
+    return Certainty(names, significant_differences(np.array([known[name] for name in names]), left_out, starts))
 
 
 def describe_first(
@@ -162,19 +162,33 @@ class ScoredCandidates:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The candidates, ranked by every metric; a baseline does not count in the mean."""
+        """The candidates, ranked by every metric; baselines and saturated metrics do not count in the mean."""
         values = {
             name: {metric: score.value for metric, score in scores.items()} for name, scores in self.scores.items()
         }
-        return rank(values, [name for name, metric in self.metrics.items() if metric.baseline])
+        return rank(values, [*self.saturated, *(name for name, metric in self.metrics.items() if metric.baseline)])
+
+    @cached_property
+    def saturated(self) -> dict[str, list[str]]:
+        """The candidates that have the highest possible score, by metric, where these are two or more.
+
+        Such a metric cannot tell which of them is the best.
+        """
+        at_bound = {
+            metric: [name for name, scores in self.scores.items() if scores[metric].at_bound] for metric in self.metrics
+        }
+        return {metric: names for metric, names in at_bound.items() if len(names) > 1}
 
     @cached_property
     def tied(self) -> dict[str, float]:
-        """The score that is the same for all candidates up to rounding errors, by metric without baselines."""
+        """The score that is the same for all candidates up to rounding errors, by metric.
+
+        Baselines and saturated metrics are left out.
+        """
         tied = {}
         for name, metric in self.metrics.items():
             values = [scores[name].value for scores in self.scores.values()]
-            is_ranked = name in self.ranking.ranks or metric.baseline
+            is_ranked = name in self.ranking.ranks or metric.baseline or name in self.saturated
             if len(values) > 1 and not is_ranked and values[0] is not None and None not in values:
                 tied[name] = values[0]
         return tied
@@ -215,8 +229,11 @@ class RankedSources(ScoredCandidates):
 
     @cached_property
     def certainties(self) -> dict[str, Certainty]:
-        """Significant differences of the sources, by the metrics of which all sources have an interval."""
-        certainties = {name: find_certainty(self.scores, name) for name in self.metrics}
+        """Significant differences of the sources, by the metrics of which all sources have an interval.
+
+        Saturated metrics have none.
+        """
+        certainties = {name: find_certainty(self.scores, name) for name in self.metrics if name not in self.saturated}
         return {name: certainty for name, certainty in certainties.items() if certainty is not None}
 
     def interval_rows(self) -> list[list[Any]]:
@@ -236,6 +253,7 @@ class RankedSources(ScoredCandidates):
             "interval": list(score.interval) if score.interval else None,
             "no_interval": score.uncertain or None,
             "left_out": list(score.left_out),
+            **({"starts": list(score.starts)} if score.starts else {}),
             **({"terms": list(score.terms)} if score.terms else {}),
             "left_out_seconds": score.left_out_seconds,
         }
@@ -253,6 +271,7 @@ def describe_ranking(results: Sequence[RankedSources]) -> dict[str, Any]:
             for name, each in ranked.items()
         },
         "mean_ranks": {name: dict(each.ranking.mean_ranks) for name, each in ranked.items()},
+        "saturated": {name: each.saturated for name, each in ranked.items()},
         "groups": {
             name: {metric: certainty.groups for metric, certainty in each.certainties.items()}
             for name, each in ranked.items()

@@ -10,14 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Floats
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
 from headstart.output.progress import Progress
+from headstart.output.tables import format_number, format_with_error, round_to_error
 
 Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"
+AT_BOUND = "it is the highest possible whichever part of the photos is left out, so that its spread cannot be seen"
+ONE_START = "it is of one random start, whose spread is not known"
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Score:
         uncertain: Why there is no interval; empty where there is one, and where none was requested.
         terms: What the score follows from, together with those of the other sources; empty where it does not.
         left_out_terms: The same with each part of the photos left out.
+        starts: The scores of several random starts, whose mean is the score; empty where it depends on none.
+        at_bound: Whether it is the highest possible score.
     """
 
     value: float | None
@@ -44,13 +49,24 @@ class Score:
     uncertain: str = ""
     terms: tuple[float, ...] = ()
     left_out_terms: tuple[tuple[float, ...], ...] = ()
+    starts: tuple[float, ...] = ()
+    at_bound: bool = False
 
     @property
     def interval(self) -> tuple[float, float] | None:
-        """The 95 % interval over photos; None where there is none."""
+        """The 95 % interval over photos and random starts; None where there is none."""
         if self.value is None or not self.left_out:
             return None
-        return interval(self.value, np.array(self.left_out))
+        return interval(self.value, np.array(self.left_out), np.array(self.starts))
+
+    @property
+    def shown(self) -> str:
+        """The score with half the width of its interval, without the digits that differ between random starts."""
+        if self.value is not None and self.half_width is None and len(self.starts) > 1:
+            # Parts of the photos without any spread leave that of the starts.
+            low, high = interval(self.value, np.zeros(2), np.array(self.starts))
+            return format_number(round_to_error(self.value, (high - low) / 2))
+        return format_with_error(self.value, self.half_width)
 
     @property
     def half_width(self) -> float | None:
@@ -58,7 +74,7 @@ class Score:
         if self.interval is None:
             return None
         low, high = self.interval
-        return 0.0 if math.isclose(low, high, rel_tol=SAME, abs_tol=SAME) else (high - low) / 2
+        return 0.0 if _is_same(low, high) else (high - low) / 2
 
 
 def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
@@ -73,18 +89,23 @@ def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], pro
         progress: Advances with every metric, and with every metric without each part.
     """
     scorers = {name: metric.scorer(inputs) for name, metric in metrics.items()}
+    classes = len(np.unique(inputs.labels))
+
+    def score(name: str, kept: Flags, remaining: Inputs) -> Score:
+        return compare_with_bound(score_one(partial(scorers[name], kept), remaining), metrics[name], classes)
+
     scores = {}
-    for name, scorer in scorers.items():
-        scores[name] = score_one(partial(scorer, np.ones(len(parts), dtype=bool)), inputs)
+    for name in metrics:
+        scores[name] = score(name, np.ones(len(parts), dtype=bool), inputs)
         progress.advance()
 
     without: dict[str, list[Score]] = {name: [] for name in metrics}
     for part in range(parts.max() + 1):
         kept = parts != part
         remaining = inputs.remaining(kept)
-        for name, scorer in scorers.items():
+        for name in metrics:
             if not scores[name].reason and not metrics[name].baseline:
-                without[name].append(score_one(partial(scorer, kept[inputs.order]), remaining))
+                without[name].append(score(name, kept[inputs.order], remaining))
             progress.advance()
 
     return {name: _with_left_out(scores[name], without[name]) for name in metrics}
@@ -96,6 +117,10 @@ def _with_left_out(score: Score, without: list[Score]) -> Score:
     for part, each in enumerate(without, 1):
         if each.reason:
             return replace(score, uncertain=f"without part {part} of the photos: {each.reason}")
+    if without and all(each.at_bound for each in without):
+        return replace(score, uncertain=AT_BOUND)
+    if without and len(score.starts) == 1:
+        return replace(score, uncertain=ONE_START)
     if score.terms:
         return replace(score, left_out_terms=tuple(each.terms for each in without))
     return replace(score, left_out=tuple(each.value for each in without if each.value is not None))
@@ -132,12 +157,28 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
     return compared
 
 
-def score_one(compute: Callable[[Inputs], float | Sequence[float]], inputs: Inputs) -> Score:
-    """Compute one score or its terms; an error, or a value that is not finite, leaves a score without a value."""
+def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inputs: Inputs) -> Score:
+    """Compute one score, its terms, or the scores of several random starts.
+
+    An error, or a value that is not finite, leaves a score without a value.
+    """
     value, seconds, reason = _timed(partial(compute, inputs))
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
+    if isinstance(value, np.ndarray):
+        return Score(float(value.mean()), seconds, starts=tuple(value.tolist()))
     return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
+
+
+def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
+    """Note whether a score on a target of so many classes is the highest possible, up to rounding errors."""
+    if score.value is None or metric.bound is None:
+        return score
+    return replace(score, at_bound=_is_same(score.value, metric.bound(classes)))
+
+
+def _is_same(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
 
 
 def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:

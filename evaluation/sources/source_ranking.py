@@ -5,11 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from headstart.evaluation.grouping import grouped
 from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
 from headstart.evaluation.sources.targets import SPLITS
 from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, markdown_table, print_table
+
+# After the title of a metric that has the highest possible score for several candidates.
+SATURATED = " (saturated)"
 
 
 def ranked_table(
@@ -33,16 +37,15 @@ def ranked_table(
     """
     columns, letters = columns or {}, letters or {}
     performances, ranking = results.performances, results.ranking
-    titles = [metric.title for metric in results.metrics.values()]
+    titles = [f"{each.title}{SATURATED if name in results.saturated else ''}" for name, each in results.metrics.items()]
     rows = [[kind, *columns, "mean rank", *titles, *(["performance"] if performances else [])]]
 
     for name in ranking.names:
         row = [name, *(cells[name] for cells in columns.values()), format_number(ranking.mean_ranks[name], form)]
         for metric, score in results.scores[name].items():
             rank, letter = ranking.ranks.get(metric, {}).get(name), letters.get(metric, {}).get(name, "")
-            half = "" if score.half_width is None else f" ± {score.half_width:.2g}"
             in_brackets = "" if rank is None else f" ({rank:g})"
-            row.append(f"{format_number(score.value)}{half}{in_brackets} {letter}".rstrip())
+            row.append(f"{score.shown}{in_brackets} {letter}".rstrip())
         rows.append(row + ([format_number(performances.get(name))] if performances else []))
     return rows
 
@@ -74,6 +77,15 @@ def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
 def performance_remarks(results: ScoredCandidates) -> list[str]:
     """Return the warnings of the performances."""
     return [f"WARNING: The performance of {name}: {warning}" for name, warning in results.warnings.items()]
+
+
+def saturation_remarks(results: ScoredCandidates, kind: str) -> list[str]:
+    """Return remarks on the saturated metrics; `kind` is what the candidates are, in the plural."""
+    return [
+        f"{results.metrics[name].title} is saturated: {len(names)} of {len(results.scores)} {kind} have the highest "
+        "possible score. It cannot tell which of them is the best, and has no part in the mean rank."
+        for name, names in results.saturated.items()
+    ]
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
@@ -112,13 +124,14 @@ def _legend(results: Sequence[RankedSources]) -> str:
     but = f", but for {', '.join(lower)}, where they say that the target is harder" if lower else ""
     legend = (
         f"Higher scores are better{but}. In brackets: the rank, 1 being the best. The mean rank is over the metrics "
-        "that rank all sources."
+        "that rank all sources and are not saturated."
     )
     if not any(ranked.certainties for ranked in results):
         return legend
     return (
-        f"{legend} After ±: half the 95 % interval over other photos of these classes, as many. Sources that share a "
-        "letter do not differ significantly on these photos (all pairs at 5 %, adjusted by Holm)."
+        f"{legend} After ±: half the 95 % interval over other photos of these classes, as many, and over the random "
+        "starts of a metric that has some. Sources that share a letter do not differ significantly on these photos "
+        "(all pairs at 5 %, adjusted by Holm)."
     )
 
 
@@ -160,7 +173,7 @@ def _remarks(ranked: RankedSources) -> list[str]:
         for metric in ranked.metrics.values()
         if "facts" in metric.data
     ]
-    remarks += tie_remarks(ranked, "sources")
+    remarks += [*saturation_remarks(ranked, "sources"), *tie_remarks(ranked, "sources")]
     photos = ranked.target.photos
     if photos.maps is None and np.bincount(photos.labels).max() == 1:
         remarks.append("There are no intervals: every class has a single photo, and none can be left out.")
@@ -168,7 +181,7 @@ def _remarks(ranked: RankedSources) -> list[str]:
     for name, metric in ranked.metrics.items():
         for reason, sources in ranked.missing(name).items():
             remarks.append(f"{metric.title} has no score for {', '.join(sources)}: {reason}.")
-        for source, scores in ranked.scores.items():
-            if scores[name].uncertain:
-                remarks.append(f"{metric.title} has no interval for {source}: {scores[name].uncertain}.")
+        without = [(scores[name].uncertain, source) for source, scores in ranked.scores.items()]
+        for reason, sources in grouped(pair for pair in without if pair[0]).items():
+            remarks.append(f"{metric.title} has no interval for {', '.join(sources)}: {reason}.")
     return remarks

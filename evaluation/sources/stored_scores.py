@@ -101,7 +101,7 @@ def _read(file: Path) -> Score:
     if digest_of(document) != stored["digest"]:
         raise ValueError(f"{file} was changed")
     document["left_out_terms"] = tuple(map(tuple, document["left_out_terms"]))
-    return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms")}})
+    return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms", "starts")}})
 
 
 def _digest(array: NDArray[Any]) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal
 
-from headstart.evaluation.sources.scores import Metrics, Score, score_jointly, score_one
+from headstart.evaluation.sources.scores import Metrics, Score, compare_with_bound, score_jointly, score_one
 from headstart.metrics.arrays import Floats
 from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Pool
@@ -41,7 +41,7 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
             for target, score in zip(scores, score_jointly(partial(metric.pooled, pool), len(scores)), strict=True):
                 target[name] = score
 
-    alone = {name: metric.compute if metric.pooled is None else metric.pooled_rest for name, metric in metrics.items()}
+    alone = {name: metric.evaluate if metric.pooled is None else metric.pooled_rest for name, metric in metrics.items()}
     computes = {name: compute for name, compute in alone.items() if compute is not None}
     if computes:
         for target, classes in zip(scores, track(pool.targets, "metrics", "targets"), strict=True):
@@ -50,13 +50,16 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
                 score = score_one(compute, inputs)
                 target[name] = _add(target[name], score) if name in target else score
 
-    return [{name: _higher_is_better(target[name], metrics[name]) for name in metrics} for target in scores]
+    return [
+        {name: _comparable(target[name], metric, len(classes)) for name, metric in metrics.items()}
+        for target, classes in zip(scores, pool.targets, strict=True)
+    ]
 
 
-def _higher_is_better(score: Score, metric: TransferabilityMetric) -> Score:
-    """Reverse the sign of a score whose lower values are better."""
+def _comparable(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
+    """Reverse the sign of a score whose lower values are better, and compare the others with their bound."""
     if metric.higher_is_better or score.value is None:
-        return score
+        return compare_with_bound(score, metric, classes)
     return replace(score, value=-score.value)
 
 

@@ -14,6 +14,7 @@ from headstart.evaluation.sources.source_ranking import (
     baseline_remarks,
     performance_remarks,
     ranked_table,
+    saturation_remarks,
     tie_remarks,
 )
 from headstart.evaluation.sources.targets import Target
@@ -25,7 +26,7 @@ from headstart.output.tables import format_number, markdown_report, print_table
 PRINTED_TARGETS = 10
 LEGEND = (
     "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
-    "being the best. The mean rank is over the metrics that rank all targets, but for NumC."
+    "being the best. The mean rank is over the metrics that rank all targets and are not saturated, but for NumC."
 )
 TAU = "tau with NumC"
 TAU_LEGEND = (
@@ -148,8 +149,8 @@ def _remarks(results: RankedTargets) -> list[str]:
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
             "the data set has too few classes for that many different targets."
         )
-    lines += [*performance_remarks(results), *results.dataset.remarks()]
-    lines += [*baseline_remarks(results, "targets", "facts"), *tie_remarks(results, "targets")]
+    lines += [*performance_remarks(results), *results.dataset.remarks(), *baseline_remarks(results, "targets", "facts")]
+    lines += [*saturation_remarks(results, "targets"), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

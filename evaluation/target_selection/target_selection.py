@@ -114,6 +114,7 @@ def target_selection(
     summary = {
         "kendall_with_num_classes": ranked.kendall_with_num_classes(),
         "measures": ranked.measures(),
+        "saturated": ranked.saturated,
         "performance_warnings": warnings,
         "repeated_photos": whole.repeated,
         "total_seconds": time.perf_counter() - start,

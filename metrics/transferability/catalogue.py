@@ -44,8 +44,9 @@ class TransferabilityMetric:
     Attributes:
         title: Name of the metric in reports.
         summary: One line on what it measures.
-        function: Returns the score of one source model on one target, or the terms that `combine` takes; raises a
-            ValueError that says why there is no score.
+        function: Returns the score of one source model on one target, or the terms that `combine` takes, or, of a
+            metric that depends on a random start, an array of the scores of several, `[starts]`, whose mean is the
+            score; raises a ValueError that says why there is no score.
         data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
             head; one of `facts` is the same for all targets.
         options: Options of the function, by name.
@@ -55,6 +56,8 @@ class TransferabilityMetric:
             same for all sources, or for all targets, ranks none of them and does not count in mean ranks. Empty for a
             metric that depends on both.
         is_default: Whether the metric is computed where no metrics are named.
+        bound: Returns the highest score that features can reach on a target of so many classes. At it, a score says
+            neither which source is better nor how uncertain it is. None where there is no such score.
         combine: Returns the scores of the sources of a pool, `[..., sources]`, from the terms of each and from those
             that set the scale, `[..., sources, terms]`, by default the same; None where the score of a source does not
             depend on the others.
@@ -63,8 +66,8 @@ class TransferabilityMetric:
         pooled_rest: A term that is computed for each of these targets and added to `pooled`; None for no such term.
         prepare: Computes once, from the statistics of all samples and the seed, what stays the same where parts of the
             samples are left out in turn. Returns a function from a mask of the remaining samples, `[samples]` in the
-            order of the statistics, to their score. None where the metric is computed on each remainder, from
-            statistics that follow from those of all samples.
+            order of the statistics, to what `function` returns of them, for the same starts. None where the metric is
+            computed on each remainder, from statistics that follow from those of all samples.
     """
 
     title: str
@@ -75,10 +78,11 @@ class TransferabilityMetric:
     higher_is_better: bool = True
     baseline: str = ""
     is_default: bool = True
+    bound: Callable[[int], float] | None = None
     combine: Callable[..., Floats] | None = None
     pooled: Callable[[Pool], Floats] | None = None
     pooled_rest: Callable[[Inputs], float] | None = None
-    prepare: Callable[..., Callable[[Flags], float]] | None = None
+    prepare: Callable[..., Callable[[Flags], float | Floats]] | None = None
 
     @property
     def option_names(self) -> list[str]:
@@ -87,10 +91,15 @@ class TransferabilityMetric:
 
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""
+        result = self.evaluate(inputs)
+        return float(result.mean()) if isinstance(result, np.ndarray) else result
+
+    def evaluate(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, terms, or the scores of several starts
+        """Compute the same, but of a metric that depends on a random start the scores of several, `[starts]`."""
         return self.scorer(inputs)(np.ones(len(inputs.labels), dtype=bool), inputs)
 
     def scorer(self, inputs: Inputs) -> Callable[[Flags, Inputs], Any]:
-        """Return a function that computes the score of some of the samples, and prepares on its first call.
+        """Return a function that evaluates the metric on some of the samples, and prepares on its first call.
 
         The function takes a mask of these samples in the order of the statistics, `[samples]`, and their inputs.
         """
@@ -113,35 +122,61 @@ def title_with_options(title: str, options: str) -> str:
     return f"{title} ({re.sub('[_=]', ' ', short)})"
 
 
+def _zero(classes: int) -> float:
+    return 0.0
+
+
+def _one(classes: int) -> float:
+    return 1.0
+
+
+def _other_classes(classes: int) -> float:
+    return classes - 1.0
+
+
 # By the names in options, tables and documents, in the order of reports.
 METRICS: dict[str, TransferabilityMetric] = {
     "gbc": TransferabilityMetric(
-        "GBC", "overlap of the classes as Gaussians (Bhattacharyya), negative", gbc, pooled=gbc_of_targets
+        "GBC",
+        "overlap of the classes as Gaussians (Bhattacharyya), negative",
+        gbc,
+        bound=_zero,
+        pooled=gbc_of_targets,
     ),
     "leep": TransferabilityMetric(
         "LEEP",
         "log likelihood of the labels given the source head's predictions",
         leep,
         data=("probabilities", "labels"),
+        bound=_zero,
         pooled=leep_of_targets,
     ),
     "n_leep": TransferabilityMetric(
-        "N-LEEP", "LEEP with a mixture of Gaussians in place of the source head", n_leep, prepare=prepare_n_leep
+        "N-LEEP",
+        "LEEP with a mixture of Gaussians in place of the source head",
+        n_leep,
+        bound=_zero,
+        prepare=prepare_n_leep,
     ),
     "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
     "h_score": TransferabilityMetric(
-        "H-score", "spread between the classes relative to that of the features", lambda statistics: h_score(statistics)
+        "H-score",
+        "spread between the classes relative to that of the features",
+        lambda statistics: h_score(statistics),
+        bound=_other_classes,
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",
         "H-score with the covariance shrunk by Ledoit and Wolf's intensity",
         lambda statistics: h_score(statistics, shrinkage=True),
+        bound=_other_classes,
     ),
     "nce": TransferabilityMetric(
         "NCE",
         "conditional entropy of the labels given the predicted source classes, negative",
         lambda probabilities, labels: nce(probabilities.argmax(1), labels),
         data=("probabilities", "labels"),
+        bound=_zero,
         pooled=nce_of_targets,
     ),
     "trans_rate": TransferabilityMetric(
@@ -152,13 +187,13 @@ METRICS: dict[str, TransferabilityMetric] = {
         pooled_rest=coding_rate_of_samples,
     ),
     "knn": TransferabilityMetric(
-        "kNN", "accuracy of the nearest neighbours by cosine, each sample left out in turn", knn_accuracy
+        "kNN", "accuracy of the nearest neighbours by cosine, each sample left out in turn", knn_accuracy, bound=_one
     ),
     "parc": TransferabilityMetric(
-        "PARC", "rank correlation between distances of features and of labels", parc, prepare=prepare_parc
+        "PARC", "rank correlation between distances of features and of labels", parc, bound=_one, prepare=prepare_parc
     ),
     "sfda": TransferabilityMetric(
-        "SFDA", "probability of the labels by Fisher discriminants, features made harder to tell", sfda
+        "SFDA", "probability of the labels by Fisher discriminants, features made harder to tell", sfda, bound=_one
     ),
     # The scores of these two change with the pool.
     "etran": TransferabilityMetric(
@@ -183,6 +218,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         "linear probe",
         "accuracy of logistic regression over five folds, the slow reference",
         linear_probe_accuracy,
+        bound=_one,
         prepare=prepare_linear_probe,
         is_default=False,
     ),

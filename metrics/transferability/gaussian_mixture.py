@@ -32,7 +32,7 @@ class _Components:
         return self.peaks[component] - (whitened**2).sum(1) / 2
 
 
-def fit_mixture(rows: Array, components: int, seed: int) -> tuple[Array, float]:
+def fit_mixture(rows: Array, components: int, seed: int | np.random.SeedSequence) -> tuple[Array, float]:
     """Fit a mixture of Gaussians with full covariances.
 
     It starts from k-means, adds 1e-6 to the variances and stops when the mean log likelihood changes by less than
@@ -129,7 +129,7 @@ def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _C
     return _Components(peaks, means, whitening)
 
 
-def k_means(rows: Array, clusters: int, seed: int) -> Array:
+def k_means(rows: Array, clusters: int, seed: int | np.random.SeedSequence) -> Array:
     """Cluster rows `[samples, features]` by Lloyd's algorithm until no row changes its cluster, at most 100 times.
 
     Args:

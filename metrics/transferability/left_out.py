@@ -1,4 +1,4 @@
-"""Uncertainty of scores: a jackknife by groups, of the metric with each part of the samples left out."""
+"""Uncertainty of scores: over samples, by a jackknife by groups, and over the random starts that a metric has."""
 
 from functools import cached_property
 
@@ -14,6 +14,8 @@ from headstart.metrics.transferability.linear_probe import sample_folds
 LEVEL = 0.95
 # Scores, relative and absolute, that differ by less differ by rounding errors.
 SAME = 1e-10
+# Of a metric that does not depend on a random start.
+NO_STARTS: Floats = np.empty(0)
 
 
 def divide(labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64]:
@@ -77,35 +79,76 @@ def standard_error(left_out: Floats) -> Floats:
     return np.asarray(np.sqrt((parts - 1) / parts * (deviations**2).sum(-1)))
 
 
-def interval(score: float, left_out: Floats) -> tuple[float, float]:
-    """Compute the 95 % interval of a score, by Student's t with one degree of freedom less than parts.
+def error_of_start(starts: Floats) -> Floats:
+    """Estimate the standard error of the mean of the scores of several random starts, 0 where there are none.
 
     Args:
-        score: On all samples.
-        left_out: With each part left out, `[parts]`.
+        starts: `[..., starts]`, none or two at least.
     """
-    half = float(scipy.special.stdtrit(len(left_out) - 1, (1 + LEVEL) / 2) * standard_error(left_out))
+    count = starts.shape[-1]
+    if not count:
+        return np.zeros(starts.shape[:-1])
+    return np.asarray(starts.std(-1, ddof=1) / np.sqrt(count))
+
+
+def add_errors(errors: Floats, freedom: Floats) -> tuple[Floats, Floats]:
+    """Add independent standard errors, and estimate the degrees of freedom of their sum.
+
+    Source: F. E. Satterthwaite, "An Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin,
+    1946: the variances v with degrees of freedom f add up to one with `sum(v)^2 / sum(v^2 / f)`.
+
+    Args:
+        errors: `[..., terms]`.
+        freedom: Degrees of freedom of each, `[terms]`.
+
+    Returns:
+        The standard error and its degrees of freedom, both `[...]`; those of the first term where all errors are 0.
+    """
+    total = np.sqrt((errors**2).sum(-1))
+    # Shares do not underflow.
+    shares = errors / np.where(total > 0, total, 1)[..., None]
+    pooled = (shares**4 / freedom).sum(-1)
+    return total, np.where(total > 0, 1 / np.where(total > 0, pooled, 1), freedom[0])
+
+
+def interval(score: float, left_out: Floats, starts: Floats = NO_STARTS) -> tuple[float, float]:
+    """Compute the 95 % interval of a score, by Student's t.
+
+    Args:
+        score: On all samples; of a metric that depends on a random start, the mean over several.
+        left_out: With each part left out, `[parts]`.
+        starts: Of each start on all samples, `[starts]`; none by default.
+    """
+    errors = np.array([standard_error(left_out), error_of_start(starts)])
+    error, freedom = add_errors(errors, np.array([len(left_out) - 1, max(len(starts) - 1, 1)]))
+    half = float(scipy.special.stdtrit(freedom, (1 + LEVEL) / 2) * error)
     return score - half, score + half
 
 
-def significant_differences(scores: Floats, left_out: Floats) -> Flags:
+def significant_differences(scores: Floats, left_out: Floats, starts: Floats = NO_STARTS) -> Flags:
     """Test which sources differ significantly, by t tests of all pairs at 5 %, adjusted for all pairs by Holm.
 
-    The standard error is that of the difference, whose parts are the same samples for both sources.
+    The standard error is that of the difference, whose parts are the same samples for both sources. The random starts
+    of two sources are independent, also those of the same seed, because they choose among different features.
 
     Args:
         scores: Of the sources by one metric, `[sources]`.
         left_out: With each part left out, the same for all sources, `[sources, parts]`.
+        starts: Of each random start, `[sources, starts]`; none by default.
 
     Returns:
         Symmetric, `[sources, sources]`.
     """
     first, second = np.triu_indices(len(scores), 1)
     differences = scores[first] - scores[second]
-    errors = standard_error(left_out[first] - left_out[second])
+    of_start = np.broadcast_to(error_of_start(starts), len(scores))
+    terms = [standard_error(left_out[first] - left_out[second]), of_start[first], of_start[second]]
+    more = max(starts.shape[-1] - 1, 1)
+    errors, freedom = add_errors(np.stack(terms, -1), np.array([left_out.shape[1] - 1, more, more]))
+
     equal = np.isclose(scores[first], scores[second], rtol=SAME, atol=SAME)
     ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
-    p_values = holm((2 * scipy.special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
+    p_values = holm((2 * scipy.special.stdtr(freedom, -ratios)).tolist())
 
     differ = np.zeros((len(scores), len(scores)), dtype=bool)
     differ[first, second] = differ[second, first] = np.array(p_values) < 1 - LEVEL

@@ -5,7 +5,7 @@ from numbers import Real
 
 import numpy as np
 
-from headstart.metrics.arrays import Array, Flags, check_integer, like, to_host
+from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture
 from headstart.metrics.transferability.leep import expected_log_prediction
@@ -16,21 +16,25 @@ def n_leep(
     labels: Array | None = None,
     pca: float = 0.8,
     components_per_class: int = 5,
+    fits: int = 8,
     seed: int = 0,
 ) -> float:
     """Compute N-LEEP: LEEP with the components of a mixture of Gaussians in place of the source classes.
 
     Source: Yandong Li et al., "Ranking Neural Checkpoints", CVPR 2021, section 3.3: principal components, then a
-    mixture with full covariances, whose responsibilities are the probabilities. No source head is needed.
+    mixture with full covariances, whose responsibilities are the probabilities. No source head is needed. The published
+    score is of one fit. The likelihood has many maxima, and the score depends on the one that a fit finds. The mean
+    over fits from several random starts depends on it less.
 
-    Memory: a covariance per component, `5 classes * axes^2` numbers, and `samples * 5 classes` responsibilities.
+    Memory: a covariance per component, `5 classes * axes^2` numbers, and `fits * samples * 5 classes` responsibilities.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         pca: Share of the variance that the principal components must exceed, above 0 and at most 1.
         components_per_class: Gaussians per target class.
-        seed: Seed of the start of the fit.
+        fits: Fits of the mixture, each from a start of its own; the score is the mean of theirs.
+        seed: Seed of the starts; the first ones do not depend on the number of fits.
 
     Returns:
         The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
@@ -40,26 +44,29 @@ def n_leep(
             do not fit.
     """
     statistics = FeatureStatistics.of(features, labels)
-    return prepare_n_leep(statistics, pca, components_per_class, seed)(np.ones(statistics.samples, dtype=bool))
+    score = prepare_n_leep(statistics, pca, components_per_class, fits, seed)
+    return float(score(np.ones(statistics.samples, dtype=bool)).mean())
 
 
 def prepare_n_leep(
-    statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, seed: int = 0
-) -> Callable[[Flags], float]:
-    """Fit the mixture of N-LEEP once, and return the score of some of the samples as a function of their mask.
+    statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, fits: int = 8, seed: int = 0
+) -> Callable[[Flags], Floats]:
+    """Fit the mixtures of N-LEEP, and return the scores of some of the samples, `[fits]`, as a function of their mask.
 
-    The mask is `[samples]` in the order of the statistics. The mixture is not fitted again to these samples: fits from
-    other starts end in other optima, whose scores differ by more than those of other samples do.
+    The mask is `[samples]` in the order of the statistics. The mixtures are not fitted again to these samples: fits
+    from other starts end in other optima, whose scores differ by more than those of other samples do.
 
     Args:
         statistics: Of all samples.
         pca: As `n_leep`, and so are the others.
         components_per_class: As `n_leep`.
+        fits: As `n_leep`.
         seed: As `n_leep`.
     """
     if not (isinstance(pca, Real) and 0 < pca <= 1):
         raise ValueError(f"pca must be above 0 and at most 1, not {pca!r}")
     check_integer("components_per_class", components_per_class, 1)
+    check_integer("fits", fits, 1)
     check_integer("seed", seed, 0)
     components = components_per_class * statistics.classes
     if components > statistics.samples:
@@ -74,10 +81,11 @@ def prepare_n_leep(
     axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
     # Without any spread, all samples are one component.
     rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
-    responsibilities, _ = fit_mixture(rows, components, seed)
+    starts = np.random.SeedSequence(seed).spawn(fits)
+    responsibilities = [fit_mixture(rows, components, start)[0] for start in starts]
 
-    def score(kept: Flags) -> float:
-        rows = responsibilities[like(np.flatnonzero(kept), responsibilities)]
-        return expected_log_prediction(rows, np.bincount(statistics.labels[kept]))
+    def score(kept: Flags) -> Floats:
+        indices, sizes = like(np.flatnonzero(kept), rows), np.bincount(statistics.labels[kept])
+        return np.array([expected_log_prediction(each[indices], sizes) for each in responsibilities])
 
     return score

@@ -13,7 +13,7 @@ from rich.cells import cell_len
 
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines
-from headstart.output.tables import format_number, markdown_table, print_scores, print_table
+from headstart.output.tables import format_number, format_with_error, markdown_table, print_scores, print_table
 from headstart.tests.material.runs import reaching
 
 ROOT = Path(__file__).parents[2]
@@ -162,3 +162,20 @@ def test_numbers() -> None:
     assert [format_number(value) for value in (None, -0.0, 1 / 3)] == ["–", "0", "0.3333"]
     assert [format_number(value, ".1f") for value in (-0.04, -0.06)] == ["0.0", "-0.1"]
     assert [format_number(value, ",.0f") for value in (-0.4, -1234, 1234)] == ["0", "-1,234", "1,234"]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "text"),
+    [
+        (-0.097712, 0.0123, "-0.098 ± 0.012"),
+        (-0.097712, 0.00123, "-0.0977 ± 0.0012"),
+        (863.94, 0.0512, "863.9 ± 0.051"),
+        (863.94, 12.3, "864 ± 12"),
+        (0.0004, 0.61, "0 ± 0.61"),
+        (1 / 3, 0.0, "0.3333 ± 0"),
+        (1 / 3, None, "0.3333"),
+        (None, None, "–"),
+    ],
+)
+def test_a_number_has_no_digits_beyond_those_of_its_error(value: float | None, error: float | None, text: str) -> None:
+    assert format_with_error(value, error) == text

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from headstart.evaluation.sources.metric_names import find_metrics
 from headstart.evaluation.sources.results import find_certainty
 from headstart.evaluation.sources.scores import Score, compare_sources, score_source
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import divide
+from headstart.metrics.transferability.left_out import divide, interval
 from headstart.metrics.transferability.ncti import ncti, ncti_terms
 from headstart.output.progress import Progress
 
@@ -83,3 +84,32 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
 def test_without_parts_there_are_values_alone() -> None:
     compared = compare_sources(CHOSEN, score(np.full(60, -1)))
     assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())
+
+
+def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
+    [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
+    with Progress("metrics", 1, "scores") as progress:
+        return score_source({name: metric}, Inputs(make(0.7), LABELS), parts, progress)[name]
+
+
+def test_a_score_is_the_mean_over_starts_whose_spread_its_interval_holds() -> None:
+    result = score_by_fits(4, divide(LABELS, 5, 0))
+    assert result.value == pytest.approx(np.mean(result.starts))
+    assert len(set(result.starts)) > 1
+    left_out, starts = np.array(result.left_out), np.array(result.starts)
+    assert result.interval == interval(starts.mean(), left_out, starts) != interval(starts.mean(), left_out)
+
+
+def test_one_start_alone_has_no_interval() -> None:
+    result = score_by_fits(1, divide(LABELS, 5, 0))
+    assert (len(result.starts), result.interval) == (1, None)
+    assert "one random start" in result.uncertain
+    assert result.shown == f"{result.value:.4g}"
+
+
+def test_digits_that_differ_between_starts_are_not_shown_without_an_interval_either() -> None:
+    result = score_by_fits(8, np.full(60, -1))
+    assert result.interval is None
+    assert result.uncertain == ""
+    assert float(result.shown) == pytest.approx(result.value, abs=float(3 * np.std(result.starts)))
+    assert float(result.shown) == round(float(result.shown), 3)

@@ -135,12 +135,17 @@ def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[...
     assert "- Warning: 1 photos are in more than one class" in report
 
 
-def test_a_constant_metric_over_sources_is_named(run: Callable[..., Any]) -> None:
+def test_a_saturated_metric_is_named(run: Callable[..., Any]) -> None:
     # Fewer photos than features, which all tell both classes apart.
     scored = run("--metrics=[h_score, log_me]")
     report = (scored.folder / "report.md").read_text()
-    assert "- H-score gives all sources the same score, 1: it tells none of them apart, and has no part" in report
-    assert "LogME gives" not in report
+    assert "- H-score is saturated: 2 of 2 sources have the highest possible score. It cannot tell which" in report
+    assert "- H-score has no interval for squeezenet1\\_1, resnet18: it is the highest possible" in report
+    assert "| source | mean rank | H-score (saturated) | LogME |" in report
+    assert "the same score" not in report
+    assert "± 0 " not in report
+    assert scored.document["saturated"] == {"photos": {"h_score": ["squeezenet1_1", "resnet18"]}}
+    assert list(scored.document["groups"]["photos"]) == ["log_me"]
     assert all(cells["h_score"]["rank"] is None for cells in scored.document["scores"]["photos"].values())
 
 
@@ -255,11 +260,14 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     assert [float(row["low"]), float(row["high"])] == result["log_me"]["interval"]
     assert {row["low"] for row in scored.rows if row["metric"] == "num_classes"} == {""}
     groups = scored.document["groups"]["photos"]
-    assert set(groups) == {"h_score", "log_me", "n_leep"}
+    # With as few photos the others have the highest possible score, whichever part is left out.
+    assert set(groups) == {"log_me"}
+    assert len(result["n_leep"]["starts"]) == 8
+    assert set(result["n_leep"]["starts"]) == {0.0}
     assert {name for group in groups["log_me"] for name in group} == {"squeezenet1_1", "resnet18"}
     report = (scored.folder / "report.md").read_text()
     assert "First by mean rank: " in report
-    assert f"{value:.4g} ± {half:.2g}" in report
+    assert f" ± {half:.2g} (" in report
     # The same parts of photos again; and none, which gives the same scores.
     again = run("--metrics=[h_score, log_me]", "--resamples=4", "--seed=2", output="again")
     assert again.document["scores"]["photos"]["resnet18"]["log_me"]["left_out"] == result["log_me"]["left_out"]
@@ -292,4 +300,7 @@ def test_a_metric_that_fails_without_a_part_has_no_interval(
     assert (result["score"], result["interval"]) == (1.5, None)
     assert "without part 1 of the photos" in result["no_interval"]
     assert "too few" in result["no_interval"]
-    assert "fussy\\_metrics.fussy has no interval for resnet18: " in (scored.folder / "report.md").read_text()
+    assert (
+        "fussy\\_metrics.fussy has no interval for squeezenet1\\_1, resnet18: "
+        in (scored.folder / "report.md").read_text()
+    )

@@ -202,7 +202,7 @@ def test_the_printed_report_holds_the_tables_of_the_written_one(
         assert " ".join(row) in printed
 
 
-def test_a_constant_metric_over_targets_is_named_and_not_measured(run: Run, folder: Path) -> None:
+def test_a_saturated_metric_over_targets_is_named_and_not_measured(run: Run, folder: Path) -> None:
     names = json.loads((run("--metrics=[h_score, log_me]") / "targets.json").read_text())["targets"]
     table = folder / "all.csv"
     lines = [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]
@@ -212,9 +212,8 @@ def test_a_constant_metric_over_targets_is_named_and_not_measured(run: Run, fold
     document = json.loads((out / "targets.json").read_text())
     assert all(measured["h_score"] is None for measured in document["measures"].values())
     assert None not in [measured["log_me"] for measured in document["measures"].values()]
-    assert (
-        "- H-score gives all targets the same score, 2: it tells none of them apart" in (out / "report.md").read_text()
-    )
+    assert set(document["saturated"]["h_score"]) == set(names)
+    assert f"- H-score is saturated: {len(names)} of {len(names)} targets have the" in (out / "report.md").read_text()
 
 
 def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, folder: Path) -> None:

@@ -95,6 +95,18 @@ def test_labels_that_have_nothing_to_do_with_the_features_have_the_lower_score(n
     assert score(name) > evaluate(name, Inputs(features, shuffled, probabilities))
 
 
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.bound])
+def test_a_bound_is_reached_by_features_that_are_the_labels_and_not_exceeded(name: str) -> None:
+    bound = METRICS[name].bound
+    assert bound is not None
+    labels = np.repeat([0, 1], 30)
+    indicators = np.eye(2)[labels]
+    best = METRICS[name].compute(Inputs(100 * indicators, labels, indicators))
+    assert best == pytest.approx(bound(2), rel=1e-10, abs=1e-10)
+    assert score(name, spread=4.0) < bound(3)
+    assert score(name, spread=0.5) <= bound(3)
+
+
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_takes_a_head_only_where_it_says_so(name: str) -> None:
     features, _ = make(1.0)

@@ -77,9 +77,9 @@ def test_prepared_terms_give_the_score_if_all_groups_are_kept(name: str) -> None
     features, labels = make(60, 7)
     inputs = Inputs(features, labels)
     score = METRICS[name].scorer(inputs)
-    assert score(np.ones(60, dtype=bool), inputs) == METRICS[name].compute(inputs)
+    assert np.mean(score(np.ones(60, dtype=bool), inputs)) == METRICS[name].compute(inputs)
     mask = divide(labels, 5, 0) != 0
-    assert score(mask[inputs.order], inputs.remaining(mask)) != METRICS[name].compute(inputs)
+    assert np.mean(score(mask[inputs.order], inputs.remaining(mask))) != METRICS[name].compute(inputs)
 
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
@@ -120,6 +120,35 @@ def test_significant_differences_are_those_of_paired_tests_with_holms_adjustment
     assert [bool(result[pair]) for pair in pairs] == apart.tolist()
     assert np.array_equal(result, result.T)
     assert not result.diagonal().any()
+
+
+def test_the_spread_over_starts_is_added_as_in_welchs_t_test() -> None:
+    generator = np.random.default_rng(0)
+    values, starts = generator.standard_normal(30), 0.4 * generator.standard_normal(8)
+    left_out = np.array([np.delete(values, index).mean() for index in range(30)])
+    # The errors of two independent means add up in the same way in their difference.
+    expected = stats.ttest_ind(values, starts, equal_var=False).confidence_interval(0.95)
+    low, high = interval(1.5, left_out, starts)
+    assert (high - low, (high + low) / 2) == pytest.approx((expected.high - expected.low, 1.5))
+    # Without a spread over samples it is the interval of the starts, and the other way round.
+    alone = stats.t(7, starts.mean(), stats.sem(starts)).interval(0.95)
+    assert interval(float(starts.mean()), np.zeros(10), starts) == pytest.approx(alone)
+    assert interval(1.5, left_out, np.ones(8)) == pytest.approx(interval(1.5, left_out))
+    assert interval(1.5, np.ones(4), np.ones(8)) == (1.5, 1.5)
+
+
+def test_sources_whose_scores_differ_by_their_starts_are_compared_by_welchs_t_test() -> None:
+    generator = np.random.default_rng(6)
+    starts = generator.standard_normal((5, 8)) * np.linspace(0.1, 1, 5)[:, None] + np.arange(5)[:, None] / 3
+    result = significant_differences(starts.mean(1), np.zeros((5, 10)), starts)
+    pairs = list(combinations(range(5), 2))
+    p_values = [stats.ttest_ind(starts[i], starts[j], equal_var=False).pvalue for i, j in pairs]
+    apart = np.array(p_values) < 0.05 / (10 - stats.rankdata(p_values) + 1)
+    assert 0 < apart.sum() < 10
+    assert [bool(result[pair]) for pair in pairs] == apart.tolist()
+    # The same starts, and samples on which the two differ as much: fewer differences are significant.
+    wide = generator.standard_normal((5, 10))
+    assert significant_differences(starts.mean(1), wide, starts).sum() < result.sum()
 
 
 def test_sources_of_the_same_score_do_not_differ_significantly() -> None:

@@ -1,0 +1,98 @@
+"""Metrics at their highest possible score: no part in the mean rank, no interval, and a remark beside the numbers."""
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headstart.evaluation.sources.results import RankedSources, describe_ranking
+from headstart.evaluation.sources.scores import score_source
+from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
+from headstart.evaluation.sources.targets import Target
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.left_out import divide
+from headstart.output.progress import Progress
+
+LABELS = np.arange(60) % 3
+PARTS = divide(LABELS, 5, 0)
+DOCUMENT = {"seed": 0, "versions": {}, "digests": {"weights": {}}}
+
+
+class SixtyPhotos:
+    """Photos as far as a report reads them."""
+
+    classes = ("ants", "bees", "wasps")
+    labels = LABELS
+    maps = None
+
+    def __len__(self) -> int:
+        return 60
+
+
+def make(features: int, seed: int) -> NDArray[np.float64]:
+    """Return features; 60 or more tell all samples apart, whatever they have to do with the labels."""
+    generator = np.random.default_rng(seed)
+    return np.eye(3, features)[LABELS] * seed + generator.standard_normal((60, features))
+
+
+def rank(sources: Mapping[str, NDArray[np.float64]], *metrics: str) -> RankedSources:
+    chosen, photos = {name: METRICS[name] for name in metrics}, SixtyPhotos()
+    with Progress("metrics", 1, "scores") as progress:
+        scores = {name: score_source(chosen, Inputs(x, LABELS), PARTS, progress) for name, x in sources.items()}
+    target = Target("insects", "a_folder", "train", photos, "12ab")  # type: ignore[arg-type]
+    return RankedSources(chosen, scores, {}, target, dict.fromkeys(sources, 0.0))
+
+
+def test_a_metric_at_its_bound_for_several_sources_has_no_part_in_the_mean_rank(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    wide = {name: make(100, seed) for name, seed in (("one", 1), ("two", 2), ("three", 3))}
+    ranked = rank({"narrow": make(8, 1), **wide}, "h_score", "log_me")
+    assert ranked.saturated == {"h_score": ["one", "two", "three"]}
+    assert {name: ranks["log_me"] for name, ranks in _by_source(ranked).items()} == ranked.ranking.mean_ranks
+    # Neither its differences nor its scores count as certain.
+    assert list(ranked.certainties) == ["log_me"]
+    for name in wide:
+        result = ranked.describe_score(name, "h_score")
+        assert (result["score"], result["interval"]) == (2, None)
+        assert "the highest possible" in result["no_interval"]
+    assert ranked.scores["narrow"]["h_score"].interval
+    assert describe_ranking([ranked])["saturated"] == {"insects": ranked.saturated}
+
+    print_source_ranking([ranked])
+    for text in (source_report([ranked], DOCUMENT), " ".join(capsys.readouterr().out.split())):
+        assert "H-score (saturated)" in text
+        assert "LogME (saturated)" not in text
+        assert "H-score is saturated: 3 of 4 sources have the highest possible score." in text
+        assert "± 0 " not in text
+
+
+def _by_source(ranked: RankedSources) -> dict[str, dict[str, float]]:
+    return {name: {metric: ranks[name] for metric, ranks in ranked.ranking.ranks.items()} for name in ranked.scores}
+
+
+def test_one_source_alone_at_the_bound_is_the_best() -> None:
+    ranked = rank({"narrow": make(8, 1), "wide": make(100, 1)}, "h_score")
+    assert ranked.saturated == {}
+    assert ranked.ranking.mean_ranks == {"narrow": 2, "wide": 1}
+    # Its interval cannot be computed, so that the difference is not significant.
+    assert ranked.scores["wide"]["h_score"].interval is None
+    assert ranked.certainties == {}
+
+
+def test_a_score_that_reaches_the_bound_without_each_part_has_no_interval() -> None:
+    # There are 60 samples and 58 features, but 48 samples without a part.
+    score = rank({"one": make(58, 1)}, "h_score").scores["one"]["h_score"]
+    assert score.value is not None
+    assert score.value < 2 - 1e-6
+    assert (score.at_bound, score.interval) == (False, None)
+    assert "highest possible" in score.uncertain
+
+
+def test_a_metric_at_its_bound_for_all_sources_is_named_once() -> None:
+    ranked = rank({name: 100 * np.eye(3)[LABELS] + 1e-9 * make(3, 0) for name in ("one", "two")}, "knn", "nce")
+    assert list(ranked.saturated) == ["knn"]
+    assert ranked.tied == {}
+    assert ranked.ranking.mean_ranks == {"one": None, "two": None}
