@@ -80,7 +80,7 @@ def test_the_source_of_the_registry_has_the_reported_mean_iou(source: dict[str, 
     assert (source["measure"], source["validation_size"]) == ("mean IoU", 5)
     # Weights are kept in half precision.
     assert source["accuracy"] == pytest.approx(brute_force_mean_iou(network, Normalization(preprocessing), 3), abs=0.01)
-    assert entry.notes == f"Trained by Headstart on small, mean IoU {source['accuracy']:.4f}."
+    assert entry.notes.startswith(f"Trained by Headstart on small, mean IoU {source['accuracy']:.4f}.")
 
 
 @pytest.mark.slow
@@ -134,12 +134,14 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
 def test_networks_that_predict_the_background_alone_are_named(
     source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert source["warnings"] == []
     predict_one_class(monkeypatch, 0)
     photos = DrawnScenes(**SCENES).validation()  # type: ignore[arg-type]
     assert photos.maps is not None
     labels = np.stack([np.asarray(photos.maps.read(index)) for index in range(len(photos))])
+    of_background = (labels == 0).mean() / len(np.unique(labels))
     warning = "predicts 'background' for all pixels of the validation photos."
+    # After two epochs the source may do so by itself.
+    assert source["warnings"] == [warning] * (source["accuracy"] == pytest.approx(of_background))
     tuned = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32")
     trained = run(
         tmp_path / "alone",
@@ -149,7 +151,7 @@ def test_networks_that_predict_the_background_alone_are_named(
         f"--results.registry={tmp_path / 'alone.json'}",
     )
     for results in (tuned, trained):
-        assert results["accuracy"] == pytest.approx((labels == 0).mean() / len(np.unique(labels)))
+        assert results["accuracy"] == pytest.approx(of_background)
         assert results["warnings"] == [warning]
     entry = read_registry(tmp_path / "alone.json").entries["alone"]
     assert f"WARNING: The network {warning} Feature maps: features.3 (InvertedResidual, stride 4)" in entry.notes
