@@ -55,7 +55,9 @@ def _transferability(path: Path, document: Document) -> Part:
 def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
-    titles = metric_titles(document["metrics"])
+    # Documents of earlier versions have no titles.
+    usual = dict(zip(document["metrics"], metric_titles(document["metrics"]), strict=True))
+    titles = (usual | document.get("titles", {})).values()
 
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))

@@ -45,9 +45,22 @@ def class_probabilities(
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
     weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
-    priors = xp.log(statistics.counts[:, 0] / statistics.samples)
-    scores = rows @ weights - (means.T * weights).sum(0) / 2 + priors
-    return softmax(scores), shrinkage
+    return _probabilities(rows, means, weights, statistics), shrinkage
+
+
+def nearest_mean_probabilities(statistics: FeatureStatistics) -> Array:
+    """Compute the probabilities of Gaussian classes of unit variance along every feature, `[samples, classes]`.
+
+    As for `class_probabilities`, with the identity in place of the covariance.
+    """
+    means = statistics.class_means
+    return _probabilities(statistics.centred, means, means.T, statistics)
+
+
+def _probabilities(rows: Array, means: Array, weights: Array, statistics: FeatureStatistics) -> Array:
+    """Compute probabilities from class means `[classes, axes]`, and these times the precision `[axes, classes]`."""
+    priors = namespace(rows).log(statistics.counts[:, 0] / statistics.samples)
+    return softmax(rows @ weights - (means.T * weights).sum(0) / 2 + priors)
 
 
 def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: float) -> Array:
