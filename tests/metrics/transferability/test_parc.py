@@ -43,7 +43,7 @@ def test_the_released_variant_as_the_steps_of_the_program(
     lower = np.triu_indices(samples, 1)
     distances = (1 - np.corrcoef(StandardScaler().fit_transform(rows))).round(12)[lower]
     # The errors by which pairs of different classes differ stay as NumPy makes them.
-    of_labels = (1 - np.corrcoef(np.eye(classes)))[np.ix_(labels, labels)]
+    of_labels = np.asarray(1 - np.corrcoef(np.eye(classes)))[np.ix_(labels, labels)]
     expected = spearmanr(distances, of_labels[lower]).statistic
     assert parc(x, labels, variant="released", components=components) == pytest.approx(expected, rel=1e-9)
 
