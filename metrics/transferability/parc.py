@@ -130,7 +130,7 @@ def _standardised(rows: Array) -> Array:
 
 def _label_distance_levels(classes: int, variant: Variant) -> NDArray[np.int64]:
     """Return the distances of labels as integers in the same order, from 0, `[classes, classes]`."""
-    distances = 1 - np.eye(classes)
+    distances: Floats = 1 - np.eye(classes)
     if variant == "released" and classes > 1:
         distances = np.asarray(1 - np.corrcoef(np.eye(classes)))
     _, levels = np.unique(distances, return_inverse=True)
