@@ -58,11 +58,12 @@ def _transferability(path: Path, document: Document) -> Part:
 def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
-    # Documents of earlier versions name no saturated metrics.
+    # Documents of earlier versions have no titles, and name no saturated metrics.
+    usual = dict(zip(document["metrics"], metric_titles(document["metrics"]), strict=True))
     saturated = document.get("saturated", {}).get(target, {})
     titles = [
         f"{title}{SATURATED if metric in saturated else ''}"
-        for metric, title in zip(document["metrics"], metric_titles(document["metrics"]), strict=True)
+        for metric, title in (usual | document.get("titles", {})).items()
     ]
 
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]

@@ -39,7 +39,8 @@ PIXEL_METRICS: tuple[str | dict[str, Any], ...] = (
 class MetricName(str):
     """The name of a metric in tables: a name of the catalogue, or an import path such as `my_metrics.spread`.
 
-    With options it is `{gbc: {variant: released}}`, which tables call `gbc(variant=released)`.
+    With options it is `{gbc: {variant: released}}`, whose name is `gbc(variant=released)`. Headers of reports have the
+    variant in any case.
 
     Attributes:
         name: The name or path alone.
@@ -107,10 +108,7 @@ def find_metrics(names: Sequence[str | Mapping[str, Any]]) -> Metrics:
 
 
 def _with_options(metric: TransferabilityMetric, name: MetricName) -> TransferabilityMetric:
-    """Set the options of a metric, after checking them."""
-    if not name.options:
-        return metric
-
+    """Set the options of a metric, after checking them, and add them and its variant to its title."""
     allowed = metric.option_names
     # A user's own annotations may be of any kind.
     hints = get_type_hints(metric.function) if name.name in METRICS else {}
@@ -124,11 +122,13 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
             reason = " or ".join(dict.fromkeys(each["msg"] for each in error.errors()))
             raise UserError(f"metrics: {name.name}: {option} is {value!r}: {reason}") from error
 
+    chosen = replace(metric, options=name.options)
+    shown = name.options | ({} if chosen.variant is None else {"variant": chosen.variant})
+    title = title_with_options(metric.title, _describe_options(shown)) if shown else metric.title
     # Titles of the user's own functions are their names.
-    is_known = name.name in METRICS
-    title = title_with_options(metric.title, _describe_options(name.options)) if is_known else str(name)
+    title = title if name.name in METRICS else str(name)
     # The computation for a whole pool has no options.
-    return replace(metric, title=title, options=name.options, pooled=None)
+    return replace(chosen, title=title, pooled=None if name.options else metric.pooled)
 
 
 def digest_metrics(names: Iterable[str]) -> dict[str, str]:

@@ -130,7 +130,8 @@ def transferability(
     versions = {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
     digests = {**results.digests, "weights": weights}
     made_with = {**settings, "extraction": asdict(results.extraction), "digests": digests, "versions": versions}
-    document = {**config, **describe_ranking(ranked), **made_with, "total_seconds": time.perf_counter() - start}
+    described = {"titles": {name: metric.title for name, metric in chosen.items()}, **describe_ranking(ranked)}
+    document = {**config, **described, **made_with, "total_seconds": time.perf_counter() - start}
     table = SOURCE_COLUMNS, [row for each in ranked for row in each.interval_rows()]
     results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 

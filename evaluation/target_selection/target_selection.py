@@ -112,6 +112,7 @@ def target_selection(
     digests = {**results.digests, "weights": features.weights}
     config = {**settings, "extraction": asdict(extraction), "digests": digests}
     summary = {
+        "titles": {name: metric.title for name, metric in chosen.items()},
         "kendall_with_num_classes": ranked.kendall_with_num_classes(),
         "measures": ranked.measures(),
         "saturated": ranked.saturated,

@@ -89,6 +89,12 @@ class TransferabilityMetric:
         """The options that the function has."""
         return [name for name in inspect.signature(self.function).parameters if name not in (*ARGUMENTS, *self.data)]
 
+    @property
+    def variant(self) -> str | None:
+        """The variant that is computed, of a metric that has several; None for others."""
+        option = inspect.signature(self.function).parameters.get("variant")
+        return None if option is None else str(self.options.get("variant", option.default))
+
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""
         result = self.evaluate(inputs)

@@ -4,29 +4,48 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.fisher_discriminant import class_probabilities, of_own_class, rows_and_axes
+from headstart.metrics.transferability.fisher_discriminant import (
+    class_probabilities,
+    nearest_mean_probabilities,
+    of_own_class,
+    rows_and_axes,
+)
 from headstart.metrics.transferability.source_pools import scaled_over_pool
+from headstart.metrics.transferability.variants import Variant, check_variant
 
 # The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
 WEIGHTS = np.array([0.15, 0.85])
 LOWEST = 5
 
 
-def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float]:
+def etran_terms(
+    features: Array | FeatureStatistics, labels: Array | None = None, variant: Variant = "released"
+) -> tuple[float, float]:
     """Compute the terms of ETran for classification: the energy, and the probability of the labels.
 
     Source: as for `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
     where the target resembles the data of the source; the term is the mean over the 0.5 % of the samples with the
-    lowest ones, one at least, as in the released program. The other term is the mean probability that linear
-    discriminants give the labels, with the regularisation of SFDA; the regression score does not apply.
+    lowest ones, one at least; the released program has no energy of fewer than 200 samples. The other term is the mean
+    probability that a classifier predicts for the labels; the regression score does not apply.
+
+    The classifier of the text is Fisher's linear discriminants, `published`, with the regularisation of SFDA. With
+    fewer samples than features, these tell all samples apart, and the term is 1 for nearly every source. The program
+    passes a matrix that is not symmetric to a function for symmetric ones, whose eigenvectors are orthonormal: their
+    product with their transpose, by which it weighs the features, is the identity. What is left is the nearest class
+    mean without any covariance, `released`. It depends on the scale of the features.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
+        variant: `released`, by which the published scores were computed, or `published`.
 
     Returns:
         The two terms.
+
+    Raises:
+        ValueError: The variant is none of these, or the features or labels do not fit.
     """
+    check_variant(variant)
     statistics = FeatureStatistics.of(features, labels)
     rows = statistics.centred + statistics.mean
     xp = namespace(rows)
@@ -34,9 +53,11 @@ def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None
     energies = highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
     count = max(1, LOWEST * statistics.samples // 1000)
     lowest = energies[xp.argsort(energies)[:count]]
-
-    discriminant_rows, axes = rows_and_axes(statistics)
-    probabilities, _ = class_probabilities(discriminant_rows, statistics, statistics.dimensions, axes=axes)
+    if variant == "released":
+        probabilities = nearest_mean_probabilities(statistics)
+    else:
+        discriminant_rows, axes = rows_and_axes(statistics)
+        probabilities, _ = class_probabilities(discriminant_rows, statistics, statistics.dimensions, axes=axes)
     return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
 
 

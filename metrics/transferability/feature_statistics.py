@@ -54,6 +54,7 @@ class FeatureStatistics:
         class_sizes: How many samples each class has, `[classes]`.
         counts: The same on the device of the features, `[classes, 1]`.
         labels: Class of every row of `centred`, counted from 0 without gaps, ascending, `[samples]`.
+        order: Numbers by which the rows of `centred` are as the samples came, ascending, `[samples]`.
         mean: Mean of the features, `[features]`.
         centred: Features less their mean, sorted by class, `[samples, features]`.
         class_means: Mean of every class, less the mean of all, `[classes, features]`.
@@ -70,12 +71,12 @@ class FeatureStatistics:
         _check_magnitude(values)
 
         self.samples, self.dimensions = values.shape
-        order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
+        self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
         self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
 
         # Relative to one of the rows, constant features are exactly 0.
         origin = values[0]
-        self.centred = values[like(order, values)]
+        self.centred = values[like(self.order, values)]
         self.centred -= origin
         sums = sum_by_class(self.centred, self.class_sizes)
         mean = sums.sum(0) / self.samples

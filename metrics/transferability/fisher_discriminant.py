@@ -64,10 +64,23 @@ def class_probabilities(
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
     weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
-    priors = xp.log(statistics.counts[:, 0] / statistics.samples)
-    scores = rows @ (weights if axes is None else axes @ weights)
-    scores += priors - (means.T * weights).sum(0) / 2
-    return softmax(scores), shrinkage
+    halves = (means.T * weights).sum(0) / 2
+    return _probabilities(rows @ (weights if axes is None else axes @ weights), halves, statistics), shrinkage
+
+
+def nearest_mean_probabilities(statistics: FeatureStatistics) -> Array:
+    """Compute the probabilities of Gaussian classes of unit variance along every feature, `[samples, classes]`.
+
+    As for `class_probabilities`, with the identity in place of the covariance.
+    """
+    means = statistics.class_means
+    return _probabilities(statistics.centred @ means.T, (means**2).sum(1) / 2, statistics)
+
+
+def _probabilities(products: Array, halves: Array, statistics: FeatureStatistics) -> Array:
+    """Compute probabilities from products of the rows with the weights, and half of those of the means, `[classes]`."""
+    products += namespace(products).log(statistics.counts[:, 0] / statistics.samples) - halves
+    return softmax(products)
 
 
 def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: float) -> Array:

@@ -247,6 +247,7 @@ class TargetStatistics(FeatureStatistics):
         self.samples, self.dimensions = int(self.class_sizes.sum()), dataset.means.shape[1]
         self.counts = self.class_sizes.astype(np.float64)[:, None]
         self.labels = np.repeat(np.arange(len(chosen)), self.class_sizes)
+        self.order = np.concatenate([dataset.order[dataset.rows[label]] for label in chosen])
 
         origin = dataset.means[chosen[0]]
         offsets = dataset.means[chosen] - origin

@@ -171,7 +171,7 @@ class RemainingStatistics(FeatureStatistics):
         self.indices = like(np.flatnonzero(kept), whole.centred)
         self.centred = whole.centred[self.indices]
         self.samples, self.dimensions = self.centred.shape
-        self.labels = whole.labels[kept]
+        self.labels, self.order = whole.labels[kept], whole.order[kept]
         self.class_sizes = np.bincount(self.labels).astype(np.int64)
         self.counts = like(self.class_sizes.astype(np.float64), self.centred)[:, None]
 

@@ -9,6 +9,7 @@ from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
 from headstart.metrics.transferability.linear_probe import fit_logistic
+from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0
@@ -24,6 +25,7 @@ def pactran(
     labels: Array | None = None,
     penalty_share: float = PENALTY_SHARE,
     prior_variance: float = PRIOR_VARIANCE,
+    variant: Variant = "released",
 ) -> float:
     """Compute PACTran with a Gaussian prior, the negative of a PAC-Bayesian bound on the error of a linear classifier.
 
@@ -35,7 +37,10 @@ def pactran(
     `cross-entropy + |W|^2 / (2 l v) + K D / (2 l) log(1 + l v t / (K D))`,
 
     where W minimises the first two terms and t is the trace of the cross-entropy's Hessian, the mean over samples of
-    `|f|^2 sum(p (1 - p))`. Constants that do not depend on the source are left out.
+    `|f|^2 sum(p (1 - p))`. Constants that do not depend on the source are left out. That is `published`. The released
+    program sums over the samples in place of the mean, and adds the trace of the intercepts: t is the sum of
+    `(|f|^2 + 1) sum(p (1 - p))`. The published scores were computed so, `released`. Its optimiser begins at random
+    weights and stops early, which moves its scores by some tenths of a percent; here the minimum is exact.
 
     The paper searches a grid, in which l v is a multiple of the number of samples, and v a constant divided by D. Which
     point of the grid it recommends is not settled here.
@@ -45,13 +50,16 @@ def pactran(
         labels: `[samples]`.
         penalty_share: l v, divided by the number of samples.
         prior_variance: v, times the number of features.
+        variant: `released` or `published`.
 
     Returns:
-        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
+        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features if
+            `published`, less if `released`.
 
     Raises:
-        ValueError: An option is not above 0, or the features or labels do not fit.
+        ValueError: An option is none of those above, or the features or labels do not fit.
     """
+    check_variant(variant)
     for name, value in (("penalty_share", penalty_share), ("prior_variance", prior_variance)):
         if not (isinstance(value, Real) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value!r}")
@@ -69,7 +77,10 @@ def pactran(
 
     tiny = np.finfo(np.float64).tiny
     misfit = -float(np.mean([math.log(max(float(p), tiny)) for p in of_own_class(probabilities, statistics)]))
-    trace = float(((rows**2).sum(1) * (probabilities * (1 - probabilities)).sum(1)).mean())
+    curvatures = (probabilities * (1 - probabilities)).sum(1)
+    squares = (rows**2).sum(1)
+    released = variant == "released"
+    trace = float(((squares + 1) * curvatures).sum() if released else (squares * curvatures).mean())
     number = classes * dimensions
     flatness = number / width * prior_variance / dimensions / 2 * math.log1p(width * trace / number)
     return float(0.0 - misfit - float((weights**2).sum()) / (2 * width) - flatness)

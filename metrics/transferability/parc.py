@@ -3,18 +3,27 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Pairs, which are ranked, grow with the square of the samples.
 PROBES = 2000
 # Distances that differ by less differ by rounding errors.
 DIGITS = 12
+# Features with a smaller share of the largest standard deviation differ by rounding errors.
+LEAST_SPREAD = 1e-12
 
 
 def parc(
-    features: Array | FeatureStatistics, labels: Array | None = None, probes: int = PROBES, seed: int = 0
+    features: Array | FeatureStatistics,
+    labels: Array | None = None,
+    probes: int = PROBES,
+    seed: int = 0,
+    variant: Variant = "published",
+    components: int | None = None,
 ) -> float:
     """Compute PARC, the rank correlation between distances of features and distances of labels over pairs of samples.
 
@@ -22,15 +31,25 @@ def parc(
     Learning", NeurIPS 2021, section 4: Spearman's correlation of the lower triangles of two matrices of distances, 1
     less Pearson's correlation, over the features of two samples and over their labels as indicators. The latter is 0
     within a class and the same for all pairs of different classes, whatever their number. They multiply by 100, which
-    is left out here, and sample a probe set, which is done here where there are more samples than probes. They also
-    reduce features to principal components, which is left out: the correlation over components depends on their
-    signs, which are arbitrary. Features are not standardised, which their program may do.
+    is left out here, and sample a probe set, which is done here where there are more samples than probes.
+
+    That is `published`. The program released with it, by which the published scores were computed, standardises the
+    features, and does not round the distances of the labels, which NumPy computes: `released`. Pairs of different
+    classes, whose distances are equal, are then ranked by their rounding errors, which depend on the number of classes,
+    their order, that of the samples, and the processor. There are none with 2, 4 or 8 classes.
+
+    Before that, features can be reduced to principal components, which the program does on request, and the copy of it
+    in the program of SFDA always, to 32. The correlation over components depends on their signs, which are arbitrary.
+    Here the largest loading of each is positive, as in scikit-learn since 1.5, and the components are exact. Those of
+    the programs are approximations, which depend on the order of the samples.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         probes: Samples that are compared, at most.
         seed: Seed of the probes.
+        variant: `published` or `released`.
+        components: How many principal components the features are reduced to, at most; None keeps the features.
 
     Returns:
         The score, from -1 to 1; 0 where all distances are the same, as for constant features and for a single class.
@@ -39,49 +58,96 @@ def parc(
         ValueError: An option is out of range, or the features or labels do not fit.
     """
     statistics = FeatureStatistics.of(features, labels)
-    return prepare_parc(statistics, probes, seed)(np.ones(statistics.samples, dtype=bool))
+    return prepare_parc(statistics, probes, seed, variant, components)(np.ones(statistics.samples, dtype=bool))
 
 
-def prepare_parc(statistics: FeatureStatistics, probes: int = PROBES, seed: int = 0) -> Callable[[Flags], float]:
+def prepare_parc(
+    statistics: FeatureStatistics,
+    probes: int = PROBES,
+    seed: int = 0,
+    variant: Variant = "published",
+    components: int | None = None,
+) -> Callable[[Flags], float]:
     """Compute the distances of PARC once, and return the score of some samples as a function of their mask.
 
-    The mask is `[samples]` in the order of the statistics. Of sampled probes, those within the mask count.
+    The mask is `[samples]` in the order of the statistics. Of sampled probes, those within the mask count. Standard
+    deviations and components are those of all samples.
 
     Args:
         statistics: Of all samples.
         probes: As `parc`.
         seed: As `parc`.
+        variant: As `parc`.
+        components: As `parc`.
     """
+    check_variant(variant)
+    if components is not None:
+        check_integer("components", components, 2)
     check_integer("probes", probes, 2)
     check_integer("seed", seed, 0)
     probed = np.arange(statistics.samples)
     if statistics.samples > probes:
-        probed = np.sort(np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False))
-    rows = statistics.centred[like(probed, statistics.centred)] + statistics.mean
+        probed = np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False)
+    probed = probed[np.argsort(statistics.order[probed])]
+    compared = statistics.centred if components is None else _oriented_components(statistics, components)
+    if variant == "released":
+        compared = _standardised(compared)
+    elif components is None:
+        compared = compared + statistics.mean
+    rows = compared[like(probed, compared)]
     distances = np.round(1 - to_host(_correlations(rows)), DIGITS)
 
     one, other = np.triu_indices(len(probed), 1)
     order = np.argsort(distances[one, other], kind="stable")
     one, other = one[order], other[order]
     ascending = distances[one, other]
-    different = statistics.labels[probed[one]] != statistics.labels[probed[other]]
+    labels = statistics.labels[probed]
+    levels = _label_distance_levels(statistics.classes, variant)[labels[one], labels[other]]
 
     def score(kept: Flags) -> float:
         pairs = kept[probed[one]] & kept[probed[other]]
-        return _rank_correlation(ascending[pairs], different[pairs])
+        return _rank_correlation(ascending[pairs], levels[pairs])
 
     return score
 
 
-def _rank_correlation(ascending: Floats, different: Flags) -> float:
-    """Correlate the ranks of the ascending distances of pairs with whether their classes differ."""
-    if len(ascending) < 2 or ascending[0] == ascending[-1] or different.all() or not different.any():
+def _oriented_components(statistics: FeatureStatistics, count: int) -> Array:
+    """Return the first principal components, `[samples, components]`, the largest loading of each above 0."""
+    components = statistics.principal_components(max(1, min(count, statistics.spectrum.rank)))
+    xp = namespace(components)
+    loadings = statistics.centred.T @ components
+    signs = xp.where(xp.amax(loadings, 0) >= -xp.amin(loadings, 0), 1.0, -1.0)
+    return components * signs
+
+
+def _standardised(rows: Array) -> Array:
+    """Divide centred rows by their standard deviations; features that are the same for all samples are 0."""
+    xp = namespace(rows)
+    deviations = xp.sqrt((rows**2).mean(0))
+    varies = deviations > LEAST_SPREAD * deviations.max()
+    return xp.where(varies, rows / xp.where(varies, deviations, xp.ones_like(deviations)), xp.zeros_like(rows))
+
+
+def _label_distance_levels(classes: int, variant: Variant) -> NDArray[np.int64]:
+    """Return the distances of labels as integers in the same order, from 0, `[classes, classes]`."""
+    distances: Floats = 1 - np.eye(classes)
+    if variant == "released" and classes > 1:
+        distances = np.asarray(1 - np.corrcoef(np.eye(classes)))
+    _, levels = np.unique(distances, return_inverse=True)
+    return np.asarray(levels, dtype=np.int64).reshape(classes, classes)
+
+
+def _rank_correlation(ascending: Floats, levels: NDArray[np.int64]) -> float:
+    """Correlate the ranks of the ascending distances of pairs with those of the levels of their labels' distances."""
+    if len(ascending) < 2 or ascending[0] == ascending[-1] or (levels == levels[0]).all():
         return 0.0
     # Equal distances share the mean of their ranks.
     first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
     equal = np.diff(first, append=len(ascending))
     ranks = np.repeat(first + (equal - 1) / 2, equal)
-    return float(np.corrcoef(ranks, different)[0, 1])
+    counts = np.bincount(levels)
+    label_ranks = np.cumsum(counts) - (counts + 1) / 2
+    return float(np.corrcoef(ranks, label_ranks[levels])[0, 1])
 
 
 def _correlations(rows: Array) -> Array:

@@ -19,6 +19,7 @@ from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.n_leep import n_leep
 from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
 from headstart.output.errors import UserError
 from headstart.output.markup import escape_markdown
 
@@ -131,7 +132,7 @@ def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
         (
             {"gbc": {"pca": None, "covariance": "diagonal"}},
             "gbc(covariance=diagonal, pca=null)",
-            "GBC (diagonal, pca null)",
+            "GBC (diagonal, pca null, textbook)",
             None,
         ),
         (
@@ -141,8 +142,15 @@ def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
             None,
         ),
         ({"knn": {"neighbours": 1}}, "knn(neighbours=1)", None, None),
-        ({"pactran": {"prior_variance": 100}}, "pactran(prior_variance=100)", None, None),
-        ({"gbc": {}}, "gbc", "GBC", {}),
+        (
+            {"pactran": {"prior_variance": 100}},
+            "pactran(prior_variance=100)",
+            "PACTran (prior variance 100, released)",
+            {"prior_variance": 100},
+        ),
+        ({"gbc": {}}, "gbc", "GBC (textbook)", {}),
+        ({"parc": {}}, "parc", "PARC (published)", {}),
+        ({"knn": {}}, "knn", "kNN", {}),
     ],
 )
 def test_options_are_those_of_the_function(given: Any, name: str, title: str | None, expected: Any) -> None:
@@ -153,7 +161,9 @@ def test_options_are_those_of_the_function(given: Any, name: str, title: str | N
     generator = np.random.default_rng(0)
     labels = np.arange(60) % 3
     inputs = Inputs(generator.standard_normal((60, 5)) + labels[:, None], labels)
-    functions: dict[str, Callable[..., float]] = {"gbc": gbc, "n_leep": n_leep, "knn": knn_accuracy, "pactran": pactran}
+    functions: dict[str, Callable[..., float]] = {
+        function.__name__.removesuffix("_accuracy"): function for function in (gbc, n_leep, knn_accuracy, pactran, parc)
+    }
     assert metric.compute(inputs) == functions[plain](inputs.features, labels, **options)
     if options:
         assert metric.compute(inputs) != METRICS[plain].compute(inputs)
@@ -244,7 +254,9 @@ def test_variants_of_one_metric_stand_side_by_side(run: Callable[..., Any], tmp_
     assert [row["metric"] for row in scored.rows] == names * 2
     cells = scored.document["scores"]["photos"]["resnet18"]
     assert cells["gbc"]["score"] != cells["gbc(variant=released)"]["score"]
-    assert "| GBC | GBC (released) | N-LEEP (components per class 2) |" in (scored.folder / "report.md").read_text()
+    header = "| GBC (textbook) | GBC (released) | N-LEEP (components per class 2) |"
+    assert header in (scored.folder / "report.md").read_text()
+    assert list(scored.document["titles"].values())[:2] == ["GBC (textbook)", "GBC (released)"]
     config = tmp_path / "metrics.yaml"
     config.write_text("metrics:\n- gbc\n- gbc: {variant: released}\n- n_leep: {components_per_class: 2}\n")
     again = run(f"--config={config}")

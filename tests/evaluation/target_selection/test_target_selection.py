@@ -36,7 +36,7 @@ SETTINGS = [
     "--extraction.num_workers=0",
     "--extraction.device=cpu",
 ]
-TITLES = {"h_score": "H-score", "gbc": "GBC", "leep": "LEEP", "num_classes": "NumC"}
+TITLES = {"h_score": "H-score", "gbc": "GBC (textbook)", "leep": "LEEP", "num_classes": "NumC"}
 Run = Callable[..., Path]
 
 

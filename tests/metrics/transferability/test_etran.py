@@ -1,8 +1,9 @@
-"""ETran against SciPy's log-sum-exp and scikit-learn's discriminants."""
+"""ETran against SciPy's log-sum-exp, scikit-learn's discriminants and the steps of the released program."""
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
 
 from headstart.metrics.transferability.etran import etran, etran_terms
 from headstart.tests.material.discriminants import probabilities, within
@@ -16,7 +17,36 @@ def test_terms_as_written_out(samples: int, features: int, lowest: int) -> None:
     shrinkage = float(np.exp(-5 * np.linalg.eigvalsh(within(x, labels))[-1]))
     own = probabilities(x, labels, shrinkage)[np.arange(samples), labels]
     energy = np.sort(logsumexp(x, axis=1))[:lowest].mean()
-    assert etran_terms(x, labels) == pytest.approx((energy, own.mean()), rel=1e-9)
+    assert etran_terms(x, labels, variant="published") == pytest.approx((energy, own.mean()), rel=1e-9)
+    assert etran_terms(x, labels) == pytest.approx((energy, step_by_step(x, labels, shrinkage)), rel=1e-9)
+
+
+def step_by_step(x: NDArray[np.float64], labels: NDArray[np.int64], shrinkage: float) -> float:
+    """Follow the released program, which decomposes a matrix that is not symmetric by its lower triangle."""
+    means = np.stack([x[labels == label].mean(0) for label in np.unique(labels)])
+    covariances = [np.cov(x, rowvar=False, ddof=0), within(x, labels)]
+    total, inside = (
+        (1 - shrinkage) * each + shrinkage * np.trace(each) / len(each) * np.eye(len(each)) for each in covariances
+    )
+    _, vectors = np.linalg.eigh(np.linalg.inv(inside) @ (total - inside))
+    weights = means @ vectors @ vectors.T
+    scores = x @ weights.T - np.diag(means @ weights.T) / 2 + np.log(np.bincount(labels) / len(labels))
+    return float(softmax(scores, axis=1)[np.arange(len(x)), labels].mean())
+
+
+def test_the_released_variant_tells_sources_apart_where_all_samples_are_told_apart() -> None:
+    generator = np.random.default_rng(0)
+    labels, noise = np.arange(40) % 2, generator.standard_normal((40, 200))
+    near, far = (0.2 * noise + apart * np.eye(2, 200)[labels] for apart in (1.0, 0.5))
+    assert etran_terms(near, labels, "published")[1] == pytest.approx(
+        etran_terms(far, labels, "published")[1], abs=1e-3
+    )
+    assert etran_terms(near, labels)[1] > etran_terms(far, labels)[1] + 0.01
+
+
+def test_a_variant_that_is_refused() -> None:
+    with pytest.raises(ValueError, match="variant must be released or published, not 'textbook'"):
+        etran_terms(np.eye(4), np.arange(4) % 2, variant="textbook")  # type: ignore[arg-type]
 
 
 def test_terms_at_their_ends() -> None:

@@ -1,20 +1,28 @@
 """Scores without a part of the samples: the parts, the statistics that remain, and what is concluded."""
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
+from sklearn.decomposition import PCA
 
-from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.left_out import divide, interval, significant_differences, standard_error
-from headstart.metrics.transferability.parc import prepare_parc
+from headstart.metrics.transferability.parc import parc, prepare_parc
 
+# By the other variant than the default, where there is one whose scores are computed again from what remains.
+OTHERS = {
+    f"{name}, {variant}": replace(METRICS[name], options={"variant": variant})
+    for name, variant in (("gbc", "released"), ("etran", "published"), ("pactran", "published"))
+}
+COMPUTED_AGAIN = {name: metric for name, metric in METRICS.items() if not metric.baseline and not metric.prepare}
 SHAPES = {"more samples": (60, 7), "fewer samples": (24, 40), "fewer samples only without a part": (42, 40)}
 
 
@@ -59,17 +67,15 @@ def test_remaining_statistics_are_those_of_the_remaining_rows(shape: tuple[int, 
 
 
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
-@pytest.mark.parametrize(
-    "name", [name for name, metric in METRICS.items() if not metric.baseline and not metric.prepare]
-)
-def test_scores_of_what_remains_are_those_of_the_rows(name: str, shape: tuple[int, int]) -> None:
+@pytest.mark.parametrize("metric", [*COMPUTED_AGAIN.values(), *OTHERS.values()], ids=[*COMPUTED_AGAIN, *OTHERS])
+def test_scores_of_what_remains_are_those_of_the_rows(metric: TransferabilityMetric, shape: tuple[int, int]) -> None:
     features, labels = make(*shape)
     logits = np.exp(features[:, :4] / 3)
     probabilities = logits / logits.sum(1, keepdims=True)
     mask = divide(labels, 5, 1) != 2
     remaining = Inputs(features, labels, probabilities).remaining(mask)
     alone = Inputs(features[mask], labels[mask], probabilities[mask])
-    assert METRICS[name].compute(remaining) == pytest.approx(METRICS[name].compute(alone), rel=1e-6)
+    assert metric.compute(remaining) == pytest.approx(metric.compute(alone), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
@@ -92,6 +98,17 @@ def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     chosen = inputs.order[drawn][mask[inputs.order][drawn]]
     expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
     assert prepare_parc(inputs.statistics, probes=20)(mask[inputs.order]) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("components", [None, 4])
+def test_released_parc_of_what_is_kept_has_the_scales_and_components_of_all(components: int | None) -> None:
+    features, labels = make(60, 7)
+    labels = labels % 2  # of two classes, no distances have rounding errors
+    mask, inputs = divide(labels, 5, 0) != 0, Inputs(features, labels)
+    rows = features - features.mean(0) if components is None else PCA(components).fit_transform(features)
+    rows = rows / rows.std(0)
+    score = prepare_parc(inputs.statistics, variant="released", components=components)(mask[inputs.order])
+    assert score == pytest.approx(parc(rows[mask], labels[mask]), rel=1e-9)
 
 
 def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:

@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
 from headstart.metrics.transferability.log_me import log_me
+from headstart.tests.material.released_values import CASES, load, needs_released_values
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -119,10 +120,17 @@ def released(
             alpha, beta = gamma / (norm + added), (samples - gamma) / (error + added)
             if abs(alpha / beta - ratio) / ratio <= tolerance:
                 break
-        determinant = np.log(alpha + beta * squares).sum()
+        determinant = np.log(alpha + beta * squares).sum() + (dimensions - len(squares)) * math.log(alpha)
         evidence = samples * math.log(beta / (2 * math.pi)) + dimensions * math.log(alpha) - determinant
         evidences.append(float(evidence - beta * error - alpha * norm) / 2)
     return float(np.mean(evidences)) / len(features)
+
+
+@needs_released_values
+@pytest.mark.parametrize("case", CASES)
+def test_a_released_program_differs_by_its_early_stop(case: str) -> None:
+    value = load(case).values["log_me (TLlib, 11 steps)"]
+    assert released(load(case).features, load(case).labels, added=0) == pytest.approx(value, rel=1e-7)
 
 
 def test_the_released_form_stays_below_the_maximum_and_depends_on_the_scale() -> None:

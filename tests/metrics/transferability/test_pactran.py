@@ -1,4 +1,4 @@
-"""PACTran against scikit-learn's logistic regression and the bound at the posterior variance that SciPy finds."""
+"""PACTran by scikit-learn's logistic regression: the bound at the best posterior, and the released program's terms."""
 
 import math
 
@@ -51,14 +51,39 @@ def test_as_the_bound_at_the_best_posterior(
 
     least = minimize_scalar(bound, bounds=(-30, 10), method="bounded", options={"xatol": 1e-9})
     expected = -(log_loss(labels, model.predict_proba(centred)) + float(least.fun))
-    assert pactran(x, labels, **options) == pytest.approx(expected, rel=1e-6)
+    assert pactran(x, labels, **options, variant="published") == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(("samples", "features", "classes"), [(90, 5, 3), (20, 30, 4)])
+def test_as_the_released_program_where_its_optimiser_converges(samples: int, features: int, classes: int) -> None:
+    x, labels = sample(samples, features, classes)
+    centred = x - x.mean(0)
+    model = LogisticRegression(tol=1e-10, max_iter=10_000).fit(centred, labels)
+    probabilities = model.predict_proba(centred)
+    optimum = log_loss(labels, probabilities) + float((model.coef_**2).sum()) / (2 * samples)
+
+    # Of the weights, with the curvature of the penalty, and of the intercepts.
+    curvature = probabilities - probabilities**2
+    trace = ((centred**2).T @ curvature + 1 / samples).sum() + curvature.sum()
+    size, variance = features * classes, 10 / features
+    flatness = size / samples * variance * math.log(trace * samples / size) / 2
+    assert pactran(x, labels) == pytest.approx(-(optimum + flatness), rel=1e-6)
 
 
 def test_its_ends() -> None:
     x, labels = sample(90, 5, 3)
     assert pactran(x, np.zeros(90, dtype=int)) == 0
-    assert pactran(np.full((90, 4), 0.1), labels) == pytest.approx(-math.log(3), rel=1e-6)
-    assert pactran(x, labels) < 0
+    constant = np.full((90, 4), 0.1)
+    assert pactran(constant, labels, variant="published") == pytest.approx(-math.log(3), rel=1e-6)
+    # Of the intercepts alone: 90 samples of 3 classes with probabilities of 1/3.
+    flatness = 3 / 90 * 10 * math.log1p(90 * 90 * 2 / 3 / 12) / 2
+    assert pactran(constant, labels) == pytest.approx(-math.log(3) - flatness, rel=1e-6)
+    assert pactran(x, labels) < pactran(x, labels, variant="published") < 0
+
+
+def test_a_variant_that_is_refused() -> None:
+    with pytest.raises(ValueError, match="variant must be released or published, not None"):
+        pactran(*sample(30, 4, 3), variant=None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("option", ["penalty_share", "prior_variance"])

@@ -1,0 +1,106 @@
+"""Metrics against the values that released programs give on random features and on those of photos."""
+
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from headstart.metrics.transferability.etran import etran_terms
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.ncti import ncti_terms
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.tests.material.released_values import CASES, PHOTOS, RANDOM, Case, load, needs_released_values
+
+COMPONENTS = 32
+PARC_OF_COMPONENTS = "PARC, 32 components (SFDA repository)"
+
+pytestmark = needs_released_values
+
+
+def shrunk_h_score(case: Case) -> float:
+    """Divide the spread between classes by samples - 1 rather than samples, as the program does."""
+    samples = case.statistics.samples
+    return h_score(case.statistics, shrinkage=True) * samples / (samples - 1)
+
+
+def nearest_by_distance(case: Case) -> float:
+    """Shift samples far along one more axis, so that the cosine is highest where the distance is least."""
+    centred = case.features - case.features.mean(0)
+    far = np.full((len(centred), 1), 1000 * np.abs(centred).max())
+    return knn_accuracy(np.hstack([centred, far]), case.labels, neighbours=1)
+
+
+# The score, and its largest relative difference from the released value, on random features and on those of photos.
+COMPARED: dict[str, tuple[Callable[[Case], float], float, float]] = {
+    "h_score (TLlib)": (lambda case: h_score(case.statistics), 1e-12, 1e-12),
+    "regularized_h_score (TLlib)": (shrunk_h_score, 1e-11, 1e-11),
+    "leep (TLlib)": (lambda case: leep(case.probabilities, case.labels), 1e-12, 1e-12),
+    "nce (TLlib)": (lambda case: nce(case.probabilities.argmax(1), case.labels), 1e-12, 1e-12),
+    "log_me (TLlib, 11 steps)": (lambda case: log_me(case.statistics), 6e-5, 0.14),
+    "trans_rate (TLlib)": (lambda case: trans_rate(case.statistics), 1e-11, 1e-11),
+    "SFDA_Score (SFDA repository)": (lambda case: sfda(case.statistics), 4e-7, 1e-12),
+    "PARC, all components (parc repository)": (lambda case: parc(case.statistics, variant="released"), 5e-5, 1e-12),
+    PARC_OF_COMPONENTS: (lambda case: parc(case.statistics, variant="released", components=COMPONENTS), 0.012, 0.09),
+    "1-NN (parc repository)": (nearest_by_distance, 1e-12, 1e-12),
+    "NCTI seli": (lambda case: ncti_terms(case.statistics)[0], 1e-8, 0.015),
+    "NCTI ncc": (lambda case: ncti_terms(case.statistics)[1], 1e-8, 0.007),
+    "NCTI vc": (lambda case: ncti_terms(case.statistics)[2], 1e-8, 0.002),
+    "ETran energy": (lambda case: etran_terms(case.statistics)[0], 1e-12, 1e-12),
+    "ETran LDA_Score": (lambda case: etran_terms(case.statistics)[1], 1e-12, 1e-12),
+    "PACTran Gauss, lambda 1, released sign reversed": (lambda case: pactran(case.statistics), 0.002, 0.003),
+}
+
+
+@cache
+def compute(name: str, case: str) -> float:
+    return COMPARED[name][0](load(case))
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("name", COMPARED)
+def test_as_the_released_program(name: str, case: str) -> None:
+    released = load(case).values[name]
+    if released is None or np.isnan(released):
+        pytest.skip("the program has no value of so few features or samples")
+    skip_where_labels_are_rounded_otherwise(name, case)
+    _, random, photos = COMPARED[name]
+    assert compute(name, case) == pytest.approx(released, rel=random if case in RANDOM else photos, abs=0)
+
+
+@pytest.mark.parametrize("case", CASES[1:])
+def test_parc_of_components_is_that_of_the_program_but_for_its_approximate_components(case: str) -> None:
+    skip_where_labels_are_rounded_otherwise(PARC_OF_COMPONENTS, case)
+    solver = PCA(COMPONENTS, svd_solver="randomized", random_state=1919, iterated_power=1)
+    reduced = solver.fit_transform(load(case).features)
+    expected = load(case).values[PARC_OF_COMPONENTS]
+    assert parc(reduced, load(case).labels, variant="released") == pytest.approx(expected, rel=4e-5)
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_sources_are_in_the_order_of_the_released_program(name: str) -> None:
+    released = [load(case).values[name] for case in PHOTOS]
+    if max(released) - min(released) < 0.01 * max(map(abs, released)):
+        pytest.skip("the program gives all sources nearly the same value")
+    assert np.argsort([compute(name, case) for case in PHOTOS]).tolist() == np.argsort(released).tolist()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_n_leep_is_near_the_value_of_another_optimum_of_the_mixture(case: str) -> None:
+    value = load(case).values["LEEP on scikit-learn mixture, 5 components a class, PCA 0.8, seed 0"]
+    assert n_leep(load(case).statistics) == pytest.approx(value, abs=0.1)
+
+
+def skip_where_labels_are_rounded_otherwise(name: str, case: str) -> None:
+    """Skip PARC where the distances of labels have other rounding errors than on the processor of the values."""
+    is_rounded = name.startswith("PARC") and load(case).statistics.classes not in (2, 4)
+    if is_rounded and len(np.unique(1 - np.corrcoef(np.eye(3)))) != 3:
+        pytest.skip("this processor rounds otherwise than that of the released values")
