@@ -7,6 +7,13 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.estimates import format_estimate
+from headstart.evaluation.stability.standard_errors import (
+    setup_stability_errors,
+    standard_error,
+    tied_errors,
+    win_rate_errors,
+    without_batches,
+)
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import jackknife_interval
@@ -19,6 +26,8 @@ from headstart.output.tables import print_table
 # The columns of win rates, with their titles: the measures, and the mean over them.
 RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}
 TIES: tuple[Ties, ...] = ("split", "last")
+# The columns that say how many pools there are, and how many are drawn; empty if all are studied.
+POOLS = "all_pools", "drawn_pools"
 # Smaller differences between rates are rounding errors.
 SAME = 1e-9
 
@@ -38,12 +47,18 @@ def setup_stability_interval(study: Study, component: str) -> tuple[float, float
     return float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0))
 
 
+def with_error(estimate: str, error: float | None, form: str = ".4f") -> str:
+    """Add the standard error of drawing pools to a formatted estimate; nothing if there is none."""
+    return estimate if error is None or math.isnan(error) else f"{estimate} ± {error:{form}}"
+
+
 def moves_most(study: Study) -> dict[str, Any] | None:
     """Compare the component with the lowest setup stability with the next one; None with fewer than two.
 
     Returns:
-        `component`, `next`, by how much less outcomes agree where the first varies (`difference` and its `ci95`, by the
-        jackknife over targets), and the targets without which another would be the first (`unless_without`).
+        `component`, `next`, by how much less outcomes agree where the first varies (`difference`, its `ci95` by the
+        jackknife over targets, and the `standard_error` of drawing pools), and the targets without which another would
+        be the first (`unless_without`).
     """
     means = {name: agreement.mean for name, agreement in study.setup_stability.items() if agreement.mean is not None}
     if len(means) < 2:
@@ -53,11 +68,13 @@ def moves_most(study: Study) -> dict[str, Any] | None:
     others = np.array([without[name] for name in means if name != first])
     changed = np.flatnonzero((others < without[first]).any(axis=0))
     difference = means[second] - means[first]
+    drawn = without_batches(study)
     return {
         "component": first,
         "next": second,
         "difference": difference,
         "ci95": finite_ends(jackknife_interval(difference, without[second] - without[first])),
+        "standard_error": finite(standard_error(drawn[second] - drawn[first])),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
@@ -69,8 +86,9 @@ def moves_most_in_words(study: Study) -> list[str]:
         return []
     first, (low, high) = result["component"], result["ci95"]
     mean = study.setup_stability[first].mean
-    agreement = format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f")
-    less = format_estimate(result["difference"], result["ci95"], ".2f")
+    error = setup_stability_errors(study)[first]
+    agreement = with_error(format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f"), error)
+    less = with_error(format_estimate(result["difference"], result["ci95"], ".2f"), result["standard_error"])
     unsure = ", a difference that the targets do not distinguish from 0" if low is not None and low <= 0 <= high else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
@@ -92,6 +110,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
     without = study.setup_stability_without()
 
     sizes = {
+        "all_pools": study.pools.all_in_json,
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
         "metrics": table.metrics,
@@ -113,10 +132,20 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "win_rate_percent": rates[f"win_rate_percent_ties_{ties}"],
         **rates,
         "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
+        "standard_error": _errors(study) if study.pools.drawn else None,
         "leave_one_target_out": {
             "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
             **ranges,
         },
+    }
+
+
+def _errors(study: Study) -> dict[str, Any]:
+    """Return the standard errors of drawing pools, by the names of the estimates."""
+    return {
+        "setup_stability": {name: finite(error) for name, error in setup_stability_errors(study).items()},
+        **{f"win_rate_percent_ties_{kind}": _by_metric(study, win_rate_errors(study, kind)) for kind in TIES},
+        "tied_winners_percent": dict(zip(MEASURES, map(finite, tied_errors(study)), strict=True)),
     }
 
 
@@ -139,13 +168,14 @@ def _range_without(study: Study, ties: Ties) -> Floats:
 
 def setup_stability_table(study: Study) -> Table:
     """Return the columns and rows of `setup_stability.csv`."""
-    without = study.setup_stability_without()
+    without, errors = study.setup_stability_without(), setup_stability_errors(study)
     rows = []
     for name, agreement in study.setup_stability.items():
         ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
-        rows.append([name, agreement.mean, *map(finite, ends), agreement.groups, agreement.pairs])
+        counts = agreement.groups, agreement.pairs, study.pools.all_in_json, study.pools.drawn
+        rows.append([name, agreement.mean, *map(finite, ends), finite(errors[name]), *counts])
     ends_columns = ["ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"]
-    return ["varying", "setup_stability", *ends_columns, "groups", "pairs"], rows
+    return ["varying", "setup_stability", *ends_columns, "standard_error", "groups", "pairs", *POOLS], rows
 
 
 def win_rate_table(study: Study) -> Table:
@@ -157,14 +187,16 @@ def win_rate_table(study: Study) -> Table:
     rows = []
     for kind in TIES:
         percent, left_out = study.wins.percent(kind), _range_without(study, kind)
+        errors = win_rate_errors(study, kind)
         for column, name in enumerate(RATED):
             rates = percent[:, column]
             rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
             for m, metric in enumerate(study.table.metrics):
-                exact, low, high = map(finite, (rates[m], *left_out[m, column]))
-                rows.append([kind, name, metric, exact, rounded[m], low, high])
-    columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
-    return columns, rows
+                exact, *ends = map(finite, (rates[m], *left_out[m, column], errors[m, column]))
+                counts = study.pools.all_in_json, study.pools.drawn
+                rows.append([kind, name, metric, exact, rounded[m], *ends, *counts])
+    ends_columns = ["lowest_without_a_target", "highest_without_a_target", "standard_error"]
+    return ["ties", "measure", "metric", "percent", "rounded", *ends_columns, *POOLS], rows
 
 
 def print_study(study: Study, ties: Ties) -> None:
@@ -172,34 +204,49 @@ def print_study(study: Study, ties: Ties) -> None:
     table = study.table
     sizes = (
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
-        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie all "
+        f"{study.pools.size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie all "
         "metrics, or have one without a value, and are in no pair"
     )
-    print_lines([sizes])
+    print_lines([sizes, *pools_in_words(study)])
 
+    errors = setup_stability_errors(study)
+    drawn = "; ±: standard error of drawing pools" if study.pools.drawn else ""
     rows = [["varying", "setup stability", "groups", "pairs"]]
     for name, agreement in study.setup_stability.items():
         ends = finite_ends(setup_stability_interval(study, name))
-        mean = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
+        estimate = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
+        mean = with_error(estimate, errors[name])
         rows.append([name, mean, f"{agreement.groups:,}", f"{agreement.pairs:,}"])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
-    print_table(title, rows, "in brackets: 95 % interval by the jackknife over targets")
+    print_table(title, rows, f"in brackets: 95 % interval by the jackknife over targets{drawn}")
     print_lines(moves_most_in_words(study))
 
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"
-        caption = "in brackets: from the lowest to the highest with one target left out"
+        caption = f"in brackets: from the lowest to the highest with one target left out{drawn}"
         print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_cells(study, kind), caption)
     print_lines([*_effects_of_ties(study), *_effects_of_targets(study, ties)])
 
 
+def pools_in_words(study: Study) -> list[str]:
+    """Return a sentence that says how pools are drawn; none if all are studied."""
+    pools = study.pools
+    if not pools.drawn:
+        return []
+    return [
+        f"Estimates from {pools} (seed {pools.seed}). Their standard errors are those of drawing pools alone, by the "
+        f"jackknife over {pools.batches} independent batches, in each of which all sources are equally often."
+    ]
+
+
 def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:
     rows = [["metric", *RATED.values()]]
-    for title, rates, ranges in zip(
-        study.table.titles, study.wins.percent(ties), _range_without(study, ties), strict=True
-    ):
-        cells = zip(map(finite, rates), map(finite_ends, ranges), strict=True)
-        rows.append([title, *(format_estimate(rate, ends, ".1f") for rate, ends in cells)])
+    parts = study.wins.percent(ties), _range_without(study, ties), win_rate_errors(study, ties)
+    for title, rates, ranges, errors in zip(study.table.titles, *parts, strict=True):
+        cells = zip(map(finite, rates), map(finite_ends, ranges), map(finite, errors), strict=True)
+        rows.append(
+            [title, *(with_error(format_estimate(rate, ends, ".1f"), error, ".2f") for rate, ends, error in cells)]
+        )
     return rows
 
 

@@ -17,9 +17,6 @@ Signs = NDArray[np.int8]
 # Whole numbers, by source and pool.
 Counts = NDArray[np.float32]
 
-# Multiplications up to which OpenBLAS keeps a product to one thread, and pools for which a product of several is fast.
-ONE_THREAD, LEAST_PART = 2**18, 16
-
 
 def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
     """Correlate scores and performances linearly.
@@ -179,14 +176,8 @@ def _weights(inside: Counts, first: Floats, second: Floats) -> Floats:
 
 
 def _multiply(matrix: Signs, inside: Counts) -> Counts:
-    """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes before others would start."""
-    factor, product = matrix.astype(np.float32), np.empty_like(inside)
-    step = ONE_THREAD // matrix.size
-    step = step if step >= LEAST_PART else inside.shape[1] or 1
-    for start in range(0, inside.shape[1], step):
-        part = slice(start, start + step)
-        np.matmul(factor, inside[:, part], out=product[:, part])
-    return product
+    """Multiply `[n, n]` with `[n, pools]`."""
+    return matrix.astype(np.float32) @ inside
 
 
 def _tau(weights: Floats | Counts, alike: Counts, x_untied: Counts, y_untied: Counts) -> Floats:
