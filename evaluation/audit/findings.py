@@ -82,8 +82,9 @@ def audit_table(
     }
 
     has_mean_ranks = np.isfinite(rankers.scores[0][table.known]).all()
+    sources = len(table.sources)
     missing = {
-        f"leave one model out: {len(table.sources)} sources are too many for an audit of {len(targets)} targets and {len(names)} "
+        f"leave one model out: {sources} sources are too many for an audit of {len(targets)} targets and {len(names)} "
         "rankers": not one_by_one,
         "setup stability: it compares two metrics or more": len(table.metrics) < 2,
         "win rates: they compare two rankers or more": len(names) < 2,
@@ -107,9 +108,9 @@ def _study(table: TransferTable, pools: Pools, tie_tolerance: float) -> Study | 
 
 def _errors(names: Sequence[str], stability: Study | None, wins: Study | None) -> dict[str, Any]:
     """Return the standard errors of drawing pools, by the names of the estimates."""
-    errors = setup_stability_errors(stability) if stability else dict.fromkeys(COMPONENTS)
+    errors = setup_stability_errors(stability) if stability else {}
     return {
-        "setup_stability": {name: finite(error) for name, error in errors.items()},
+        "setup_stability": {name: finite(errors.get(name, np.nan)) for name in COMPONENTS},
         "win_rate_percent": _by_ranker(names, win_rate_errors(wins, "split")) if wins else {},
     }
 

@@ -70,7 +70,8 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
 
     tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
     if document["win_rate_percent"]:
-        caption = f"share of the experiments with {pools_in_words(document)} in which a ranker is the best, ties in equal shares"
+        studied = pools_in_words(document)
+        caption = f"share of experiments in which a ranker is the best, ties in equal shares, with {studied}"
         errors = (document["standard_error"] or {}).get("win_rate_percent", {})
         rows = [["ranker", *RATED.values()]]
         for name, rates in document["win_rate_percent"].items():

@@ -24,7 +24,7 @@ WriteBlock = Callable[[Indices, Floats], object]
 
 
 def outcome_files(folder: Path, kind: OutcomeFile, pools: Pools) -> list[Path]:
-    """Return the paths of the files that outcomes are written to; those of an array need the pools if they are drawn."""
+    """Return the paths of the files that outcomes are written to; an array of drawn pools has one of their sources."""
     names = {"csv": ["outcomes.csv.gz"], True: ["outcomes.npy", *["outcome_pools.npy"] * bool(pools.drawn)], False: []}
     return [folder / name for name in names[kind]]
 

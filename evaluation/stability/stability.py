@@ -60,7 +60,7 @@ def stability(
     save_outcomes: OutcomeFile = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate transferability metrics with many source pools, targets and measures, and report how stable outcomes are.
+    """Evaluate transferability metrics with many source pools, targets and measures, and report how stable that is.
 
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
 

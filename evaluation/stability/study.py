@@ -133,7 +133,7 @@ def _block_size(table: TransferTable) -> int:
 
 
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
-    """Add pools to a study: their outcomes `[pools, t, e, m]`, the targets that use them `[pools, t]`, their batches."""
+    """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
     vectors, defined = agreement_vectors(outcomes, study.tie_tolerance)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments

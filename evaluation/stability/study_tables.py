@@ -74,7 +74,7 @@ def moves_most(study: Study) -> dict[str, Any] | None:
         "next": second,
         "difference": difference,
         "ci95": finite_ends(jackknife_interval(difference, without[second] - without[first])),
-        "standard_error": finite(standard_error(drawn[second] - drawn[first])),
+        "standard_error": finite(float(standard_error(drawn[second] - drawn[first]))),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
