@@ -41,8 +41,8 @@ def audit(
         table: CSV file as `stability` takes it; source, target and performance are enough.
         facts: CSV file of facts about the sources: source, and any of parameters, accuracy (on what they were trained
             on) and family.
-        pool_size: Sources in a pool, for setup stability and win rates, over every subset of this size. By default 70 %
-            of the sources that a target has, rounded.
+        pool_size: Sources in a pool, for setup stability and win rates; every subset of this size is a pool. By default
+            70 % of the sources that a target has, rounded.
         pools: Pools that are drawn if there are more; estimates then have a standard error. By default, a million pools
             or fewer are all studied, and 10,000 are drawn from more, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
@@ -61,7 +61,6 @@ def audit(
     known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
     require_distinct(cells, known)
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
-
     studied = choose_pools(cells, size, int(pools) if pools else None, int(seed))
 
     settings = {

@@ -20,13 +20,14 @@ from headstart.output.markup import escape_cell
 
 # True writes arrays, `csv` writes a table, False writes nothing.
 OutcomeFile = bool | Literal["csv"]
+CSV, ARRAYS = "outcomes.csv.gz", ("outcomes.npy", "outcome_pools.npy")
 WriteBlock = Callable[[Indices, Floats], object]
 
 
 def outcome_files(folder: Path, kind: OutcomeFile, pools: Pools) -> list[Path]:
     """Return the paths of the files that outcomes are written to; an array of drawn pools has one of their sources."""
-    names = {"csv": ["outcomes.csv.gz"], True: ["outcomes.npy", *["outcome_pools.npy"] * bool(pools.drawn)], False: []}
-    return [folder / name for name in names[kind]]
+    arrays = ARRAYS if pools.drawn else ARRAYS[:1]
+    return [folder / name for name in ((CSV,) if kind == "csv" else arrays if kind else ())]
 
 
 def open_outcomes(
@@ -45,21 +46,23 @@ def open_outcomes(
     """
     if not kind:
         return nullcontext(lambda pools, outcomes: None)
-    paths = outcome_files(folder, kind, pools)
     folder.mkdir(parents=True, exist_ok=True)
-    return _csv_file(paths[0], table, tie_tolerance) if kind == "csv" else _npy_files(paths, table, pools)
+    return _csv_file(folder / CSV, table, tie_tolerance) if kind == "csv" else _npy_files(folder, table, pools)
 
 
 @contextmanager
-def _npy_files(paths: Sequence[Path], table: TransferTable, pools: Pools) -> Iterator[WriteBlock]:
+def _npy_files(folder: Path, table: TransferTable, pools: Pools) -> Iterator[WriteBlock]:
     shape = pools.count, len(table.targets), len(MEASURES), len(table.metrics)
+    outcomes_path, pools_path = (folder / name for name in ARRAYS)
     with ExitStack() as stack:
-        write_outcomes = stack.enter_context(_npy_file(paths[0], "<f8", shape))
-        if len(paths) == 1:
-            yield lambda pools, outcomes: write_outcomes(outcomes)
-            return
-        write_pools = stack.enter_context(_npy_file(paths[1], "<i8", (pools.count, pools.size)))
-        yield lambda pools, outcomes: (write_pools(pools), write_outcomes(outcomes))
+        write_outcomes = stack.enter_context(_npy_file(outcomes_path, "<f8", shape))
+        if pools.drawn:
+            write_pools = stack.enter_context(_npy_file(pools_path, "<i8", (pools.count, pools.size)))
+            yield lambda block, outcomes: (write_pools(block), write_outcomes(outcomes))
+        else:
+            yield lambda block, outcomes: write_outcomes(outcomes)
+            # Those of an earlier array.
+            pools_path.unlink(missing_ok=True)
 
 
 @contextmanager

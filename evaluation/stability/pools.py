@@ -13,8 +13,8 @@ from headstart.output.errors import UserError
 
 # Pools up to which all are studied.
 MOST_POOLS = 1_000_000
-# Pools that are drawn beyond, and fewer where sources^2 x targets x metrics are above `LARGE`. 1,000 pools of 500 sources
-# with 100 targets and 5 metrics take a quarter of a minute.
+# Pools that are drawn beyond, and fewer where sources^2 x targets x metrics are above `LARGE`. 1,000 pools of 500
+# sources with 100 targets and 5 metrics take a quarter of a minute.
 DRAWN, FEWER, LARGE = 10_000, 1_000, 25_000_000
 # Independent batches of drawn pools, whose differences are the standard error.
 BATCHES = 40

@@ -12,6 +12,7 @@ from matplotlib.text import Text
 from headstart.evaluation.stability.experiment_graph import rank_in_words
 from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 
@@ -43,10 +44,10 @@ def large_table() -> TransferTable:
 
 
 def test_long_names_stay_within_the_pictures() -> None:
-    study = run_study(large_table(), 22, 1e-12)
+    study = run_study(large_table(), Pools(24, 22), 1e-12)
     assert len(study.shown) == comb(24, 2)
     plots = plot_study(study, FigureChoice(), "kendall")
-    pools = run_study(large_table(), 2, 1e-12)
+    pools = run_study(large_table(), Pools(24, 2), 1e-12)
     assert set(plots) == {"scatter", "components", "experiments"}
     require_within(plots["experiments"])
     plots = plot_study(pools, FigureChoice(), "kendall")
