@@ -92,8 +92,9 @@ def _stability(path: Path, document: Document) -> Part:
     remarks = [f"{document['experiments']:,} experiments. {path}"]
     # Documents of earlier versions are of all pools.
     if drawn := document.get("drawn_pools"):
+        total = document["all_pools"]
         remarks.append(
-            f"Estimates from {drawn:,} pools drawn at random of {document['all_pools']}; after ±: the standard error of drawing."
+            f"Estimates from {drawn:,} pools drawn at random of {total}; after ±: standard error of drawing."
         )
     return Part(remarks=remarks, tables=[_setup_stability(document), _win_rates(document)])
 

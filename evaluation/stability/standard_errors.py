@@ -42,8 +42,12 @@ def without_batches(study: Study) -> dict[str, Floats]:
 
 def win_rate_errors(study: Study, ties: Ties) -> Floats:
     """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
-    total = study.wins
-    return standard_error(np.stack([(total - batch.wins).percent(ties) for batch in study.batches]))
+    return standard_error(win_rates_without_batches(study, ties))
+
+
+def win_rates_without_batches(study: Study, ties: Ties) -> Floats:
+    """Compute the win rates without each batch in per cent, `[batches, m, e + 1]`."""
+    return np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches])
 
 
 def tied_errors(study: Study) -> Floats:

@@ -6,6 +6,7 @@ from functools import reduce
 from operator import add
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from headstart.evaluation.stability.batches import Batch, over_pools
@@ -48,6 +49,7 @@ class Study:
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
         by_target: The share of each target in it where the measure or the pool varies; where the target varies, the
             agreement without each.
+        used: Pools that each target uses, `[t]`.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
         wins: Experiments that each metric wins.
@@ -61,6 +63,7 @@ class Study:
     shown_pools: Indices
     shown: Floats
     by_target: dict[str, AgreementsByTarget]
+    used: NDArray[np.int64]
     experiments: int = 0
     undefined: int = 0
     wins: Wins = field(init=False)
@@ -105,6 +108,7 @@ def run_study(
         shown_pools=np.empty((len(sample), pools.size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
         by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
+        used=np.zeros(len(table.targets), dtype=np.int64),
     )
 
     start = 0
@@ -135,6 +139,7 @@ def _block_size(table: TransferTable) -> int:
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
     """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
     vectors, defined = agreement_vectors(outcomes, study.tie_tolerance)
+    study.used += used.sum(axis=0)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments
     study.undefined += experiments - int(defined.sum())
