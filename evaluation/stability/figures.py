@@ -25,6 +25,8 @@ from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEAS
 from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten
 
 PANEL, PANELS_ACROSS = 2.5, 5
+# Inches of a line of the legend.
+LEGEND_LINE = 0.22
 HEADLINES = {
     "target": "Another target, another winner",
     "measure": "Another measure, another winner",
@@ -71,7 +73,9 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     side = 5.0 if len(pairs) == 1 else PANEL
     across = min(len(pairs), PANELS_ACROSS)
     down = -(-len(pairs) // across)
-    figure = Figure(figsize=(across * side + 1.6, down * side + 0.6), layout="constrained")
+    height = down * side + 0.6
+    columns = -(-len(study.table.targets) // int(height / LEGEND_LINE))
+    figure = Figure(figsize=(across * side + 1.6 * columns, height), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False)
 
     styles = _styles(len(study.table.targets))
@@ -95,7 +99,9 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
         Line2D([], [], marker=style.marker, linestyle="", markersize=5, color=style.colour, label=name)
         for name, style in zip(shorten(study.table.targets), styles, strict=True)
     ]
-    figure.legend(handles=handles, title="target", loc="outside right center", fontsize=8, alignment="left")
+    figure.legend(
+        handles=handles, title="target", loc="outside right center", ncols=columns, fontsize=8, alignment="left"
+    )
     title = f"Two metrics by {_title(measure)}; a point is a source pool with a target{_shown(study)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
