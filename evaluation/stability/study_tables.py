@@ -298,12 +298,12 @@ def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
         exceptions = f"one of {', '.join(changed)}" if len(changed) > 1 else "".join(changed)
         condition = f"unless {exceptions} is left out" if changed else "whichever target is left out"
         verb = "leads" if len(leaders) == 1 else "lead"
-        unsure = _unsure_lead(percent[:, column], drawn[:, :, column])
+        unsure = unsure_lead(percent[:, column], drawn[:, :, column])
         lines.append(f"{measure}: {_titles(study, leaders)} {verb} with ties={ties}, {condition}{unsure}.")
     return lines
 
 
-def _unsure_lead(rates: Floats, without: Floats) -> str:
+def unsure_lead(rates: Floats, without: Floats) -> str:
     """Say where a lead may come from drawing pools, by rates `[m]` and those without each batch, `[batches, m]`."""
     second, first = np.argsort(rates, kind="stable")[-2:]
     error = float(standard_error(without[:, first] - without[:, second]))

@@ -14,6 +14,7 @@ import pytest
 from headstart.evaluation.stability.pools import BATCHES, Pools
 from headstart.evaluation.stability.standard_errors import setup_stability_errors, tied_errors, win_rate_errors
 from headstart.evaluation.stability.study import COMPONENTS, pool_outcomes, run_study
+from headstart.evaluation.stability.study_tables import few_pools, pools_in_words, unsure_lead
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.outcomes import agreement_vectors
@@ -31,8 +32,10 @@ def table() -> TransferTable:
     scores = performances + 0.5 * generator.normal(size=(METRICS, SOURCES, TARGETS))
     own = np.zeros((SOURCES, TARGETS), dtype=np.bool_)
     own[0, 0] = True
-    names = [[f"{what}{index}" for index in range(n)] for what, n in zip("mst", scores.shape, strict=True)]
-    return TransferTable.complete(*names, scores, performances, own)
+    metrics, sources, targets = (
+        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
+    )
+    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
 
 
 @pytest.mark.slow
@@ -85,6 +88,27 @@ def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: Tra
     assert (agreement.groups, agreement.pairs) == (len(means), compared)
     assert agreement.mean == pytest.approx(np.mean(means), abs=1e-12)
     assert study.experiments == 4 * int((~np.isnan(pool_outcomes(table, drawn)[0][:, :, 1, 0])).sum())
+
+
+def test_targets_with_few_of_the_pools_are_named(table: TransferTable) -> None:
+    own = table.own.copy()
+    own[:5, 1] = True
+    narrow = TransferTable.complete(*names(table), table.scores, table.performances, own)
+    study = run_study(narrow, Pools(SOURCES, 9, drawn=400), 1e-12)
+    drawn = next(Pools(SOURCES, 9, drawn=400).blocks(400))[0]
+    few = int((drawn >= 5).all(axis=1).sum())
+    assert few_pools(study) == {"t1": few}
+    assert f"Few of these pools lack the sources that a target excludes: t1 ({few})." in pools_in_words(study)
+    assert few_pools(run_study(narrow, Pools(SOURCES, 9), 1e-12)) == {}
+
+
+@pytest.mark.parametrize(("lead", "unsure"), [(1.9, True), (2.1, False)])
+def test_a_lead_that_may_come_from_drawing_is_told(lead: float, unsure: bool) -> None:
+    rates = np.array([40.0, 10.0, 40.0 + lead])
+    # Leaving out one half of the batches or the other changes the lead, so that its standard error is 1.
+    change = np.repeat([1.0, -1.0], BATCHES // 2) / (BATCHES - 1) ** 0.5
+    without = rates + change[:, None] * [0.25, 5.0, -0.75]
+    assert bool(unsure_lead(rates, without)) == unsure
 
 
 @pytest.fixture

@@ -15,8 +15,10 @@ from headstart.output.errors import UserError
 
 
 def make_table(sources: int, targets: int = 2, metrics: int = 2) -> TransferTable:
-    names = ([str(index) for index in range(count)] for count in (metrics, sources, targets))
-    return TransferTable.complete(*names, np.ones((metrics, sources, targets)), np.ones((sources, targets)))
+    names = [[str(index) for index in range(count)] for count in (metrics, sources, targets)]
+    return TransferTable.complete(
+        names[0], names[1], names[2], np.ones((metrics, sources, targets)), np.ones((sources, targets))
+    )
 
 
 @pytest.mark.parametrize(("sources", "size", "count"), [(10, 7, 10), (10, 7, 13), (43, 30, 25), (5, 5, 3), (9, 2, 7)])
