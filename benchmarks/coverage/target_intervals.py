@@ -3,6 +3,7 @@
 import numpy as np
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.evaluation.stability.table import TransferTable
@@ -56,7 +57,7 @@ def _population_shares(generator: np.random.Generator, size: int, studies: int) 
 def _study(scores: Values, performances: Values) -> Study:
     metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
     table = TransferTable.complete(metrics, sources, targets, scores, performances)
-    return run_study(table, POOL, 1e-12)
+    return run_study(table, Pools(len(sources), POOL), 1e-12)
 
 
 def main(populations: int = 40, studies: int = 25) -> None:

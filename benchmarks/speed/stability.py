@@ -1,4 +1,4 @@
-"""Both stability studies, one of 2.7 million pools, and large tables."""
+"""Both stability studies, one of 2.7 million pools, one of a model hub whose pools are drawn, and large tables."""
 
 import csv
 import json
@@ -11,6 +11,8 @@ from headstart.evaluation.stability.table import read_table
 
 SCENARIOS = {"scenario1": "source_datasets_table.csv", "scenario2": "source_model_architectures_table.csv"}
 LARGE, LARGE_POOL = (5, 24, 9), 12
+# Metrics, sources and targets of a model hub.
+HUB = 5, 500, 100
 # Metrics, sources and targets of tables of a million rows, in which one or another has the most.
 MILLION = ((5, 50, 4_000), (5, 447, 447), (2, 100_000, 5))
 
@@ -27,7 +29,8 @@ def main(tables: Path = Path("../shared/data/stable_transfer"), large: bool = Tr
             _study(folder, preset, tables.resolve() / file, f"--preset={preset}")
         if large:
             table = _write_table(folder / "large.csv", LARGE)
-            _study(folder, "large", table, f"--pool_size={LARGE_POOL}")
+            _study(folder, "large", table, f"--pool_size={LARGE_POOL}", "--pools=3000000")
+            _study(folder, "hub", _write_table(folder / "hub.csv", HUB))
 
         for shape in MILLION if large else ():
             table = _write_table(folder / "million.csv", shape)
@@ -35,11 +38,15 @@ def main(tables: Path = Path("../shared/data/stable_transfer"), large: bool = Tr
             print(f"reading {shape[0]} metrics, {shape[1]:,} sources and {shape[2]:,} targets: {seconds:.1f} s")
 
 
-def _study(folder: Path, name: str, table: Path, option: str) -> None:
-    options = [f"--table={table}", f"--output={folder / name}", option, "--logger=false"]
+def _study(folder: Path, name: str, table: Path, *options: str) -> None:
+    options = f"--table={table}", f"--output={folder / name}", *options, "--logger=false"
     cost = run("evaluate.py", "stability", *options, cache=folder)
-    experiments = json.loads((folder / name / "stability.json").read_text())["experiments"]
-    print(f"{name}, {experiments:,} experiments: {cost}", flush=True)
+    document = json.loads((folder / name / "stability.json").read_text())
+    print(
+        f"{name}, {document['experiments']:,} experiments: {cost}, processor {cost.processor_seconds:.1f} s", flush=True
+    )
+    if document["drawn_pools"]:
+        print(f"standard errors of {document['drawn_pools']:,} drawn pools: {document['standard_error']}", flush=True)
 
 
 def _write_table(path: Path, shape: tuple[int, int, int]) -> Path:

@@ -4,13 +4,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import audit_table, csv_tables
 from headstart.evaluation.audit.hole_effects import effects_of_holes
 from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
+from headstart.evaluation.stability.pools import choose_pools
 from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.table_results import TableResults
 from headstart.output.errors import UserError
@@ -27,6 +28,8 @@ def audit(
     table: str,
     facts: str | None = None,
     pool_size: PositiveInt | None = None,
+    pools: PositiveInt | None = None,
+    seed: NonNegativeInt = 0,
     tie_tolerance: NonNegativeFloat = 1e-12,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
@@ -40,8 +43,11 @@ def audit(
         table: CSV file as `stability` takes it; source, target and performance are enough.
         facts: CSV file of facts about the sources: source, and any of parameters, accuracy (on what they were trained
             on) and family.
-        pool_size: Sources in a pool, for setup stability and win rates, over every subset of this size. By default 70 %
-            of the sources that a target has, rounded.
+        pool_size: Sources in a pool, for setup stability and win rates; every subset of this size is a pool. By default
+            70 % of the sources that a target has, rounded.
+        pools: Pools that are drawn if there are more; estimates then have a standard error. By default, a million pools
+            or fewer are all studied, and 10,000 are drawn from more, or 1,000 for a large table.
+        seed: Seed of the pools that are drawn.
         tie_tolerance: Rankers whose measures differ by no more are tied in the study of pools.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         **options: Options of `TableResults`.
@@ -57,16 +63,18 @@ def audit(
     known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
     require_distinct(cells, known)
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
+    studied = choose_pools(cells, size, int(pools) if pools else None, int(seed))
 
     settings = {
         **results.reading,
         "pool_size": size,
+        **studied.settings,
         "tie_tolerance": float(tie_tolerance),
     }
     facts_digest = digest_file(Path(facts)) if facts else None
     results.check_settings(settings, {"facts/sha256": facts_digest})
 
-    findings, not_computed = audit_table(cells, known, size, float(tie_tolerance))
+    findings, not_computed = audit_table(cells, known, studied, float(tie_tolerance))
     document = {
         **settings,
         **findings,

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,8 @@ from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv
 from headstart.evaluation.audit.rankers import Facts, rank_sources, without
 from headstart.evaluation.audit.summaries import summarize
 from headstart.evaluation.estimates import few_targets, mean_over_targets
+from headstart.evaluation.stability.pools import Pools
+from headstart.evaluation.stability.standard_errors import setup_stability_errors, win_rate_errors
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.evaluation.stability.table import TransferTable
@@ -22,21 +23,19 @@ from headstart.metrics.sample_efficiency.scores import finite
 from headstart.output.markup import escape_cell
 from headstart.output.progress import track
 
-# Outcomes of all pools, targets and rankers up to which they are computed: some minutes on one core.
-MOST_OUTCOMES = 100_000_000
-# Sources left out, targets and rankers up to which each source is left out once: some minutes, too.
+# Sources left out, targets and rankers up to which each source is left out once: some minutes.
 MOST_LEFT_OUT = 200_000
 
 
 def audit_table(
-    table: TransferTable, facts: Facts, pool_size: int, tie_tolerance: float
+    table: TransferTable, facts: Facts, pools: Pools, tie_tolerance: float
 ) -> tuple[dict[str, Any], list[str]]:
     """Audit a table.
 
     Args:
         table: Scores and performances.
         facts: Facts about its sources.
-        pool_size: Sources in a pool.
+        pools: The pools of the studies.
         tie_tolerance: Differences of outcomes up to this are ties.
 
     Returns:
@@ -51,16 +50,14 @@ def audit_table(
     without_models = {model: _means_without(table, facts, np.array(table.sources) == model) for model in models}
     without_families = {each: _means_without(table, facts, np.array(facts.families) == each) for each in families}
 
-    # Both studies are left out if there are too many pools, or too few metrics or rankers.
-    pools = comb(len(table.sources), pool_size)
-    stability = _study(table, pool_size, tie_tolerance)
+    # Both studies are left out if there are too few metrics or rankers.
+    stability = _study(table, pools, tie_tolerance)
     all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
     helpful = HelpfulPools(all_rankers, tie_tolerance)
-    wins = _study(all_rankers, pool_size, tie_tolerance, each_block=helpful.add)
+    wins = _study(all_rankers, pools, tie_tolerance, each_block=helpful.add)
     setup_stability: dict[str, float | None] = dict.fromkeys(COMPONENTS)
     if stability:
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
-    rates = zip(names, wins.wins.percent("split"), strict=True) if wins else ()
 
     document = {
         "metrics": table.metrics,
@@ -70,23 +67,22 @@ def audit_table(
         "leave_one_model_out": _left_out(names, without_models),
         "leave_one_family_out": _left_out(names, without_families),
         "ranks": _dispersion(table),
-        "pools": pools if wins or stability else None,
+        "all_pools": pools.all_in_json,
         "setup_stability": setup_stability,
-        "win_rate_percent": {name: dict(zip(RATED, map(finite, values), strict=True)) for name, values in rates},
+        "win_rate_percent": _by_ranker(names, wins.wins.percent("split")) if wins else {},
+        "standard_error": _errors(names, stability, wins) if pools.drawn else None,
         "helpful_pools": helpful.describe() if wins else {},
         "fidelity": describe_fidelity(measure_fidelity(table, rankers.scores), names, targets),
     }
 
-    sources, outcomes = len(table.sources), pools * len(targets) * len(names)
     has_mean_ranks = np.isfinite(rankers.scores[0][table.known]).all()
+    sources = len(table.sources)
     missing = {
         f"leave one model out: {sources} sources are too many for an audit of {len(targets)} targets and {len(names)} "
         "rankers": not one_by_one,
         "setup stability: it compares two metrics or more": len(table.metrics) < 2,
         "win rates: they compare two rankers or more": len(names) < 2,
         "win rates: a source has no mean rank, for want of other targets": not has_mean_ranks,
-        f"setup stability or win rates: the pools of {pool_size} of {sources} sources are too many for an "
-        "audit; choose another pool_size, or run stability, which does them all": outcomes > MOST_OUTCOMES,
     }
     not_computed = [f"No {reason}." for reason, applies in missing.items() if applies]
     return document, [*few_targets(len(targets)), *not_computed]
@@ -98,19 +94,32 @@ def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Float
     return mean_over_targets(measured.swapaxes(1, 2))
 
 
-def _study(table: TransferTable, pool_size: int, tie_tolerance: float, **options: Any) -> Study | None:
-    """Study all pools; None if there are fewer than two metrics, a missing score, or too many outcomes.
+def _study(table: TransferTable, pools: Pools, tie_tolerance: float, **options: Any) -> Study | None:
+    """Study the pools; None if there are fewer than two metrics, or a missing score.
 
     Args:
         table: Scores and performances.
-        pool_size: Sources in a pool.
+        pools: The pools.
         tie_tolerance: Differences of outcomes up to this are ties.
         **options: As for `run_study`.
     """
-    outcomes = comb(len(table.sources), pool_size) * len(table.targets) * len(table.metrics)
-    if len(table.metrics) < 2 or outcomes > MOST_OUTCOMES or not np.isfinite(table.scores).all():
+    if len(table.metrics) < 2 or not np.isfinite(table.scores).all():
         return None
-    return run_study(table, pool_size, tie_tolerance, **options)
+    return run_study(table, pools, tie_tolerance, **options)
+
+
+def _errors(names: Sequence[str], stability: Study | None, wins: Study | None) -> dict[str, Any]:
+    """Return the standard errors of drawing pools, by the names of the estimates."""
+    errors = setup_stability_errors(stability) if stability else {}
+    return {
+        "setup_stability": {name: finite(errors.get(name, np.nan)) for name in COMPONENTS},
+        "win_rate_percent": _by_ranker(names, win_rate_errors(wins, "split")) if wins else {},
+    }
+
+
+def _by_ranker(names: Sequence[str], rates: Floats) -> dict[str, dict[str, float | None]]:
+    """Name the values `[r, e + 1]`."""
+    return {name: dict(zip(RATED, map(finite, values), strict=True)) for name, values in zip(names, rates, strict=True)}
 
 
 def _left_out(names: Sequence[str], without: Mapping[str, Floats]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from headstart.evaluation.audit.helpful_pools import helpful_tables
 from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.estimates import INTERVAL, with_interval
-from headstart.evaluation.stability.study_tables import RATED
+from headstart.evaluation.stability.study_tables import RATED, with_error
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.over_targets import LEVEL
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -74,12 +74,16 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
 
     tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
     if document["win_rate_percent"]:
-        caption = "share of all pools, targets and measures in which a ranker is the best, ties in equal shares"
+        studied = pools_in_words(document)
+        caption = f"share of experiments in which a ranker is the best, ties in equal shares, with {studied}"
+        errors = (document["standard_error"] or {}).get("win_rate_percent", {})
         rows = [["ranker", *RATED.values()]]
         for name, rates in document["win_rate_percent"].items():
-            rows.append([titles[name], *(format_number(rates[measure], ".1f") for measure in RATED)])
+            own = errors.get(name, {})
+            cells = [with_error(format_number(rates[each], ".1f"), own.get(each), ".2f") for each in RATED]
+            rows.append([titles[name], *cells])
         tables.append(("Win rate in %", caption, rows))
-    tables += helpful_tables(document["helpful_pools"], titles, OVER_TARGETS)
+    tables += helpful_tables(document["helpful_pools"], titles, f"{OVER_TARGETS}; {pools_in_words(document)}")
     return tables + fidelity_tables(document["fidelity"], titles, OVER_TARGETS)
 
 
@@ -151,12 +155,23 @@ def remarks(document: Document) -> list[str]:
     lines += _against_mean_rank(document)
     lines += effects_in_words(document["holes"], MEAN_RANK)
     if any(value is not None for value in stability.values()):
+        errors = (document["standard_error"] or {}).get("setup_stability", {})
         values = ", ".join(
-            f"{format_number(value, '.2f')} where the {name} varies" for name, value in stability.items()
+            f"{with_error(format_number(value, '.2f'), errors.get(name))} where the {name} varies"
+            for name, value in stability.items()
         )
-        lines.append(f"Setup stability of the metrics over all {document['pools']:,} pools: {values}.")
+        lines.append(f"Setup stability of the metrics over {pools_in_words(document)}: {values}.")
     left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
     return [*lines, *document["not_computed"], *left_out]
+
+
+def pools_in_words(document: Document) -> str:
+    """Return how many of how many pools are studied, and what stands after the sign ±."""
+    total, drawn = document["all_pools"], document["drawn_pools"]
+    total = total if isinstance(total, str) else f"{total:,}"
+    if drawn is None:
+        return f"all {total} pools"
+    return f"{drawn:,} pools drawn at random of {total} (±: standard error of drawing)"
 
 
 def _against_mean_rank(document: Document) -> list[str]:

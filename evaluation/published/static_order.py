@@ -10,6 +10,7 @@ from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import ranker_titles
 from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.published.register import TABLES
+from headstart.evaluation.stability.study_tables import with_error
 from headstart.output.figures import ALARM, INK, drawing
 from headstart.output.markup import escape_markdown
 from headstart.output.results_folder import FigureFormat, ResultsFolder
@@ -20,7 +21,7 @@ TITLE = "How much of a published table is one fixed order?"
 CAPTION = (
     "static order: weighted Kendall of the mean rank on the other targets, mean over targets; beyond it: Kendall of a "
     "metric given the mean rank; in brackets 95 % intervals over targets; stability: of the metrics, where the target, "
-    "the measure and the pool vary"
+    "the measure and the pool vary, after ± the standard error of drawing pools"
 )
 
 Document = Mapping[str, Any]
@@ -66,8 +67,9 @@ def _row(name: str, document: Document) -> list[str]:
         f"{titles[metric]} {with_interval(document['kendall_given_mean_rank'][metric])}"
         for metric in document["metrics"]
     ]
-    values = document["setup_stability"].values()
-    stability = " / ".join(format_number(value, ".2f") for value in values) if any(values) else "–"
+    values, errors = document["setup_stability"], (document["standard_error"] or {}).get("setup_stability", {})
+    estimates = [with_error(format_number(value, ".2f"), errors.get(varying)) for varying, value in values.items()]
+    stability = " / ".join(estimates) if any(values.values()) else "–"
     return [
         TABLES[name].title,
         f"{len(document['sources'])} x {len(document['targets'])}",

@@ -98,13 +98,23 @@ def _audit(path: Path, document: Document) -> Part:
 
 
 def _stability(path: Path, document: Document) -> Part:
-    remark = f"{document['experiments']:,} experiments. {path}"
-    return Part(remarks=[remark], tables=[_setup_stability(document), _win_rates(document)])
+    remarks = [f"{document['experiments']:,} experiments. {path}"]
+    # Documents of earlier versions are of all pools.
+    if drawn := document.get("drawn_pools"):
+        total = document["all_pools"]
+        remarks.append(
+            f"Estimates from {drawn:,} pools drawn at random of {total}; after ±: standard error of drawing."
+        )
+    return Part(remarks=remarks, tables=[_setup_stability(document), _win_rates(document)])
 
 
 def _setup_stability(document: Document) -> Table:
     stability, pairs = document["setup_stability"], document["setup_stability_pairs"]
-    rows = [[Cell(name), number(stability[name], ".2f"), number(pairs[name], ",.0f")] for name in stability]
+    errors = (document.get("standard_error") or {}).get("setup_stability", {})
+    rows = [
+        [Cell(name), _estimate(stability[name], ".2f", errors.get(name), ".4f"), number(pairs[name], ",.0f")]
+        for name in stability
+    ]
     return Table("Setup stability", [*map(Column, ("varying", "setup stability", "pairs"))], rows)
 
 
@@ -112,11 +122,18 @@ def _win_rates(document: Document) -> Table:
     rates = document["win_rate_percent"]
     measures = list(next(iter(rates.values())))
     columns = ["metric", *(measure.replace("_", " ") for measure in measures)]
+    errors = (document.get("standard_error") or {}).get(f"win_rate_percent_ties_{document.get('ties')}", {})
     rows = [
-        [Cell(title), *(number(rate[measure], ".1f") for measure in measures)]
-        for title, rate in zip(metric_titles(list(rates)), rates.values(), strict=True)
+        [Cell(title), *(_estimate(rate[each], ".1f", errors.get(name, {}).get(each), ".2f") for each in measures)]
+        for title, (name, rate) in zip(metric_titles(list(rates)), rates.items(), strict=True)
     ]
     return Table("Win rate, %", [*map(Column, columns)], rows)
+
+
+def _estimate(value: float | None, form: str, error: float | None, error_form: str) -> Cell:
+    """Return a value with its standard error, if it has one."""
+    cell = number(value, form)
+    return cell if error is None else Cell(f"{cell.text} ± {error:{error_form}}")
 
 
 # Kind of the documents, title, paragraph, and the function that lays out a document.

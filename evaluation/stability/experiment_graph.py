@@ -132,7 +132,7 @@ def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> Indice
         return np.sort([[study.table.sources.index(name) for name in pool] for pool in choice.pools])
     usable = np.flatnonzero(np.isfinite(study.shown[:, targets]).all(axis=(1, 2, 3)))
     if len(usable) < 2:
-        return np.empty((0, study.pool_size), dtype=np.intp)
+        return np.empty((0, study.pools.size), dtype=np.intp)
     common = [len(np.intersect1d(study.shown_pools[usable[0]], study.shown_pools[pool])) for pool in usable]
     return study.shown_pools[[usable[0], usable[int(np.argmin(common))]]]
 

@@ -20,6 +20,7 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.metric_agreement import plot_agreement
+from headstart.evaluation.stability.pools import in_words
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
@@ -107,7 +108,7 @@ def _plot_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     if len(set(styles)) == len(styles):
         target = "a target"
         _add_targets(figure, study.table.targets, styles)
-    title = f"Two metrics by {_title(measure)}; a point is a source pool with {target}"
+    title = f"Two metrics by {_title(measure)}; a point is a source pool with {target}{_shown(study)}"
     figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
@@ -130,7 +131,7 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
     styles, targets = _styles(len(study.table.targets)), shorten(study.table.targets)
     rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
     for letter, row, (component, panels) in zip("abc", rows, panels_of.items(), strict=True):
-        row.suptitle(f"({letter}) {HEADLINES[component]}", x=0.02, ha="left", fontsize=11)
+        row.suptitle(f"({letter}) {HEADLINES[component]}{_shown(study)}", x=0.02, ha="left", fontsize=11)
         limits = _limits(np.concatenate([panel.points(study) for panel in panels]))
         for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
             points, style = panel.points(study), styles[panel.target]
@@ -141,6 +142,12 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
+
+
+def _shown(study: Study) -> str:
+    """Return which pools the figures show, if these are not all."""
+    shown, total = len(study.shown_pools), study.pools.all
+    return f"\n{shown:,} pools drawn at random of {in_words(total)}" if shown < total else ""
 
 
 def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float, float], side: float) -> None:

@@ -4,57 +4,74 @@ import csv
 import gzip
 import io
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from math import comb
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.files import replacing
 from headstart.output.markup import escape_cell
 
-# True writes `outcomes.npy`, `csv` writes `outcomes.csv.gz`, False writes nothing.
+# True writes arrays, `csv` writes a table, False writes nothing.
 OutcomeFile = bool | Literal["csv"]
+CSV, ARRAYS = "outcomes.csv.gz", ("outcomes.npy", "outcome_pools.npy")
 WriteBlock = Callable[[Indices, Floats], object]
 
 
-def outcome_file(folder: Path, kind: OutcomeFile) -> Path:
-    """Return the path of the file that outcomes are written to."""
-    return folder / ("outcomes.csv.gz" if kind == "csv" else "outcomes.npy")
+def outcome_files(folder: Path, kind: OutcomeFile, pools: Pools) -> list[Path]:
+    """Return the paths of the files that outcomes are written to; an array of drawn pools has one of their sources."""
+    arrays = ARRAYS if pools.drawn else ARRAYS[:1]
+    return [folder / name for name in ((CSV,) if kind == "csv" else arrays if kind else ())]
 
 
 def open_outcomes(
-    folder: Path, kind: OutcomeFile, table: TransferTable, pool_size: int, tie_tolerance: float
+    folder: Path, kind: OutcomeFile, table: TransferTable, pools: Pools, tie_tolerance: float
 ) -> AbstractContextManager[WriteBlock]:
-    """Open the file of outcomes; the context returns a function that writes the pools and outcomes of a block.
+    """Open the files of outcomes; the context returns a function that writes the pools and outcomes of a block.
 
     Pools are `[pools, k]`, outcomes `[pools, t, e, m]`.
 
     Args:
         folder: Folder to write to.
-        kind: File to write.
+        kind: Files to write.
         table: The table of the study.
-        pool_size: Sources in a pool.
+        pools: The pools of the study.
         tie_tolerance: Outcomes that are this close to the best one are best, too.
     """
     if not kind:
         return nullcontext(lambda pools, outcomes: None)
-    path = outcome_file(folder, kind)
     folder.mkdir(parents=True, exist_ok=True)
-    return _csv_file(path, table, tie_tolerance) if kind == "csv" else _npy_file(path, table, pool_size)
+    return _csv_file(folder / CSV, table, tie_tolerance) if kind == "csv" else _npy_files(folder, table, pools)
 
 
 @contextmanager
-def _npy_file(path: Path, table: TransferTable, pool_size: int) -> Iterator[WriteBlock]:
-    shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
+def _npy_files(folder: Path, table: TransferTable, pools: Pools) -> Iterator[WriteBlock]:
+    shape = pools.count, len(table.targets), len(MEASURES), len(table.metrics)
+    outcomes_path, pools_path = (folder / name for name in ARRAYS)
+    with ExitStack() as stack:
+        write_outcomes = stack.enter_context(_npy_file(outcomes_path, "<f8", shape))
+        if pools.drawn:
+            write_pools = stack.enter_context(_npy_file(pools_path, "<i8", (pools.count, pools.size)))
+            yield lambda block, outcomes: (write_pools(block), write_outcomes(outcomes))
+        else:
+            yield lambda block, outcomes: write_outcomes(outcomes)
+            # Those of an earlier array.
+            pools_path.unlink(missing_ok=True)
+
+
+@contextmanager
+def _npy_file(path: Path, kind: str, shape: tuple[int, ...]) -> Iterator[Callable[[NDArray[Any]], object]]:
+    """Open an array of some data type and shape; the context returns a function that writes the next of its rows."""
+    header = {"descr": kind, "fortran_order": False, "shape": shape}
     with replacing(path) as partial, partial.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
-        yield lambda pools, outcomes: file.write(outcomes.astype("<f8").tobytes())
+        yield lambda rows: file.write(rows.astype(kind).tobytes())
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 import time
 from typing import Any, Literal, NamedTuple
 
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from headstart.evaluation.stability.figure_choice import Example, FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_file
+from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_files
+from headstart.evaluation.stability.pools import choose_pools
 from headstart.evaluation.stability.study import choose_pool_size, run_study
 from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_table, win_rate_table
 from headstart.evaluation.table_results import TableResults
@@ -50,6 +51,8 @@ def stability(
     table: str,
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
+    pools: PositiveInt | None = None,
+    seed: NonNegativeInt = 0,
     ties: Ties | None = None,
     tie_tolerance: NonNegativeFloat = 1e-12,
     figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen
@@ -57,7 +60,7 @@ def stability(
     save_outcomes: OutcomeFile = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate transferability metrics with every source pool, target and measure, and report how stable outcomes are.
+    """Evaluate transferability metrics with many source pools, targets and measures, and report how stable that is.
 
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
 
@@ -68,6 +71,9 @@ def stability(
             options that are given besides it win.
         pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
             has, rounded.
+        pools: Pools that are drawn if there are more; estimates then have a standard error. By default, a million pools
+            or fewer are all studied, and 10,000 are drawn from more, or 1,000 for a large table.
+        seed: Seed of the pools that are drawn.
         ties: How an experiment with several best metrics counts in `win_rate_percent`: `split` gives each an equal
             share, `last` gives it to the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then others as
             they come in the table. By default `split`, which favours none; with a preset `last`, as in the paper.
@@ -76,7 +82,8 @@ def stability(
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         save_outcomes: Whether to write all outcomes, too: with `csv` a row for each experiment to outcomes.csv.gz, with
             `true` an array to outcomes.npy, pools (in the lexicographic order of their sources) by targets by measures
-            by metrics, NaN where a target is in the pool.
+            by metrics, NaN where a target is in the pool. Pools that are drawn are in the order of outcome_pools.npy,
+            which has the indices of their sources.
         **options: Options of `TableResults`.
 
     Returns:
@@ -97,11 +104,13 @@ def stability(
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size)
     examples = fitting_examples(conventions.examples, cells)
     figures.require_known(cells, size, examples)
+    studied = choose_pools(cells, size, int(pools) if pools else None, int(seed))
 
     settings: dict[str, Any] = {
         **results.reading,
         "preset": preset,
         "pool_size": size,
+        **studied.settings,
         "ties": ties or conventions.ties,
         "tie_tolerance": float(tie_tolerance),
     }
@@ -109,9 +118,9 @@ def stability(
 
     with (
         results.writable(),
-        open_outcomes(results.path, save_outcomes, cells, size, float(tie_tolerance)) as write_outcomes,
+        open_outcomes(results.path, save_outcomes, cells, studied, float(tie_tolerance)) as write_outcomes,
     ):
-        study = run_study(cells, size, float(tie_tolerance), write_outcomes)
+        study = run_study(cells, studied, float(tie_tolerance), write_outcomes)
 
     document = {
         **settings,
@@ -127,6 +136,6 @@ def stability(
 
     print_study(study, settings["ties"])
     print_lines(cells.remarks())
-    print_written([*results.written, *([outcome_file(results.path, save_outcomes)] if save_outcomes else [])])
+    print_written([*results.written, *outcome_files(results.path, save_outcomes, studied)])
     results.publish_table("stability", settings, document, tables)
     return document

@@ -1,12 +1,16 @@
 """The experiments of a stability study, in blocks of source pools so that memory does not grow with their number."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import combinations, islice
-from math import comb
+from functools import reduce
+from operator import add
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
+from headstart.evaluation.stability.batches import Batch, over_pools
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.outcomes import (
@@ -18,12 +22,13 @@ from headstart.metrics.ranking.outcomes import (
 )
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 from headstart.output.errors import UserError
-from headstart.output.progress import track
+from headstart.output.progress import Progress
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
-# Results for this many pools of one target fit into the processor's cache.
-BLOCK = 2048
+# Pools in a block at most; sources times pools whose results fit into the processor's cache; agreement of pairs of
+# metrics times experiments that fit into memory.
+BLOCK, IN_CACHE, IN_MEMORY = 2**11, 2**17, 2**22
 # Pools that the figures show; more points would only overlap.
 SHOWN = 1000
 
@@ -37,27 +42,31 @@ class Study:
 
     Attributes:
         table: Scores and performances.
-        pool_size: Sources in a pool.
+        pools: The pools.
         tie_tolerance: Differences of outcomes up to this are ties.
-        wins: Experiments that each metric wins.
+        batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
         shown_pools: A random sample of the pools, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
-        experiments: Pools, targets and measures that go together.
-        undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
-        setup_stability: Agreement of experiments that differ in one of `COMPONENTS` alone.
         by_target: The share of each target in it where the measure or the pool varies; where the target varies, the
             agreement without each.
+        used: Pools that each target uses, `[t]`.
+        experiments: Pools, targets and measures that go together.
+        undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
+        wins: Experiments that each metric wins.
+        setup_stability: Agreement of experiments that differ in one of `COMPONENTS` alone.
     """
 
     table: TransferTable
-    pool_size: int
+    pools: Pools
     tie_tolerance: float
-    wins: Wins
+    batches: list[Batch]
     shown_pools: Indices
     shown: Floats
     by_target: dict[str, AgreementsByTarget]
+    used: NDArray[np.int64]
     experiments: int = 0
     undefined: int = 0
+    wins: Wins = field(init=False)
     setup_stability: dict[str, MeanAgreement] = field(
         default_factory=lambda: {name: MeanAgreement() for name in COMPONENTS}
     )
@@ -72,7 +81,7 @@ class Study:
 
 def run_study(
     table: TransferTable,
-    pool_size: int,
+    pools: Pools,
     tie_tolerance: float,
     each_block: Callable[[Indices, Floats], object] = lambda pools, outcomes: None,
 ) -> Study:
@@ -80,57 +89,86 @@ def run_study(
 
     Args:
         table: Scores and performances.
-        pool_size: Sources in a pool.
+        pools: The pools.
         tie_tolerance: Differences of outcomes up to this are ties.
-        each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`; pools come in
-            the lexicographic order of their sources, NaN stands where a target is in the pool.
+        each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`, in the order of
+            `pools`; NaN stands where a target is in the pool.
 
     Returns:
         Setup stability, wins and a sample of the outcomes.
     """
     groups = len(table.targets), len(MEASURES)
-    pools, metrics = comb(len(table.sources), pool_size), len(table.metrics)
-    sample = np.sort(np.random.default_rng(0).choice(pools, min(pools, SHOWN), replace=False))
+    metrics = len(table.metrics)
+    sample = np.sort(np.random.default_rng(0).choice(pools.count, min(pools.count, SHOWN), replace=False))
     study = Study(
         table,
-        pool_size,
+        pools,
         tie_tolerance,
-        Wins.zeros(*groups, metrics),
-        shown_pools=np.empty((len(sample), pool_size), dtype=np.intp),
+        [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
+        shown_pools=np.empty((len(sample), pools.size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
         by_target={name: AgreementsByTarget.zeros(len(table.targets)) for name in COMPONENTS},
+        used=np.zeros(len(table.targets), dtype=np.int64),
     )
 
-    by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
-    defined = np.zeros(groups, dtype=np.int64)
-    starts = track(range(0, pools, BLOCK), "study", "blocks of pools")
-    for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
-        outcomes, used = pool_outcomes(table, block)
-        each_block(block, outcomes)
-        vectors, has_outcome = agreement_vectors(outcomes, tie_tolerance)
-        study.wins.add(outcomes, tie_tolerance)
-        experiments = int(used.sum()) * len(MEASURES)
-        study.experiments += experiments
-        study.undefined += experiments - int(has_outcome.sum())
+    start = 0
+    # Threads do not pay for products of this size.
+    with threadpool_limits(1), Progress("study", pools.count, "pools") as progress:
+        for block, batch_of in pools.blocks(_block_size(table)):
+            outcomes, used = pool_outcomes(table, block)
+            each_block(block, outcomes)
+            _add_block(study, outcomes, used, batch_of)
 
-        # Experiments that differ in the target alone, with all targets and without each.
-        over_targets, count = vectors.sum(axis=1, keepdims=True), has_outcome.sum(axis=1, keepdims=True)
-        study.setup_stability["target"].add(over_targets, count)
-        without = group_agreements(over_targets - vectors, count - has_outcome)
-        study.by_target["target"].add(without.swapaxes(0, 1).reshape(groups[0], -1))
+            here = slice(*np.searchsorted(sample, (start, start + len(block))))
+            shown = sample[here] - start
+            study.shown_pools[here], study.shown[here] = block[shown], outcomes[shown]
+            start += len(block)
+            progress.show(start)
 
-        # Experiments that differ in the measure alone; those that differ in the pool alone come from all blocks.
-        means = study.setup_stability["measure"].add(vectors.sum(axis=2), has_outcome.sum(axis=2))
-        study.by_target["measure"].add(means.T)
-        by_target_and_measure += vectors.sum(axis=0)
-        defined += has_outcome.sum(axis=0)
-
-        here = slice(*np.searchsorted(sample, (start, start + len(block))))
-        shown = sample[here] - start
-        study.shown_pools[here], study.shown[here] = block[shown], outcomes[shown]
-
-    study.by_target["pool"].add(study.setup_stability["pool"].add(by_target_and_measure, defined))
+    _summarize(study)
     return study
+
+
+def _block_size(table: TransferTable) -> int:
+    """Return how many pools are measured at once."""
+    metrics = len(table.metrics)
+    agreements = len(table.targets) * len(MEASURES) * metrics * (metrics - 1) // 2
+    return max(1, min(BLOCK, IN_CACHE // len(table.sources), IN_MEMORY // max(agreements, 1)))
+
+
+def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
+    """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
+    vectors, defined = agreement_vectors(outcomes, study.tie_tolerance)
+    study.used += used.sum(axis=0)
+    experiments = int(used.sum()) * len(MEASURES)
+    study.experiments += experiments
+    study.undefined += experiments - int(defined.sum())
+
+    # Experiments that differ in the target alone, with all targets and without each.
+    over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
+    without = group_agreements(over_targets - vectors, count - defined)
+    study.by_target["target"].add(without.swapaxes(0, 1).reshape(len(study.table.targets), -1))
+    means = group_agreements(vectors.sum(axis=2), defined.sum(axis=2))
+    study.by_target["measure"].add(means.T)
+
+    for index in np.unique(batch_of):
+        here = slice(*np.searchsorted(batch_of, (index, index + 1)))
+        study.batches[index].add(outcomes[here], study.tie_tolerance, vectors[here], defined[here])
+
+
+def _summarize(study: Study) -> None:
+    """Put the batches together; experiments that differ in the pool alone come from all of them."""
+    study.wins = reduce(add, (batch.wins for batch in study.batches))
+    for name in ("target", "measure"):
+        study.setup_stability[name] = reduce(add, (batch.agreements[name] for batch in study.batches))
+
+    if study.pools.drawn:
+        means, pairs = over_pools(study.batches, study.pools)
+        study.setup_stability["pool"].add_means(means, pairs)
+    else:
+        [batch] = study.batches
+        means = study.setup_stability["pool"].add(batch.vectors, batch.defined)
+    study.by_target["pool"].add(means)
 
 
 def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
@@ -142,13 +180,6 @@ def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
             f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
         )
     return size
-
-
-def _blocks(sources: int, pool_size: int) -> Iterator[Indices]:
-    """Yield all pools in blocks, `[pools, k]`."""
-    pools = combinations(range(sources), pool_size)
-    while len(block := np.array(list(islice(pools, BLOCK)), dtype=np.intp)):
-        yield block
 
 
 def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:

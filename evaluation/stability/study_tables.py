@@ -7,6 +7,14 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.estimates import few_targets, format_estimate
+from headstart.evaluation.stability.standard_errors import (
+    setup_stability_errors,
+    standard_error,
+    tied_errors,
+    win_rate_errors,
+    win_rates_without_batches,
+    without_batches,
+)
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import jackknife_values
@@ -20,6 +28,12 @@ from headstart.output.tables import print_table
 # The columns of win rates, with their titles: the measures, and the mean over them.
 RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}
 TIES: tuple[Ties, ...] = ("split", "last")
+# The columns that say how many pools there are, and how many are drawn; empty if all are studied.
+POOLS = "all_pools", "drawn_pools"
+# Drawn pools that a target should use; with fewer, its share in an estimate and in the standard error is unreliable.
+FEW = 100
+# Standard errors of drawing that a lead should have.
+SURE = 2
 # Smaller differences between rates are rounding errors.
 SAME = 1e-9
 
@@ -38,13 +52,18 @@ def setup_stability_interval(study: Study, component: str) -> tuple[float, float
     return mean_interval(jackknife_values(mean, study.setup_stability_without()[component]), -1.0, 1.0)
 
 
+def with_error(estimate: str, error: float | None, form: str = ".4f") -> str:
+    """Add the standard error of drawing pools to a formatted estimate; nothing if there is none."""
+    return estimate if error is None or math.isnan(error) else f"{estimate} ± {error:{form}}"
+
+
 def moves_most(study: Study) -> dict[str, Any] | None:
     """Compare the component with the lowest setup stability with the next one; None with fewer than two.
 
     Returns:
         `component`, `next`, by how much less outcomes agree where the first varies (`difference`, with its `ci95` and
-        `p_value` by the jackknife over targets), and the targets without which another would be the first
-        (`unless_without`).
+        `p_value` by the jackknife over targets, and the `standard_error` of drawing pools), and the targets without
+        which another would be the first (`unless_without`).
     """
     means = {name: agreement.mean for name, agreement in study.setup_stability.items() if agreement.mean is not None}
     if len(means) < 2:
@@ -55,12 +74,14 @@ def moves_most(study: Study) -> dict[str, Any] | None:
     changed = np.flatnonzero((others < without[first]).any(axis=0))
     difference = means[second] - means[first]
     values = jackknife_values(difference, without[second] - without[first])
+    drawn = without_batches(study)
     return {
         "component": first,
         "next": second,
         "difference": difference,
         "ci95": finite_ends(mean_interval(values, -2.0, 2.0)),
         "p_value": p_value(values) if np.isfinite(values).all() else None,
+        "standard_error": finite(float(standard_error(drawn[second] - drawn[first]))),
         "unless_without": [study.table.targets[i] for i in changed],
     }
 
@@ -72,8 +93,9 @@ def moves_most_in_words(study: Study) -> list[str]:
         return []
     first = result["component"]
     mean = study.setup_stability[first].mean
-    agreement = format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f")
-    less = format_estimate(result["difference"], result["ci95"], ".2f")
+    error = setup_stability_errors(study)[first]
+    agreement = with_error(format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f"), error)
+    less = with_error(format_estimate(result["difference"], result["ci95"], ".2f"), result["standard_error"])
     is_unsure = result["p_value"] is None or result["p_value"] > LEVEL
     unsure = ", a difference that the targets do not distinguish from 0" if is_unsure else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
@@ -96,6 +118,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
     without = study.setup_stability_without()
 
     sizes = {
+        "all_pools": study.pools.all_in_json,
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
         "metrics": table.metrics,
@@ -118,10 +141,21 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "win_rate_percent": rates[f"win_rate_percent_ties_{ties}"],
         **rates,
         "tied_winners_percent": dict(zip(MEASURES, map(finite, wins.tied_percent()), strict=True)),
+        "standard_error": _errors(study) if study.pools.drawn else None,
+        "few_pools": few_pools(study),
         "leave_one_target_out": {
             "setup_stability": {name: finite_ends((each.min(), each.max())) for name, each in without.items()},
             **ranges,
         },
+    }
+
+
+def _errors(study: Study) -> dict[str, Any]:
+    """Return the standard errors of drawing pools, by the names of the estimates."""
+    return {
+        "setup_stability": {name: finite(error) for name, error in setup_stability_errors(study).items()},
+        **{f"win_rate_percent_ties_{kind}": _by_metric(study, win_rate_errors(study, kind)) for kind in TIES},
+        "tied_winners_percent": dict(zip(MEASURES, map(finite, tied_errors(study)), strict=True)),
     }
 
 
@@ -144,13 +178,14 @@ def _range_without(study: Study, ties: Ties) -> Floats:
 
 def setup_stability_table(study: Study) -> Table:
     """Return the columns and rows of `setup_stability.csv`."""
-    without = study.setup_stability_without()
+    without, errors = study.setup_stability_without(), setup_stability_errors(study)
     rows = []
     for name, agreement in study.setup_stability.items():
         ends = *setup_stability_interval(study, name), without[name].min(), without[name].max()
-        rows.append([name, agreement.mean, *map(finite, ends), agreement.groups, agreement.pairs])
+        counts = agreement.groups, agreement.pairs, study.pools.all_in_json, study.pools.drawn
+        rows.append([name, agreement.mean, *map(finite, ends), finite(errors[name]), *counts])
     ends_columns = ["ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"]
-    return ["varying", "setup_stability", *ends_columns, "groups", "pairs"], rows
+    return ["varying", "setup_stability", *ends_columns, "standard_error", "groups", "pairs", *POOLS], rows
 
 
 def win_rate_table(study: Study) -> Table:
@@ -162,14 +197,16 @@ def win_rate_table(study: Study) -> Table:
     rows = []
     for kind in TIES:
         percent, left_out = study.wins.percent(kind), _range_without(study, kind)
+        errors = win_rate_errors(study, kind)
         for column, name in enumerate(RATED):
             rates = percent[:, column]
             rounded: Sequence[int | None] = [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates)
             for m, metric in enumerate(study.table.metrics):
-                exact, low, high = map(finite, (rates[m], *left_out[m, column]))
-                rows.append([kind, name, metric, exact, rounded[m], low, high])
-    columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
-    return columns, rows
+                exact, *ends = map(finite, (rates[m], *left_out[m, column], errors[m, column]))
+                counts = study.pools.all_in_json, study.pools.drawn
+                rows.append([kind, name, metric, exact, rounded[m], *ends, *counts])
+    ends_columns = ["lowest_without_a_target", "highest_without_a_target", "standard_error"]
+    return ["ties", "measure", "metric", "percent", "rounded", *ends_columns, *POOLS], rows
 
 
 def print_study(study: Study, ties: Ties) -> None:
@@ -177,34 +214,60 @@ def print_study(study: Study, ties: Ties) -> None:
     table = study.table
     sizes = (
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
-        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie all "
+        f"{study.pools.size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie all "
         "metrics, or have one without a value, and are in no pair"
     )
-    print_lines([sizes])
+    print_lines([sizes, *pools_in_words(study)])
 
+    errors = setup_stability_errors(study)
+    drawn = "; ±: standard error of drawing pools" if study.pools.drawn else ""
     rows = [["varying", "setup stability", "groups", "pairs"]]
     for name, agreement in study.setup_stability.items():
         ends = finite_ends(setup_stability_interval(study, name))
-        mean = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
+        estimate = "undefined" if agreement.mean is None else format_estimate(agreement.mean, ends, ".2f")
+        mean = with_error(estimate, errors[name])
         rows.append([name, mean, f"{agreement.groups:,}", f"{agreement.pairs:,}"])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
-    print_table(title, rows, "in brackets: 95 % interval by the jackknife over targets")
+    print_table(title, rows, f"in brackets: 95 % interval by the jackknife over targets{drawn}")
     print_lines([*moves_most_in_words(study), *few_targets(len(table.targets))])
 
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"
-        caption = "in brackets: from the lowest to the highest with one target left out"
+        caption = f"in brackets: from the lowest to the highest with one target left out{drawn}"
         print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_cells(study, kind), caption)
     print_lines([*_effects_of_ties(study), *_effects_of_targets(study, ties)])
 
 
+def pools_in_words(study: Study) -> list[str]:
+    """Return a sentence that says how pools are drawn; none if all are studied."""
+    pools = study.pools
+    if not pools.drawn:
+        return []
+    few = [f"{target} ({count:,})" for target, count in few_pools(study).items()]
+    targets = [f"Few of these pools lack the sources that a target excludes: {', '.join(few)}."] if few else []
+    return [
+        f"Estimates from {pools} (seed {pools.seed}). Their standard errors are those of drawing pools alone, by the "
+        f"jackknife over {pools.batches} independent batches, in each of which all sources are equally often.",
+        *targets,
+    ]
+
+
+def few_pools(study: Study) -> dict[str, int]:
+    """Return the targets that use few of the drawn pools, because the others hold sources that they exclude."""
+    least = min(FEW, study.pools.drawn or 0)
+    return {
+        target: count for target, count in zip(study.table.targets, study.used.tolist(), strict=True) if count < least
+    }
+
+
 def _win_rate_cells(study: Study, ties: Ties) -> list[list[str]]:
     rows = [["metric", *RATED.values()]]
-    for title, rates, ranges in zip(
-        study.table.titles, study.wins.percent(ties), _range_without(study, ties), strict=True
-    ):
-        cells = zip(map(finite, rates), map(finite_ends, ranges), strict=True)
-        rows.append([title, *(format_estimate(rate, ends, ".1f") for rate, ends in cells)])
+    parts = study.wins.percent(ties), _range_without(study, ties), win_rate_errors(study, ties)
+    for title, rates, ranges, errors in zip(study.table.titles, *parts, strict=True):
+        cells = zip(map(finite, rates), map(finite_ends, ranges), map(finite, errors), strict=True)
+        rows.append(
+            [title, *(with_error(format_estimate(rate, ends, ".1f"), error, ".2f") for rate, ends, error in cells)]
+        )
     return rows
 
 
@@ -228,6 +291,7 @@ def _effects_of_ties(study: Study) -> list[str]:
 def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
     """Return sentences that say for which measures the leader depends on a single target."""
     percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
+    drawn = win_rates_without_batches(study, ties)
     lines = []
     for column, measure in enumerate(RATED.values()):
         if np.isnan(left_out[:, :, column]).any():
@@ -238,8 +302,17 @@ def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
         exceptions = f"one of {', '.join(changed)}" if len(changed) > 1 else "".join(changed)
         condition = f"unless {exceptions} is left out" if changed else "whichever target is left out"
         verb = "leads" if len(leaders) == 1 else "lead"
-        lines.append(f"{measure}: {_titles(study, leaders)} {verb} with ties={ties}, {condition}.")
+        unsure = unsure_lead(percent[:, column], drawn[:, :, column])
+        lines.append(f"{measure}: {_titles(study, leaders)} {verb} with ties={ties}, {condition}{unsure}.")
     return lines
+
+
+def unsure_lead(rates: Floats, without: Floats) -> str:
+    """Say where a lead may come from drawing pools, by rates `[m]` and those without each batch, `[batches, m]`."""
+    second, first = np.argsort(rates, kind="stable")[-2:]
+    error = float(standard_error(without[:, first] - without[:, second]))
+    unsure = rates[first] - rates[second] < SURE * error
+    return f"; the lead is less than {SURE} standard errors of drawing pools" if unsure else ""
 
 
 def _leaders(percent: Floats) -> list[int]:

@@ -58,6 +58,17 @@ class Wins:
         self.tied[...] += (winners > 1).sum(axis=0)
         self.decided[...] += (winners > 0).sum(axis=0)
 
+    def __add__(self, other: Wins) -> Wins:
+        """Count the experiments of both."""
+        return Wins(*(mine + its for mine, its in zip(self._counts(), other._counts(), strict=True)))
+
+    def __sub__(self, other: Wins) -> Wins:
+        """Count the experiments without some of them."""
+        return Wins(*(mine - its for mine, its in zip(self._counts(), other._counts(), strict=True)))
+
+    def _counts(self) -> tuple[Any, ...]:
+        return self.split, self.last, self.tied, self.decided
+
     def percent(self, ties: Ties, without: int | None = None) -> Floats:
         """Compute the win rates.
 
@@ -136,6 +147,29 @@ def group_agreements(vectors: Floats, count: NDArray[np.int64]) -> Floats:
     return _quotients(total, pairs)
 
 
+def agreements_across(
+    vectors: Floats, count: NDArray[np.int64], population: Floats | float = np.inf
+) -> tuple[Floats, NDArray[np.int64]]:
+    """Estimate the mean agreement over all pairs within each group, from experiments that were drawn in batches.
+
+    Only pairs from different batches count: batches are independent, and the experiments of a batch are not.
+
+    Args:
+        vectors: Sum of the agreement vectors of the experiments of each batch and group, `[batches, ..., vector]`.
+        count: Experiments of each batch and group with a defined outcome, `[batches, ...]`.
+        population: Experiments of each group that could be drawn and have a defined outcome, `[...]`. An experiment may
+            be drawn twice, but is no pair with itself.
+
+    Returns:
+        Means `[...]`, NaN for a group without a pair, and the number of pairs `[...]`.
+    """
+    pairs = (count.sum(axis=0) ** 2 - (count**2).sum(axis=0)) // 2
+    total = ((vectors.sum(axis=0) ** 2).sum(axis=-1) - (vectors**2).sum(axis=(0, -1))) / 2
+    means = _quotients(total, pairs)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return means - (1 - means) / (population - 1), pairs
+
+
 @dataclass
 class MeanAgreement:
     """The unweighted mean over groups of experiments of the mean agreement over all pairs within a group.
@@ -161,11 +195,19 @@ class MeanAgreement:
             The means of `group_agreements`.
         """
         means = group_agreements(vectors, count)
+        self.add_means(means, count * (count - 1) // 2)
+        return means
+
+    def add_means(self, means: Floats, pairs: NDArray[np.int64]) -> None:
+        """Add groups by the mean over the pairs of each, NaN where there is none, and the number of pairs."""
         known = np.isfinite(means)
         self.total += float(means[known].sum())
         self.groups += int(known.sum())
-        self.pairs += int((count * (count - 1) // 2).sum())
-        return means
+        self.pairs += int(pairs.sum())
+
+    def __add__(self, other: MeanAgreement) -> MeanAgreement:
+        """Put the groups of both together."""
+        return MeanAgreement(self.total + other.total, self.groups + other.groups, self.pairs + other.pairs)
 
     @property
     def mean(self) -> float | None:

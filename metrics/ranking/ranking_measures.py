@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from headstart.metrics.arrays import Floats, Indices
 
 Measure = Literal["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
-# Multiplications up to which OpenBLAS keeps a product to one thread.
-ONE_THREAD = 2**18
+Signs = NDArray[np.int8]
+# Whole numbers, by source and pool.
+Counts = NDArray[np.float32]
 
 
 def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
@@ -90,8 +91,9 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
 
     Whether source i is ranked above, beside or below source j does not depend on the pool. With the membership of
     sources in pools as a matrix of zeros and ones, ranks within pools and sums over pairs in pools are therefore
-    products of fixed `[n, n]` matrices with that matrix, without a loop over pools. Memory is about
-    100 bytes per source and pool; some thousand pools at a time are fastest, because they fit into the cache.
+    products of fixed `[n, n]` matrices with that matrix, without a loop over pools. They count, in single precision,
+    which is exact for whole numbers up to 2^24 sources. Memory is about 100 bytes per source and pool; blocks of pools
+    that fit into the cache are fastest.
 
     Args:
         scores: Scores by m metrics of all n sources, `[m, n]`, finite.
@@ -109,22 +111,24 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
     _check(x, y, 2)
     members = _members(pools, len(y))
 
-    inside = np.zeros((len(y), members.shape[1]))
+    inside = np.zeros((len(y), members.shape[1]), dtype=np.float32)
     inside[members, np.arange(members.shape[1])] = 1
-    if inside.sum() != members.size:
+    if inside.sum(dtype=np.float64) != members.size:
         raise ValueError("pools: a pool holds a source twice; give each source once")
 
-    y_signs = np.sign(y[:, None] - y)
-    y_untied = _multiply(np.abs(y_signs), inside)
+    y_signs, y_distinct = _signs(y), len(np.unique(y)) == len(y)
+    y_untied = _untied(y_signs, inside, len(members))
+    y_weights = _weights(inside, y, y)
     y_direction = _direction(y.take(members))
     best = y.take(members).max(axis=0)
 
     measured = np.empty((members.shape[1], len(MEASURES), len(x)))
     for metric, values in enumerate(x):
-        x_signs = np.sign(values[:, None] - values)
+        x_signs = _signs(values)
         # By source: the other members that it is ranked alike with, less those it is not; those it is not tied with.
-        counts = _multiply(x_signs * y_signs, inside), _multiply(np.abs(x_signs), inside), y_untied
-        by_score, by_performance = _weights(inside, values, y), _weights(inside, y, values)
+        counts = _multiply(x_signs * y_signs, inside), _untied(x_signs, inside, len(members)), y_untied
+        # Scores decide between sources with the same performance alone.
+        by_score, by_performance = _weights(inside, values, y), y_weights if y_distinct else _weights(inside, y, values)
         measured[:, 0, metric] = (_tau(by_score, *counts) + _tau(by_performance, *counts)) / 2
         measured[:, 1, metric] = _tau(inside, *counts)
         measured[:, 2, metric] = _sum_of_products(_direction(values.take(members)), y_direction).clip(-1, 1)
@@ -153,24 +157,32 @@ def _positions(first: Floats, second: Floats) -> Indices:
     return positions
 
 
-def _weights(inside: Floats, first: Floats, second: Floats) -> Floats:
+def _signs(values: Floats) -> Signs:
+    """Return the signs of the differences between all pairs of sources, `[n, n]`."""
+    above = (values[:, None] > values).view(np.int8)
+    return above - above.T
+
+
+def _untied(signs: Signs, inside: Counts, size: int) -> Counts:
+    """Count the members of the pool that each source of it is not tied with, `[n, pools]`."""
+    if np.count_nonzero(signs) == signs.size - len(signs):
+        return np.full_like(inside, size - 1)
+    return _multiply(np.abs(signs), inside)
+
+
+def _weights(inside: Counts, first: Floats, second: Floats) -> Floats:
     """Compute 1 / (1 + rank within the pool) `[n, pools]`, 0 outside the pool."""
     positions = _positions(first, second)
-    above = (positions > positions[:, None]).astype(np.float64)
-    return inside / (1 + _multiply(above, inside))
+    ranks = _multiply((positions > positions[:, None]).view(np.int8), inside)
+    return np.divide(inside, 1 + ranks, dtype=np.float64)
 
 
-def _multiply(matrix: Floats, inside: Floats) -> Floats:
-    """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes before others would start."""
-    product = np.empty_like(inside)
-    step = max(1, ONE_THREAD // matrix.size)
-    for start in range(0, inside.shape[1], step):
-        part = slice(start, start + step)
-        np.matmul(matrix, inside[:, part], out=product[:, part])
-    return product
+def _multiply(matrix: Signs, inside: Counts) -> Counts:
+    """Multiply `[n, n]` with `[n, pools]`."""
+    return matrix.astype(np.float32) @ inside
 
 
-def _tau(weights: Floats, alike: Floats, x_untied: Floats, y_untied: Floats) -> Floats:
+def _tau(weights: Floats | Counts, alike: Counts, x_untied: Counts, y_untied: Counts) -> Floats:
     """Compute tau-b `[pools]` where a pair weighs the sum of its sources' weights, from counts by source `[n, pools]`.
 
     The sum over pairs (i, j) of (w_i + w_j) s_ij is the sum over i of w_i times the sum over j of s_ij.
@@ -203,8 +215,8 @@ def _relative_to_best(chosen: ArrayLike, best: ArrayLike, performances: Floats) 
     return _divide(np.asarray(chosen), np.asarray(best) if performances.min() >= 0 else np.zeros_like(best))
 
 
-def _sum_of_products(left: Floats, right: Floats) -> Floats:
-    return np.asarray(np.einsum("np,np->p", left, right))
+def _sum_of_products(left: Floats | Counts, right: Floats | Counts) -> Floats:
+    return np.asarray(np.einsum("np,np->p", left, right, dtype=np.float64))
 
 
 def _divide(numerator: Floats, denominator: Floats) -> Floats:

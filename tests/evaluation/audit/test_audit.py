@@ -2,6 +2,7 @@
 
 import csv
 import json
+from math import comb
 from pathlib import Path
 from typing import Any
 
@@ -201,16 +202,33 @@ def test_the_study_of_pools_is_that_of_stability(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_too_many_pools_are_left_to_the_study(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(findings, "MOST_OUTCOMES", 4 * 3 * 2)
-    table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4], "own": [4, 3, 1, 2]})
-    document = run(table, tmp_path / "out", "--pool_size=3")
-    # Two metrics are just few enough, three rankers are not.
-    assert document["setup_stability"]["pool"] is not None
-    assert document["win_rate_percent"] == {}
-    assert "the pools of 3 of 4 sources are too many for an audit; choose" in " ".join(capsys.readouterr().out.split())
+def test_pools_are_drawn_where_there_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(1)
+    scores = {name: generator.normal(size=60).tolist() for name in ("gbc", "leep")}
+    performances = generator.uniform(size=(60, 3))
+    lines = ["metric,source,target,score,performance"]
+    for metric, values in scores.items():
+        for target in range(3):
+            lines += [
+                f"{metric},s{n},t{target},{value + target},{performances[n, target]}" for n, value in enumerate(values)
+            ]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(lines))
+    document = run(table, tmp_path / "audit", "--pools=90", "--seed=4")
+    options = f"--table={table}", f"--output={tmp_path / 'study'}", "--pools=90", "--seed=4", "--logger=false"
+    evaluate.main(["stability", *options])
+    study = json.loads((tmp_path / "study" / "stability.json").read_text())
+    for key in ("setup_stability", "all_pools", "drawn_pools", "seed"):
+        assert document[key] == study[key]
+    errors = document["standard_error"]
+    assert errors["setup_stability"] == study["standard_error"]["setup_stability"]
+    assert set(document["win_rate_percent"]) == {"mean_rank", "gbc", "leep"} == set(errors["win_rate_percent"])
+    assert 0 < errors["win_rate_percent"]["gbc"]["average"] < 10
+    for text in (capsys.readouterr().out, (tmp_path / "audit" / "report.md").read_text()):
+        words = " ".join(text.split())
+        assert f"over 90 pools drawn at random of {comb(60, 42):,} (±: standard error of drawing): " in words
+        assert f"± {errors['setup_stability']['pool']:.4f} where the pool varies" in words
+        assert f"± {errors['win_rate_percent']['gbc']['pearson']:.2f}" in words
 
 
 @pytest.mark.slow

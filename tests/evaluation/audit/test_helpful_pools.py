@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv, helpful_tables
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
@@ -48,7 +49,7 @@ def thirds_of(values: Floats, low: float, high: float) -> Floats:
 def test_shares_are_those_of_a_loop_over_pools() -> None:
     table = drawn_table()
     helpful = HelpfulPools(table, 1e-12)
-    run_study(table, SIZE, 1e-12, each_block=helpful.add)
+    run_study(table, Pools(8, SIZE), 1e-12, each_block=helpful.add)
     document = helpful.describe()
     assert set(document["rankers"]) == {"x", "y"}
 
@@ -80,7 +81,7 @@ def test_pools_that_all_look_alike_are_the_middle_third() -> None:
     scores = np.stack([performances, -performances, performances])
     table = TransferTable.complete(["mean_rank", "bad", "same"], list("abcde"), ["t", "u"], scores, performances)
     helpful = HelpfulPools(table, 1e-12)
-    run_study(table, 3, 1e-12, each_block=helpful.add)
+    run_study(table, Pools(5, 3), 1e-12, each_block=helpful.add)
     document = helpful.describe()
     assert document["thirds"]["mean_rank"] == [None, 1, None]
     assert [each["mean"] for each in document["rankers"]["bad"]["mean_rank"]] == [None, 0, None]
@@ -90,7 +91,7 @@ def test_pools_that_all_look_alike_are_the_middle_third() -> None:
 def test_tables_and_csv_have_the_shares() -> None:
     table = drawn_table()
     helpful = HelpfulPools(table, 1e-12)
-    run_study(table, SIZE, 1e-12, each_block=helpful.add)
+    run_study(table, Pools(8, SIZE), 1e-12, each_block=helpful.add)
     document = helpful.describe()
     columns, rows = helpful_csv(document)
     assert columns == ["ranker", "thirds_by", "third", "target", "better_than_mean_rank"]

@@ -18,6 +18,7 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES
@@ -63,7 +64,7 @@ def test_every_example_is_one_of_options() -> None:
 
 
 def test_named_targets_and_measures_are_shown_in_their_order(table: TransferTable) -> None:
-    study = run_study(table, 4, 1e-12)
+    study = run_study(table, Pools(7, 4), 1e-12)
     for names in (["far", "city"], ["city", "far"]):
         panels = varying_target(study, FigureChoice(targets=names), 0)
         assert [table.targets[panel.target] for panel in panels] == names
@@ -76,7 +77,7 @@ def test_named_pools_are_those_of_the_graph(table: TransferTable) -> None:
     pools = [["s6", "s2", "s3", "ade"], ["s2", "s4", "s5", "s6"]]
     choice = FigureChoice(pools=pools, measures=["kendall", "pearson"], targets=["city", "far"])
     choice.require_known(table, 4)
-    plots = plot_study(run_study(table, 4, 1e-12), choice, "kendall")
+    plots = plot_study(run_study(table, Pools(7, 4), 1e-12), choice, "kendall")
     shown = [text.replace("\N{NO-BREAK SPACE}", " ").split("\n") for text in texts(plots["experiments"])]
     assert ["S₁: all 7 sources but city, s4, s5", "S₂: all 7 sources but ade, city, s3"] in shown
     for name, pool in zip(("S₁", "S₂"), pools, strict=True):
@@ -91,7 +92,7 @@ def test_named_pools_are_those_of_the_graph(table: TransferTable) -> None:
 def test_targets_of_the_graph_are_in_none_of_its_pools(table: TransferTable) -> None:
     choice = FigureChoice(pools=[["ade", "s2", "s3", "s4"], ["city", "s4", "s5", "s6"]])
     choice.require_known(table, 4)
-    plots = plot_study(run_study(table, 4, 1e-12), choice, "kendall")
+    plots = plot_study(run_study(table, Pools(7, 4), 1e-12), choice, "kendall")
     titles = [text.split(",")[0] for text in texts(plots["experiments"]) if "\n" in text and ">" in text]
     assert set(titles) == {"coco", "far"}
     with pytest.raises(UserError, match=r"^figures\.pools: of the targets that are compared only far is in no pool"):
@@ -101,7 +102,7 @@ def test_targets_of_the_graph_are_in_none_of_its_pools(table: TransferTable) -> 
 def test_a_pool_without_a_value_is_drawn(table: TransferTable) -> None:
     table.scores[0] = 1.0
     choice = FigureChoice(pools=[["s2", "s3"], ["s4", "s5"]], targets=["coco", "far"])
-    plots = plot_study(run_study(table, 2, 1e-12), choice, "kendall")
+    plots = plot_study(run_study(table, Pools(7, 2), 1e-12), choice, "kendall")
     shown = texts(plots["experiments"])
     assert shown.count("–") == 12
     assert not any("LogME" in text for text in shown), "it has no value in any of these"

@@ -12,6 +12,7 @@ import pytest
 
 from headstart.evaluation.stability import study as studies
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes
+from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES
@@ -33,8 +34,8 @@ def table() -> TransferTable:
 
 def write(table: TransferTable, folder: Path, kind: OutcomeFile) -> None:
     folder.mkdir(exist_ok=True)
-    with open_outcomes(folder, kind, table, 3, 1e-12) as write_block:
-        run_study(table, 3, 1e-12, write_block)
+    with open_outcomes(folder, kind, table, Pools(5, 3), 1e-12) as write_block:
+        run_study(table, Pools(5, 3), 1e-12, write_block)
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
@@ -93,7 +94,7 @@ def test_the_same_outcomes_are_the_same_bytes(table: TransferTable, tmp_path: Pa
 @pytest.mark.parametrize("kind", [True, "csv"])
 def test_a_study_that_ends_early_leaves_no_file(table: TransferTable, tmp_path: Path, kind: OutcomeFile) -> None:
     def end_early() -> None:
-        with open_outcomes(tmp_path, kind, table, 3, 1e-12) as write_block:
+        with open_outcomes(tmp_path, kind, table, Pools(5, 3), 1e-12) as write_block:
             write_block(np.zeros((1, 3), dtype=np.intp), np.zeros((1, 3, 4, 3)))
             raise KeyboardInterrupt
 

@@ -1,0 +1,203 @@
+"""Studies of drawn pools against those of all pools: estimates, their standard errors, and what is written."""
+
+import csv
+import gzip
+import json
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.evaluation.stability.pools import BATCHES, Pools
+from headstart.evaluation.stability.standard_errors import setup_stability_errors, tied_errors, win_rate_errors
+from headstart.evaluation.stability.study import COMPONENTS, pool_outcomes, run_study
+from headstart.evaluation.stability.study_tables import few_pools, pools_in_words, unsure_lead
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.arrays import Floats
+from headstart.metrics.ranking.outcomes import agreement_vectors
+from headstart.tests.material.mistakes import error_line
+from headstart.tests.material.score_tables import run
+
+SOURCES, TARGETS, METRICS = 15, 4, 3
+
+
+@pytest.fixture(scope="module")
+def table() -> TransferTable:
+    """Build a table whose metrics are right by half; the first source is a target, too."""
+    generator = np.random.default_rng(2)
+    performances = generator.uniform(0.2, 1, (SOURCES, TARGETS))
+    scores = performances + 0.5 * generator.normal(size=(METRICS, SOURCES, TARGETS))
+    own = np.zeros((SOURCES, TARGETS), dtype=np.bool_)
+    own[0, 0] = True
+    metrics, sources, targets = (
+        [f"{what}{index}" for index in range(count)] for what, count in zip("mst", scores.shape, strict=True)
+    )
+    return TransferTable.complete(metrics, sources, targets, scores, performances, own)
+
+
+@pytest.mark.slow
+def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: TransferTable) -> None:
+    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
+    truth = np.array([exact.setup_stability[name].mean for name in COMPONENTS])
+    seeds, z_scores, z_wins = 150, [], []
+    for seed in range(seeds):
+        study = run_study(table, Pools(SOURCES, 10, drawn=120, seed=seed), 1e-12)
+        errors = setup_stability_errors(study)
+        estimates = np.array([study.setup_stability[name].mean for name in COMPONENTS])
+        z_scores.append((estimates - truth) / [errors[name] for name in COMPONENTS])
+        wins = study.wins.percent("split") - exact.wins.percent("split")
+        z_wins.append((wins / win_rate_errors(study, "split")).ravel())
+
+    # Variances of t-distributed values with one degree of freedom less than batches, and four of their deviations.
+    expected, spread = (BATCHES - 1) / (BATCHES - 3), 4 * (2.2 / seeds) ** 0.5
+    for z in (np.array(z_scores), np.array(z_wins)):
+        assert np.all(np.abs(z.mean(axis=0)) < 4 / seeds**0.5)
+        assert np.all(np.abs(z.var(axis=0) - expected) < spread)
+
+
+def test_many_pools_come_close_to_all(table: TransferTable) -> None:
+    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
+    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1), 1e-12)
+    for name, error in setup_stability_errors(study).items():
+        assert error < 0.004
+        mean = exact.setup_stability[name].mean
+        assert mean is not None
+        assert study.setup_stability[name].mean == pytest.approx(mean, abs=4 * error)
+    errors = tied_errors(study)
+    assert np.all(errors < 0.5)
+    assert np.all(np.abs(study.wins.tied_percent() - exact.wins.tied_percent()) <= 4 * errors)
+
+
+def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: TransferTable) -> None:
+    pools = Pools(SOURCES, 10, drawn=BATCHES + 30, seed=2)
+    study = run_study(table, pools, 1e-12)
+    drawn, batches = (np.concatenate(parts) for parts in zip(*pools.blocks(1_000), strict=True))
+    vectors, defined = agreement_vectors(pool_outcomes(table, drawn)[0], 1e-12)
+    pairs = [(i, j) for i, j in combinations(range(len(drawn)), 2) if batches[i] != batches[j]]
+    means, compared = [], 0
+    for t, e in np.ndindex(defined.shape[1:]):
+        values = [float(vectors[i, t, e] @ vectors[j, t, e]) for i, j in pairs if defined[i, t, e] and defined[j, t, e]]
+        compared += len(values)
+        # A pool that is drawn twice agrees with itself; of all pools with an outcome, that is one in as many pairs.
+        others = comb(SOURCES, 10) * defined[:, t, e].mean() - 1
+        means.append(np.mean(values) - (1 - np.mean(values)) / others)
+    agreement = study.setup_stability["pool"]
+    assert (agreement.groups, agreement.pairs) == (len(means), compared)
+    assert agreement.mean == pytest.approx(np.mean(means), abs=1e-12)
+    assert study.experiments == 4 * int((~np.isnan(pool_outcomes(table, drawn)[0][:, :, 1, 0])).sum())
+
+
+def test_targets_with_few_of_the_pools_are_named(table: TransferTable) -> None:
+    own = table.own.copy()
+    own[:5, 1] = True
+    narrow = TransferTable.complete(*names(table), table.scores, table.performances, own)
+    study = run_study(narrow, Pools(SOURCES, 9, drawn=400), 1e-12)
+    drawn = next(Pools(SOURCES, 9, drawn=400).blocks(400))[0]
+    few = int((drawn >= 5).all(axis=1).sum())
+    assert few_pools(study) == {"t1": few}
+    assert f"Few of these pools lack the sources that a target excludes: t1 ({few})." in pools_in_words(study)
+    assert few_pools(run_study(narrow, Pools(SOURCES, 9), 1e-12)) == {}
+
+
+@pytest.mark.parametrize(("lead", "unsure"), [(1.9, True), (2.1, False)])
+def test_a_lead_that_may_come_from_drawing_is_told(lead: float, unsure: bool) -> None:
+    rates = np.array([40.0, 10.0, 40.0 + lead])
+    # Leaving out one half of the batches or the other changes the lead, so that its standard error is 1.
+    change = np.repeat([1.0, -1.0], BATCHES // 2) / (BATCHES - 1) ** 0.5
+    without = rates + change[:, None] * [0.25, 5.0, -0.75]
+    assert bool(unsure_lead(rates, without)) == unsure
+
+
+@pytest.fixture
+def file(table: TransferTable, tmp_path: Path) -> Path:
+    with (tmp_path / "table.csv").open("w", newline="") as opened:
+        writer = csv.writer(opened)
+        writer.writerow(["metric", "source", "target", "score", "performance"])
+        for (m, n, t), score in np.ndenumerate(table.scores):
+            writer.writerow([f"m{m}", f"s{n}", f"t{t}", score, table.performances[n, t]])
+    return tmp_path / "table.csv"
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_what_is_written_says_that_pools_are_drawn(
+    file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=80", "--save_outcomes=csv")
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Estimates from 80 pools drawn at random of 3,003 (seed 0)." in printed
+    assert "±: standard error of drawing pools" in printed
+    assert (document["drawn_pools"], document["all_pools"], document["seed"]) == (80, comb(SOURCES, 10), 0)
+    assert document["experiments"] == 80 * TARGETS * 4
+    errors = document["standard_error"]
+    for name, mean in document["setup_stability"].items():
+        assert 0 < errors["setup_stability"][name] < 0.1
+        assert f" ± {errors['setup_stability'][name]:.4f}" in printed
+        assert -1 <= mean <= 1
+    assert errors["win_rate_percent_ties_split"]["m0"]["average"] > 0
+    assert 0 < document["moves_most"]["standard_error"] < 0.1
+    for name in ("setup_stability", "win_rates"):
+        with (tmp_path / "out" / f"{name}.csv").open() as opened:
+            rows = list(csv.DictReader(opened))
+        assert {(row["all_pools"], row["drawn_pools"]) for row in rows} == {("3003", "80")}
+        assert all(float(row["standard_error"]) >= 0 for row in rows)
+    with gzip.open(tmp_path / "out" / "outcomes.csv.gz", "rt", newline="", encoding="utf-8") as opened:
+        assert sum(1 for _ in opened) == 1 + document["experiments"]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_all_pools_have_no_standard_error(file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=3003", "--seed=9")
+    assert (document["drawn_pools"], document["seed"], document["standard_error"]) == (None, None, None)
+    assert document["moves_most"]["standard_error"] is None
+    assert "±" not in capsys.readouterr().out
+    # Another seed is no other configuration where nothing is drawn, and another number of pools is one.
+    run(file, tmp_path / "out", "--pool_size=10", "--seed=1")
+    assert "drawn_pools" in error_line(
+        capsys, lambda: run(file, tmp_path / "out", "--pool_size=10", "--pools=60"), code=1
+    )
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_arrays_of_outcomes_have_their_pools(table: TransferTable, file: Path, tmp_path: Path) -> None:
+    options = "--pool_size=10", "--pools=70", "--save_outcomes=true", "--overwrite=true"
+    saved = []
+    for seed in (5, 5, 6):
+        run(file, tmp_path / "out", *options, f"--seed={seed}")
+        saved.append([np.load(tmp_path / "out" / name) for name in ("outcome_pools.npy", "outcomes.npy")])
+    pools, outcomes = saved[0]
+    everywhere: Floats = pool_outcomes(TransferTable.complete(*names(table), table.scores, table.performances), pools)[
+        0
+    ]
+    np.testing.assert_array_equal(outcomes, everywhere)
+    assert pools.shape == (70, 10)
+    np.testing.assert_array_equal(saved[1][0], pools)
+    assert not np.array_equal(saved[2][0], pools)
+    # An array of all pools is in their order, and the pools of an earlier array are not its own.
+    run(file, tmp_path / "out", "--pool_size=10", "--save_outcomes=true", "--overwrite=true")
+    assert len(np.load(tmp_path / "out" / "outcomes.npy")) == comb(SOURCES, 10)
+    assert not (tmp_path / "out" / "outcome_pools.npy").exists()
+
+
+def names(table: TransferTable) -> tuple[list[str], list[str], list[str]]:
+    return table.metrics, table.sources, table.targets
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_hub_of_many_sources_is_studied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(0)
+    lines = ["metric,source,target,score,performance"]
+    for target in range(2):
+        performances = generator.uniform(size=80)
+        for metric in "ab":
+            scores = performances + generator.normal(size=80)
+            lines += [f"{metric},s{n},t{target},{scores[n]},{performances[n]}" for n in range(80)]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    document: dict[str, Any] = run(tmp_path / "table.csv", tmp_path / "out", "--pools=100")
+    assert document["all_pools"] == "about 10^20"
+    assert "100 pools drawn at random of about 10^20" in " ".join(capsys.readouterr().out.split())
+    assert json.loads((tmp_path / "out" / "stability.json").read_text()) == document
+    message = error_line(capsys, lambda: run(tmp_path / "table.csv", tmp_path / "few", "--pools=5"), code=1)
+    assert message.startswith("error: pools: 5 is given; 40 or more are needed")
