@@ -141,7 +141,7 @@ class AccuracyFiles(LedgerOptions):
 
 
 class Accuracies:
-    """Counts of correct predictions by ordering, each a trace of one evaluation.
+    """Counts of correct predictions by ordering: of the validation photos, and then of any selection photos.
 
     Args:
         ledger: The ledger.

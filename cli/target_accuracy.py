@@ -19,11 +19,12 @@ from headstart.datamodules.photo_data import PhotoData
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.freeze_boundary import WHOLE, cut
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
-from headstart.output.errors import prefix_errors
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
 from headstart.store.accuracy_traces import Counted, only_classes, parts_of
 from headstart.store.json_digest import digest_of
@@ -62,6 +63,9 @@ its accuracy there, unless the ledger has it.
             if files.document and not accuracies.missing:
                 say(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
+            stored = len(accuracies.keys) - len(accuracies.missing)
+            if 0 < stored < len(accuracies.keys):
+                say(f"{stored} of {len(accuracies.keys)} orderings are in the ledger; the others are trained.")
             record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
@@ -74,18 +78,17 @@ its accuracy there, unless the ledger has it.
         self.datamodule.prepare_data()
         self._identify()
         self.folder.mkdir(parents=True, exist_ok=True)
-        verified, name = Verified(), f"{self.datamodule.chosen.name} ({self.model.trained})"
+        verified, name = Verified(), f"{self.datamodule.chosen.name} ({self.trained})"
         with self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             stored = accuracies.counts()
             for ordering in sorted(key.ordering for key in choose([accuracies.keys[number] for number in stored])):
-                counted = self._count(ordering)
-                then, now = stored[ordering].correct, counted and counted.correct
+                then, now = _correct(stored[ordering]), _correct(self._count(ordering))
                 verified.orderings.setdefault(name, []).append(ordering)
                 if now != then:
                     verified.differences.append(
-                        f"the accuracy of {name} in ordering {ordering} differs: {then} correct predictions are "
-                        f"stored, measured again there are {now}"
+                        f"the accuracy of {name} in ordering {ordering} differs: {then} correct predictions "
+                        f"are stored, measured again there are {now}"
                     )
         return verified
 
@@ -104,7 +107,12 @@ its accuracy there, unless the ledger has it.
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
 
-        self.head_alone = self.model.trained == "head"
+        self.trained: str = self.model.trained
+        self.head_alone = self.trained == "head"
+        self.frozen: nn.Module = self.backbone.normalize
+        self.tuned: nn.Module = self.backbone.network
+        if batches.trainable_from != WHOLE:
+            self._cut()
         options = {**yaml.safe_load(self.config_text)["model"]}
         if self.head_alone:
             # Features are computed of photos that are not augmented.
@@ -118,7 +126,22 @@ its accuracy there, unless the ledger has it.
         self.fed = {
             **self.decided_by(self.spec, self.backbone.preprocessing),
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
+            # Accuracies that were stored before these options existed are found without them.
+            **({"selection_share": batches.selection_share} if batches.selection_share else {}),
+            **({"trainable_from": batches.trainable_from} if batches.trainable_from != WHOLE else {}),
         }
+
+    def _cut(self) -> None:
+        """Cut the source at the freeze boundary."""
+        boundary = self.datamodule.trainable_from
+        if self.head_alone:
+            raise UserError(
+                f"data.trainable_from: {boundary} given, but model.trained=head trains no module of the network; leave "
+                "it out, or give --model.trained=all"
+            )
+        with prefix_errors("data"):
+            split = cut(self.backbone, boundary)
+        self.trained, self.frozen, self.tuned = "tail", split.stem, split.tail
 
     def _count(self, ordering: int) -> Counted | None:
         """Train in one ordering, and count the correct predictions; None if training ended early."""
@@ -133,10 +156,14 @@ its accuracy there, unless the ledger has it.
         if not train(trainer, self.model, checkpoint, batches.train_dataloader()):
             return None
 
-        with raising_signals(trainer):
-            (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
+        correct, described, only = dict[str, int](), self._description(), None
+        for split in batches.evaluated:
+            with raising_signals(trainer):
+                (measured,) = trainer.validate(self.model, batches.evaluation_dataloader(split), verbose=False)
+            correct[split] = round(parts_of(described, split) * measured[self.model.measured])
+            only = self.model.only_class if split == "validation" else only
         remove_checkpoint(checkpoint)
-        return Counted(round(batches.parts * measured[self.model.measured]), self.model.only_class)
+        return Counted(correct["validation"], only, correct.get("selection"))
 
     def _load_inputs(self) -> None:
         """Load what is fed, once for all orderings."""
@@ -148,6 +175,7 @@ its accuracy there, unless the ledger has it.
             batches.load_features(self.spec, self.backbone.width, device)
         else:
             batches.load_photos(self.backbone.preprocessing, device)
+        batches.select()
 
     def _begin(self, ordering: int, seed: int) -> None:
         """Start from the source and the head of one ordering."""
@@ -160,8 +188,8 @@ its accuracy there, unless the ledger has it.
         if self.head_alone:
             self.model.begin(head, None, classes, seed, batches.of_pixels)
         else:
-            network = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
-            self.model.begin(network, self.backbone.normalize, classes, seed, batches.of_pixels)
+            network = nn.Sequential(OrderedDict(network=deepcopy(self.tuned), head=head))
+            self.model.begin(network, self.frozen, classes, seed, batches.of_pixels)
 
     def _names(self) -> dict[str, Any]:
         """Return the names of source and target, which decide nothing."""
@@ -175,7 +203,8 @@ its accuracy there, unless the ledger has it.
         """Return what readers should know of the inputs besides what decides the accuracies."""
         batches = self.datamodule
         parts = {"parts": batches.parts} if batches.of_pixels else {}
-        described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **parts}
+        selected = {"selection_size": len(batches.selection_labels)} if batches.selection_share else {}
+        described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **selected, **parts}
         return {**described, "unreadable_photos": batches.unreadable}
 
     def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
@@ -183,21 +212,30 @@ its accuracy there, unless the ledger has it.
         batches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
-        values = [counts[ordering].correct / parts_of(described) for ordering in batches.orderings]
-        mean = sum(values) / len(values)
+        values = {"validation": [counts[ordering].correct / parts_of(described) for ordering in batches.orderings]}
+        if batches.selection_share:
+            parts = parts_of(described, "selection")
+            values["selection"] = [(counts[ordering].selected or 0) / parts for ordering in batches.orderings]
+        means = {split: sum(each) / len(each) for split, each in values.items()}
         only = only_classes(counts, batches.classes)
-        warnings = one_class_warnings(only, len(values), batches.of_pixels)
+        warnings = one_class_warnings(only, len(batches.orderings), batches.of_pixels)
 
         measure = MEAN_IOU if batches.of_pixels else ACCURACY
-        title = f"{measure} of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}"
-        say(f"{title}: {mean:.4f}, {len(values)} orderings")
+        title = f"{measure} of {batches.chosen.name} ({self.trained}) on {batches.photos.name}"
+        chosen_by = f" ({means['selection']:.4f} on the selection photos)" if "selection" in means else ""
+        say(f"{title}: {means['validation']:.4f}{chosen_by}, {len(batches.orderings)} orderings")
         print_lines(f"WARNING: The network {warning}" for warning in warnings)
         return {
             "task": self.task,
-            "trained": self.model.trained,
+            "trained": self.trained,
             "measure": measure,
-            "accuracy": mean,
-            "accuracies": values,
+            "accuracy": means["validation"],
+            "accuracies": values["validation"],
+            **(
+                {"selection_accuracy": means["selection"], "selection_accuracies": values["selection"]}
+                if "selection" in means
+                else {}
+            ),
             "orderings": list(batches.orderings),
             "only_classes": [only.get(ordering) for ordering in batches.orderings],
             "warnings": warnings,
@@ -207,3 +245,9 @@ its accuracy there, unless the ledger has it.
             "duplicate_photos": batches.duplicates,
             "times": {"computed_traces": len(accuracies.measured)},
         }
+
+
+def _correct(counted: Counted | None) -> str:
+    """Return correct predictions as text, those for the validation photos first."""
+    counts = (counted.correct, counted.selected) if counted else ("none", None)
+    return " and ".join(str(each) for each in counts if each is not None)

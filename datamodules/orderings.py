@@ -6,6 +6,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.output.errors import UserError
+
 # The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
 VALIDATION, VIEWS, EPOCHS, REPETITIONS, BLOCKS = 1, 3, 4, 6, 7
 
@@ -141,6 +143,33 @@ def sample_validation(
         ranks[of_class] = (2 * np.arange(of_class.sum()) + 1) / count
         ranks[np.flatnonzero(of_class)[:1]] = 0
     return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
+
+
+def sample_selection(labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.int64]:
+    """Sample the training photos that are not trained on, by which one of several runs is chosen.
+
+    Every class has its share of them; see `sample_validation`.
+
+    Args:
+        labels: Class of every training photo, `[samples]`.
+        share: Share of the photos, between 0 and 1.
+        seed: Seed of the run.
+
+    Returns:
+        Indices in ascending order.
+
+    Raises:
+        UserError: No photo of some class would be selected, or none would be trained on.
+    """
+    size = round(share * len(labels))
+    selected = sample_validation(labels, size, seed)
+    sizes = np.bincount(labels), np.bincount(labels[selected], minlength=labels.max() + 1)
+    if size < (sizes[0] > 0).sum() or (sizes[0] == sizes[1]).any(where=sizes[0] > 0):
+        raise UserError(
+            f"data.selection_share: {share} given, which selects {size} of {len(labels)} training photos, but both "
+            "the selected and the others need a photo of every class; choose another share, or give more photos"
+        )
+    return selected
 
 
 def sample_seed(ordering: int, seed: int) -> int:

@@ -3,18 +3,20 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
+import numpy as np
 import torch
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt, PositiveInt
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from headstart.datamodules.orderings import sample_epoch, sample_seed
+from headstart.datamodules.orderings import sample_epoch, sample_seed, sample_selection
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Precision
 from headstart.datamodules.rows import label_maps, pixels, rows
 from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.networks.freeze_boundary import WHOLE
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.errors import prefix_errors
@@ -168,9 +170,12 @@ class PhotoBatches(PhotoData):
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Return a loader of the validation set in batches, in one order."""
-        labels = self.validation_labels
+        return self.load_evaluated(self.validation_inputs, self.validation_labels)
+
+    def load_evaluated(self, inputs: Tensor, labels: Tensor) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Return a loader of inputs and labels in the batches of an evaluation, in their order."""
         at_once = max(1, PIXELS_AT_ONCE // labels[0].numel()) if self.of_pixels else VALIDATED_AT_ONCE
-        return load_batches(self.validation_inputs, labels, torch.arange(len(labels)).split(at_once))
+        return load_batches(inputs, labels, torch.arange(len(labels)).split(at_once))
 
 
 def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> DataLoader[tuple[Tensor, Tensor]]:
@@ -193,18 +198,29 @@ class TargetBatches(PhotoBatches):
         first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
         precision: Arithmetic of the frozen source where the head alone is trained; `auto` takes bfloat16 where the
             processor or GPU gains from it.
+        selection_share: Share of the training photos that are not trained on. The accuracy on them is measured as well:
+            it chooses one of several learning rates, say, while that on the validation photos is reported.
+        trainable_from: The first module of the source that is trained, such as `features.14`; what comes before it
+            stays frozen, with batch norm on its stored statistics. `all` for the whole network.
     """
+
+    selection_inputs: Tensor
+    selection_labels: Tensor
 
     def __init__(
         self,
         orderings: PositiveInt = 1,
         first_ordering: NonNegativeInt = 0,
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        selection_share: ClosedUnitInterval = 0.0,
+        trainable_from: str = WHOLE,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.orderings = range(first_ordering, first_ordering + orderings)
         self.precision = precision
+        self.selection_share = selection_share
+        self.trainable_from = trainable_from
 
     def choose(self, ordering: int) -> int:
         """Choose the ordering that is fed.
@@ -221,6 +237,38 @@ class TargetBatches(PhotoBatches):
     def arithmetic(self, device: torch.device) -> Precision:
         """Return the arithmetic of the frozen source on a device."""
         return best_precision(device) if self.precision == "auto" else self.precision
+
+    def select(self) -> None:
+        """Set the selection photos apart from the training photos, once these are loaded.
+
+        Raises:
+            UserError: Their share is too small or too large.
+        """
+        if not self.selection_share:
+            return
+        # A label map has no single class.
+        labels = np.zeros(len(self.train_labels), int) if self.of_pixels else self.train_labels.cpu().numpy()
+        selected = torch.zeros(len(labels), dtype=torch.bool)
+        selected[sample_selection(labels, self.selection_share, self.seed)] = True
+        selected = selected.to(self.train_labels.device)
+
+        self.selection_inputs, self.selection_labels = self.train_inputs[selected], self.train_labels[selected]
+        self.train_inputs, self.train_labels = self.train_inputs[~selected], self.train_labels[~selected]
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """Names of the splits on which the accuracy is measured: the validation photos, then the selection photos."""
+        return ("validation", "selection") if self.selection_share else ("validation",)
+
+    def evaluation_dataloader(self, split: str) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Return a loader of a split on which the accuracy is measured.
+
+        Args:
+            split: `validation` or `selection`.
+        """
+        if split == "validation":
+            return self.val_dataloader()
+        return self.load_evaluated(self.selection_inputs, self.selection_labels)
 
     def load_features(self, source: NetworkSpec, width: int, device: torch.device) -> None:
         """Load the features, float32 `[photos, features]`: the rows that a comparison is fed.

@@ -16,14 +16,13 @@ from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_
 from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
-from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
+from headstart.modules.networks.freeze_boundary import WHOLE, SplitBackbone, cut
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
 
 # Photos of which thumbnails are computed at once, in a processor's cache.
 PHOTOS_AT_ONCE = 16
-WHOLE = "all"
 # On a processor, larger passes through a tail gain nothing.
 MOST_AT_ONCE = 32
 

@@ -1,6 +1,6 @@
 """`headstart performances`: the performances of source models on targets, from runs of headstart train."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,10 +8,12 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from headstart.evaluation.grouping import grouped
+from headstart.evaluation.recipe_choice import Choices, choose_recipes, print_movement
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS, WARNING
 from headstart.evaluation.transfer_results import (
     TASK,
+    Pair,
     PairedResults,
     Trained,
     TransferResult,
@@ -47,6 +49,7 @@ def performances(
     samples: PositiveInt | None = None,
     method: str = BASELINE,
     trained: Trained | None = None,
+    best: bool = False,
     names: dict[str, str] | None = None,
     output: str = "runs/performances.csv",
     overwrite: bool = False,
@@ -71,7 +74,11 @@ def performances(
         samples: Number of samples of `accuracy`, which is that of the last evaluation up to there; by default as many
             as all runs have fed.
         method: Method of the runs, for comparisons.
-        trained: For fine-tuning: `all` for the whole network, or the `head` alone; needed if there are runs of both.
+        trained: For fine-tuning: `all` for the whole network, `tail` for the modules behind a freeze boundary, or the
+            `head` alone; needed if there are runs of several.
+        best: For fine-tuning with `--data.selection_share`: for each source and target, the run that is best on the
+            selection photos, of those that differ in learning rate, weight decay or other settings of the training. Of
+            equal ones the first counts, in the order of the settings' values. The table has the settings, too.
         names: Other names for sources and targets, by their default names: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
@@ -88,9 +95,13 @@ def performances(
         if performance != "accuracy" or samples is not None or method != BASELINE:
             raise UserError("runs: they are of fine-tuning, which has no --performance, --samples or --method")
         results, title = read_accuracies(folders, trained)
+        if best:
+            return _tabulate_best(choose_recipes(rename(results, names or {})), title, path, overwrite)
     else:
         if trained is not None:
             raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
+        if best:
+            raise UserError("best: given, but the runs are comparisons; give those of fine-tuning")
         comparisons = [read_run(folder) for folder in folders]
         results, title = _read_comparisons(comparisons, performance, method, samples)
         remarks = _remarks(comparisons, performance, method)
@@ -101,12 +112,37 @@ def performances(
     rows = [[*pair, value, " ".join(warnings[pair])] for pair, value in table.items()]
     write_text(path, csv_text((*PERFORMANCE_COLUMNS, WARNING), rows), overwrite)
 
-    affected = grouped(
-        (warning, f"{source} on {target}") for (source, target), its in warnings.items() for warning in its
-    )
-    remarks = [*(f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()), *remarks]
-    _print(pairs, title, remarks, path)
+    _print(pairs, title, [*_warning_lines(warnings), *remarks], path)
     return table
+
+
+def _warning_lines(warnings: Mapping[Pair, Sequence[str]]) -> list[str]:
+    """Return a line for each warning, with the pairs that it is about."""
+    affected = grouped((warning, " on ".join(pair)) for pair, its in warnings.items() for warning in its)
+    return [f"WARNING: {', '.join(its)}: {warning}" for warning, its in affected.items()]
+
+
+def _tabulate_best(choices: Choices, title: str, path: Path, overwrite: bool) -> dict[Pair, float]:
+    """Write and print the table of the chosen runs."""
+    chosen = choices.chosen
+    columns = (*PERFORMANCE_COLUMNS, "selection_accuracy", *choices.settings, WARNING)
+    warnings = {pair: choices.warnings(pair) for pair in chosen}
+    lines = [
+        [*pair, one.accuracy, one.chosen_by, *dict(one.recipe).values(), " ".join(warnings[pair])]
+        for pair, one in chosen.items()
+    ]
+    write_text(path, csv_text(columns, lines), overwrite)
+
+    rows = [["source", "target", "performance", "on selection photos", *choices.settings, "orderings"]]
+    for pair, one in chosen.items():
+        numbers = format_number(one.accuracy), format_number(one.chosen_by)
+        rows.append([*pair, *numbers, *(str(value) for _, value in one.recipe), str(len(one.accuracies))])
+    print_table(f"Performance: {title}, chosen on selection photos, mean over orderings", rows)
+    print_movement(choices)
+    ties = f"{choices.ties} of {len(chosen)} choices are ties, of which the first recipe in the order of values counts."
+    print_lines([*_warning_lines(warnings), *[ties] * bool(choices.ties)])
+    say(f"wrote {path}")
+    return {pair: one.accuracy for pair, one in chosen.items()}
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:

@@ -94,13 +94,14 @@ def distinguish_methods(name: str, documents: Mapping[str, Mapping[str, Any]]) -
     flat = {digest: flatten(document) for digest, document in documents.items()}
     keys = distinguishing_keys(list(flat.values()))
     values = {
-        digest: ", ".join(f"{_shorten(key)} {show(document[key])}" for key in keys if key in document)
+        digest: ", ".join(f"{shorten(key)} {show(document[key])}" for key in keys if key in document)
         for digest, document in flat.items()
     }
     return {digest: f"{name} ({value or digest[:SHOWN]})" for digest, value in values.items()}
 
 
-def _shorten(key: str) -> str:
+def shorten(key: str) -> str:
+    """Return the path of a hyperparameter without the parts that say nothing, such as `optimizer.lr`."""
     return key.removeprefix("hyperparameters.").replace("init_args.", "").removesuffix(".class_path")
 
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from headstart.evaluation.grouping import grouped
+from headstart.evaluation.protocol_differences import flatten
 from headstart.evaluation.runs import require_same
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
@@ -22,13 +23,19 @@ from headstart.store.ledger_file import DESCRIPTION
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
-Trained = Literal["all", "head"]
+Trained = Literal["all", "tail", "head"]
 # Settings that all sources of a target share, and settings that all targets of a source share.
 OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
-OF_A_SOURCE = ("network", "preprocessing")
-TITLES = {"all": "the whole network fine-tuned", "head": "the head alone trained"}
+OF_A_SOURCE = ("network", "preprocessing", "trainable_from")
+TITLES = {
+    "all": "the whole network fine-tuned",
+    "tail": "fine-tuned behind a freeze boundary",
+    "head": "the head alone trained",
+}
+# A source and a target.
+Pair = tuple[str, str]
 # Values of the orderings by source and target.
-PairedResults = dict[tuple[str, str], Floats]
+PairedResults = dict[Pair, Floats]
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,8 @@ class TransferResult:
         of_pair: Settings that all results of the source on the target must share.
         only_classes: The class that is predicted for all validation photos, by the orderings in which one is.
         warnings: Other warnings.
+        recipe: Settings of the training, by their paths, of which one may be chosen for each pair.
+        selection: Values by which it is chosen, by the number of the ordering; none without selection photos.
     """
 
     folder: Path
@@ -58,6 +67,8 @@ class TransferResult:
     of_pair: Mapping[str, Any]
     only_classes: Mapping[int, str] = field(default_factory=dict)
     warnings: Sequence[str] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    selection: Mapping[int, float] = field(default_factory=dict)
 
 
 def name_source(backbone: str, weights: str, registry: object) -> str:
@@ -102,17 +113,35 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     Raises:
         UserError: The results cannot be compared.
     """
-    _require_comparable(results)
-    pairs: dict[tuple[str, str], dict[int, float]] = {}
+    require_comparable(results)
+    chosen = "give runs of one recipe, or --best for the one that the selection photos choose for each pair"
+    require_same([each.folder for each in results], [each.recipe for each in results], chosen)
+    pairs = join_orderings(results)
+    return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
+
+
+def join_orderings(
+    results: Sequence[TransferResult], kind: Literal["values", "selection"] = "values"
+) -> dict[Pair, dict[int, float]]:
+    """Return the values by source and target, and by ordering.
+
+    Args:
+        results: The results.
+        kind: Which of their values.
+
+    Raises:
+        UserError: An ordering is there twice, with two values.
+    """
+    pairs: dict[Pair, dict[int, float]] = {}
     for each in results:
         values = pairs.setdefault((each.source, each.target), {})
-        for ordering, value in each.values.items():
+        for ordering, value in getattr(each, kind).items():
             if values.setdefault(ordering, value) != value:
                 raise UserError(
                     f"runs: {str(each.folder)!r} holds ordering {ordering} of {each.source} on {each.target} again, "
                     "and differently; leave one out"
                 )
-    return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
+    return pairs
 
 
 def pair_warnings(results: Sequence[TransferResult]) -> dict[tuple[str, str], list[str]]:
@@ -127,8 +156,8 @@ def pair_warnings(results: Sequence[TransferResult]) -> dict[tuple[str, str], li
     return warnings
 
 
-def _require_comparable(results: Sequence[TransferResult]) -> None:
-    """Raise a UserError unless results differ in nothing but source, target and orderings."""
+def require_comparable(results: Sequence[TransferResult]) -> None:
+    """Raise a UserError unless results differ in nothing but source, target, orderings and recipe."""
     folders = [each.folder for each in results]
     require_same(folders, [each.common for each in results], "only sources, targets and orderings may differ")
 
@@ -182,7 +211,8 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
 
 
 def _trained(result: TransferResult) -> str:
-    return str(result.common["hyperparameters"]["trained"])
+    trained = str(result.recipe["trained"])
+    return "tail" if trained == "all" and result.of_source["trainable_from"] else trained
 
 
 def _result(
@@ -192,18 +222,28 @@ def _result(
     training: Mapping[str, Any],
     values: Mapping[int, float],
     only: Mapping[int, str],
+    selection: Mapping[int, float],
 ) -> TransferResult:
-    common = {key: value for key, value in fed.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
+    common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
+    trainer = common.pop("trainer")
+    common["device"] = trainer.get("device")
+    recipe = {
+        **flatten(common.pop("hyperparameters")),
+        "batch_size": common.pop("batch_size"),
+        **{f"trainer.{name}": value for name, value in trainer.items() if name != "device"},
+    }
     return TransferResult(
         folder,
         name_source(names["backbone"], names["weights"], names["registry"]),
         names["dataset"],
         values,
-        common={**common, **training},
+        common=common,
         of_source={key: fed.get(key) for key in OF_A_SOURCE},
         of_target={key: fed.get(key) for key in OF_A_TARGET},
         of_pair={},
         only_classes=only,
+        recipe={name: value if isinstance(value, Hashable) else json.dumps(value) for name, value in recipe.items()},
+        selection=selection,
     )
 
 
@@ -216,7 +256,9 @@ def _read(folder: Path) -> TransferResult:
         # Those of earlier versions do not know it.
         names = document.get("only_classes", [None] * len(orderings))
         only = {ordering: name for ordering, name in zip(orderings, names, strict=True) if name is not None}
-        result = _result(folder, document["protocol"], fed, training, values, only)
+        selected = document.get("selection_accuracies")
+        selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
+        result = _result(folder, document["protocol"], fed, training, values, only, selection)
         _trained(result)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
@@ -241,4 +283,9 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                 }
                 values = {ordering: each.correct / parts_of(names) for ordering, each in counts.items()}
                 only = only_classes(counts, names.get("classes", ()))
-                yield _result(folder, names, fed, training, values, only)
+                selection = {
+                    ordering: each.selected / parts_of(names, "selection")
+                    for ordering, each in counts.items()
+                    if each.selected is not None
+                }
+                yield _result(folder, names, fed, training, values, only, selection)

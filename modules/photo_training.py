@@ -70,8 +70,8 @@ class PhotoTraining(LightningModule):
 
         Args:
             network: From the outputs of `normalize` to logits, `[samples, classes]`.
-            normalize: Module that turns photos into inputs of the network; None where these are features, which are not
-                augmented.
+            normalize: Module that turns photos into inputs of the network, and is not trained; None where these are
+                features, which are not augmented.
             classes: Number of classes.
             seed: Seed of all random numbers of the training.
             of_pixels: Whether every pixel has a class: logits then are `[samples, height, width, classes]`.
@@ -92,7 +92,10 @@ class PhotoTraining(LightningModule):
     def forward(self, inputs: Tensor) -> Tensor:
         """Return logits, `[samples, classes]`, of photos, uint8 `[samples, 3, height, width]`, or of features."""
         if self.normalize is not None:
-            inputs = self.normalize(inputs).contiguous(memory_format=torch.channels_last)
+            with torch.no_grad():
+                inputs = self.normalize(inputs)
+            if inputs.ndim == 4:
+                inputs = inputs.contiguous(memory_format=torch.channels_last)
         logits: object = self.network(inputs)
         if not isinstance(logits, Tensor):
             raise UserError(

@@ -1,9 +1,10 @@
 """Accuracies of fine-tuned sources as the ledger stores them: traces of one evaluation."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.store.ledger_file import Trace
 
@@ -11,26 +12,29 @@ SEVERAL = -1
 
 
 class Counted(NamedTuple):
-    """What was counted of a network's predictions for validation photos.
+    """What was counted of a network's predictions for validation photos, and for selection photos.
 
     Attributes:
         correct: Correct predictions, of as many as `parts_of` says.
         only_class: Index of the class that is predicted for all photos, or for all of their pixels; None where several
             classes are predicted.
+        selected: Correct predictions for the selection photos; None where there are none.
     """
 
     correct: int
     only_class: int | None = None
+    selected: int | None = None
 
     @classmethod
-    def of_trace(cls, numbers: Iterable[int]) -> Self:
+    def of_trace(cls, numbers: NDArray[np.integer[Any]]) -> Self:
         """Return the counts in a trace; those of earlier versions have the correct predictions alone."""
-        correct, *more = map(int, numbers)
-        return cls(correct, next((only for only in more if only != SEVERAL), None))
+        correct, only, *more = map(int, (*numbers, SEVERAL)) if len(numbers) == 1 else map(int, numbers)
+        return cls(correct, None if only == SEVERAL else only, *more)
 
     def trace(self) -> Trace:
         """Return the trace that stores the counts."""
-        return Trace(np.array([self.correct, SEVERAL if self.only_class is None else self.only_class]))
+        only = SEVERAL if self.only_class is None else self.only_class
+        return Trace(np.array([self.correct, only, *([] if self.selected is None else [self.selected])]))
 
 
 def only_classes(counts: Mapping[int, Counted], classes: Sequence[str]) -> dict[int, str]:
@@ -38,6 +42,6 @@ def only_classes(counts: Mapping[int, Counted], classes: Sequence[str]) -> dict[
     return {ordering: classes[each.only_class] for ordering, each in counts.items() if each.only_class is not None}
 
 
-def parts_of(description: Mapping[str, Any]) -> int:
-    """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
-    return int(description.get("parts", description["validation_size"]))
+def parts_of(description: Mapping[str, Any], split: str = "validation") -> int:
+    """Return the number of predictions that an accuracy counts: by default one for each photo of the split."""
+    return int(description.get("parts", description[f"{split}_size"]))

@@ -129,6 +129,11 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
     assert document["trained"] == "head"
     # Predicting the background alone reaches 0.25.
     assert 0.25 < document["accuracy"] < 1
+    split = tune(tmp_path / "split", "--model.trained=head", "--trainer.max_epochs=1", "--data.selection_share=0.3")
+    assert [split["protocol"][size] for size in ("train_size", "selection_size", "validation_size")] == [13, 5, 5]
+    # The ledger keeps billionths of a mean IoU.
+    assert split["selection_accuracy"] * 1e9 == pytest.approx(round(split["selection_accuracy"] * 1e9), abs=1e-3)
+    assert 0 <= split["selection_accuracy"] < 1
 
 
 def test_networks_that_predict_the_background_alone_are_named(

@@ -16,7 +16,7 @@ from headstart import evaluate
 from headstart.callbacks import training
 from headstart.cli.verify import verify
 from headstart.datamodules import ClassFolders
-from headstart.datamodules.orderings import sample_seed
+from headstart.datamodules.orderings import sample_seed, sample_selection
 from headstart.datamodules.photo_batches import EpochBatches
 from headstart.evaluation.performances import performances
 from headstart.modules.method import sample_head
@@ -61,11 +61,18 @@ def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:
     return results
 
 
-def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
-    """Fine-tune in a bare loop of PyTorch."""
+def plain_accuracies(
+    root: Path, trained: str, seed: int, ordering: int, share: float = 0, frozen: int = 0
+) -> list[float]:
+    """Fine-tune in a bare loop of PyTorch; the first modules of `features` stay frozen."""
     small = Preprocessing(32, 32)
     backbone = build_backbone(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, small).network(seed))
     photos = load(root, backbone)
+    if share:
+        inputs, labels = photos["train"]
+        selected = np.isin(np.arange(24), sample_selection(labels.numpy(), share, seed))
+        for split, mask in (("selection", selected), ("train", ~selected)):
+            photos[split] = inputs[mask], labels[mask]
     head = nn.Linear(backbone.width, 2)
     weight, bias = sample_head(backbone.width, 2, seed, ordering)
     head.load_state_dict({"weight": weight.T, "bias": bias})
@@ -75,11 +82,14 @@ def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
             photos = {split: (backbone(pixels), labels) for split, (pixels, labels) in photos.items()}
         network = head
     network.train()
-    drawn = sample_seed(ordering, seed)
-    batches = EpochBatches(24, BATCH, drawn)
-    optimizer = torch.optim.AdamW(network.parameters(), lr=0.001, weight_decay=0.05)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.001, EPOCHS * 5, pct_start=3 / 15)
+    for number in range(frozen):
+        backbone.network.get_submodule(f"features.{number}").requires_grad_(False).eval()
     inputs, labels = photos["train"]
+    drawn = sample_seed(ordering, seed)
+    batches = EpochBatches(len(labels), BATCH, drawn)
+    steps = EPOCHS * len(batches)
+    optimizer = torch.optim.AdamW((p for p in network.parameters() if p.requires_grad), lr=0.001, weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.001, steps, pct_start=round(0.2 * steps) / steps)
     for epoch in range(EPOCHS):
         batches.set_epoch(epoch)
         torch.manual_seed(epoch_seed(drawn, epoch))
@@ -89,8 +99,10 @@ def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
             optimizer.step()
             schedule.step()
     with torch.inference_mode():
-        inputs, labels = photos["validation"]
-        return float((network.eval()(inputs.clone()).argmax(1) == labels).float().mean())
+        return [
+            float((network.eval()(inputs.clone()).argmax(1) == labels).float().mean())
+            for inputs, labels in (photos[split] for split in ("validation", "selection") if split in photos)
+        ]
 
 
 @pytest.mark.parametrize("trained", ["all", "head"])
@@ -98,11 +110,49 @@ def test_a_bare_loop_gives_the_same_accuracies(
     trained: str, measure: Measure, photo_folder: Path, tmp_path: Path
 ) -> None:
     results = measure(tmp_path / "run", f"--model.trained={trained}", "--data.orderings=3", "--seed_everything=4")
-    expected = [plain_accuracy(photo_folder, trained, 4, ordering) for ordering in range(3)]
+    expected = [plain_accuracies(photo_folder, trained, 4, ordering)[0] for ordering in range(3)]
     assert results["accuracies"] == pytest.approx(expected)
     assert results["accuracy"] == pytest.approx(sum(expected) / 3)
     assert results["trained"] == trained
     assert (results["protocol"]["train_size"], results["protocol"]["validation_size"]) == (24, 12)
+
+
+@pytest.mark.parametrize("trained", ["all", "head"])
+def test_selection_photos_are_not_trained_on_and_measured_apart(
+    trained: str, measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = [f"--model.trained={trained}", "--data.orderings=2", "--data.selection_share=0.25", "--seed_everything=4"]
+    results = measure(tmp_path / "run", *options)
+    expected = [plain_accuracies(photo_folder, trained, 4, ordering, 0.25) for ordering in range(2)]
+    measured = list(zip(results["accuracies"], results["selection_accuracies"], strict=True))
+    assert measured == [pytest.approx(each) for each in expected]
+    assert results["selection_accuracy"] == pytest.approx(np.mean(results["selection_accuracies"]))
+    sizes = ("train_size", "selection_size", "validation_size")
+    assert [results["protocol"][size] for size in sizes] == [18, 6, 12]
+    printed = f"{results['accuracy']:.4f} ({results['selection_accuracy']:.4f} on the selection photos)"
+    assert printed in " ".join(capsys.readouterr().out.split())
+    # The accuracies are read from the ledger, too.
+    again = measure(tmp_path / "again", *options)
+    assert (again["times"]["computed_traces"], again["selection_accuracies"]) == (0, results["selection_accuracies"])
+    (verified,) = verify(str(tmp_path / "run"), share=1.0)
+    assert verified.orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
+
+
+def test_modules_before_a_freeze_boundary_stay_as_they_are(
+    measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
+) -> None:
+    behind = ["--data.trainable_from=features.14", "--data.orderings=2", "--seed_everything=4"]
+    results = measure(tmp_path / "run", *behind)
+    expected = [plain_accuracies(photo_folder, "all", 4, ordering, frozen=14)[0] for ordering in range(2)]
+    assert results["accuracies"] == pytest.approx(expected)
+    assert results["trained"] == "tail"
+    with pytest.raises(UserError, match="no accuracy of all is in what is given; they are of tail"):
+        performances(str(tmp_path / "run"), trained="all", output=str(tmp_path / "table.csv"))
+    assert performances(str(tmp_path / "run"), trained="tail", output=str(tmp_path / "table.csv"))
+    line = error_line(capsys, tmp_path / "no", *options, "--data.trainable_from=layer9")
+    assert line.startswith("error: data.trainable_from: the network has no module 'layer9'; the closest name is ")
+    line = error_line(capsys, tmp_path / "no", *options, behind[0], "--model.trained=head")
+    assert line.startswith("error: data.trainable_from: features.14 given, but model.trained=head trains no module of")
 
 
 @pytest.mark.slow
@@ -161,7 +211,11 @@ def test_augmentation_has_no_part_in_training_of_the_head(measure: Measure, tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, pytest.param(RuntimeError("lost"), marks=pytest.mark.slow)])
 def test_measuring_that_is_cut_off_goes_on(
-    stop: BaseException | type[BaseException], measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    stop: BaseException | type[BaseException],
+    measure: Measure,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
     whole = measure(tmp_path / "whole", "--data.orderings=2", f"--results.ledger={tmp_path / 'its own'}")
@@ -176,7 +230,11 @@ def test_measuring_that_is_cut_off_goes_on(
     monkeypatch.setattr(PhotoTraining, "training_step", count)
     with pytest.raises((SystemExit, RuntimeError)):
         measure(tmp_path / "cut", "--data.orderings=2")
+    capsys.readouterr()
     cut = measure(tmp_path / "cut", "--data.orderings=2")
+    printed = capsys.readouterr().out
+    assert "1 of 2 orderings are in the ledger; the others are trained." in printed
+    assert f"Resumed after 1 of {EPOCHS} epochs, from the checkpoint {tmp_path / 'cut'}" in printed
     # The first ordering is in the ledger, the first epoch of the second one in a checkpoint.
     assert steps[22:] == list(range(5, 15))
     assert {**cut, "times": None} == {**whole, "times": None}
@@ -288,6 +346,12 @@ def test_faults_are_one_line(
     )
     assert line("--data.seed=3", code=2) == "data.seed: it follows from seed_everything, and cannot be given"
     assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; 1 or more is allowed")
+    assert line("--data.selection_share=0.05").startswith(
+        "data.selection_share: 0.05 given, which selects 1 of 24 training photos, but both"
+    )
+    assert line("--data.selection_share=1").startswith(
+        "data.selection_share: 1.0 given, which selects 24 of 24 training"
+    )
     assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes requested; a run has one device")
     assert line("--trainer.precision=64-true").startswith("trainer.precision: 64-true given; take 32-true or")
     assert line("--trainer.precision=16-mixed").startswith("trainer.precision: 16-mixed given; take 32-true or")

@@ -7,9 +7,11 @@ from headstart.datamodules.orderings import (
     balanced_ordering,
     sample_fed,
     sample_ordering,
+    sample_selection,
     sample_validation,
     sample_views,
 )
+from headstart.output.errors import UserError
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -104,3 +106,22 @@ def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
     assert before - set(bad) < after
     assert len(after) == 20
     assert np.bincount(labels[sorted(after)]).tolist() == [10, 10]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
+def test_every_class_has_its_share_of_the_selection_photos(share: float) -> None:
+    labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
+    selected = sample_selection(labels, share, 5)
+    assert len(np.unique(selected)) == len(selected) == 200 * share
+    assert np.bincount(labels[selected]) == pytest.approx(share * np.array([100, 60, 40]))
+    assert (sample_selection(labels, share, 5) == selected).all()
+    assert set(sample_selection(labels, share, 6)) != set(selected)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.97, 1.0])
+def test_selected_and_other_photos_have_every_class(share: float) -> None:
+    labels = np.repeat([0, 1, 2], [50, 40, 1 if share < 1 else 10])
+    with pytest.raises(
+        UserError, match=f"data.selection_share: {share} given, which selects {round(share * len(labels))} of"
+    ):
+        sample_selection(labels, share, 0)

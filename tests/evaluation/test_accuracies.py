@@ -130,7 +130,8 @@ def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("pair", "counts", "change", "message"),
     [
-        (("first", "birds"), {0: 1}, {"batch_size": 4}, "in batch_size; only sources, targets and orderings"),
+        (("first", "birds"), {0: 1}, {"batch_size": 4}, "in batch_size; give runs of one recipe, or --best"),
+        (("first", "birds"), {0: 1}, {"seed": 4}, "in seed; only sources, targets and orderings"),
         (("first", "pets"), {2: 1}, {"network": "other"}, "in network; both are of the source first"),
         (("mine", "pets"), {2: 1}, {"train_photos_sha256": "x"}, "in train_photos_sha256; both are of the target pets"),
         (("mine", "pets"), {1: 1}, {}, "holds ordering 1 of mine on pets again, and differently"),

@@ -8,6 +8,7 @@ import pytest
 from headstart import sweep
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
+from headstart.output.errors import UserError
 from headstart.tests.material.sweeps import results, run, traces, write
 from headstart.tests.material.training import CONFIGS, small_training
 from headstart.tests.material.training import run as train_alone
@@ -59,3 +60,23 @@ def test_one_after_the_other_by_workers_and_on_ray(file: Path, tmp_path: Path, c
         run(file, tmp_path / name, option)
         assert traces(tmp_path / name) == stored
         assert results(tmp_path / name) == results(tmp_path / "serial")
+
+
+@pytest.mark.slow
+def test_a_grid_of_recipes_has_one_choice_for_each_pair(tmp_path: Path, photo_folder: Path) -> None:
+    options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
+    few = ["--model.trained=head", "--trainer.max_epochs=2", "--data.selection_share=0.25"]
+    grid: dict[str, Any] = {
+        "model__optimizer__init_args__lr": {"values": [0.1, 0.001]},
+        "model__optimizer__init_args__weight_decay": {"values": [0.05, 0.0]},
+    }
+    run(write(tmp_path, [*options, *few], **grid), tmp_path / "sweep")
+    documents = list(results(tmp_path / "sweep").values())
+    assert len(documents) == 4
+
+    pair = ("mobilenet_v2_random", photo_folder.name)
+    chosen = performances(f"{tmp_path / 'sweep'}/*", best=True, output=str(tmp_path / "best.csv"))
+    highest = max(document["selection_accuracy"] for document in documents)
+    assert chosen[pair] in {each["accuracy"] for each in documents if each["selection_accuracy"] == highest}
+    with pytest.raises(UserError, match=r"in optimizer\.init_args\.(lr|weight_decay); give runs of one recipe"):
+        performances(f"{tmp_path / 'sweep'}/*", output=str(tmp_path / "table.csv"))
