@@ -99,7 +99,7 @@ class HelpfulPools:
         """Return the third that each bin belongs to, that of the middle one of its pools, `[2, t, bins]`."""
         total = np.maximum(self.pools.sum(axis=2, keepdims=True), 1)
         middle = self.pools.cumsum(axis=2) - self.pools / 2
-        return np.minimum(THIRDS * middle // total, THIRDS - 1).astype(np.intp)
+        return np.asarray(np.minimum(THIRDS * middle // total, THIRDS - 1), dtype=np.intp)
 
 
 def _divide(numerator: Floats, count: Floats) -> Floats:

@@ -22,13 +22,13 @@ def parts_without_holes(table: TransferTable) -> dict[str, tuple[Flags, Flags]]:
     holes = table.holes
     sources, targets = largest_complete(holes, table.known)
     all_sources, all_targets = (np.ones(size, dtype=np.bool_) for size in holes.shape)
-    complete = ~holes.any(axis=1)
+    complete, whole = np.asarray(~holes.any(axis=1)), np.asarray(~holes.any(axis=0))
     parts = {
         PAIRWISE: (all_sources, all_targets),
         LARGEST: (sources, targets),
         ALL_TARGETS: (complete, all_targets),
         CROSSED: (complete, targets),
-        ALL_SOURCES: (all_sources, ~holes.any(axis=0)),
+        ALL_SOURCES: (all_sources, whole),
     }
     return {name: part for name, part in parts.items() if min(part[0].sum(), part[1].sum()) > 1}
 

@@ -155,9 +155,8 @@ def _plot_edges(axes: Axes, cube: Cube, outcomes: Floats, tie_tolerance: float) 
             agreements[component].append(agreement)
             label = f"{agreement:z.1f}".replace("-", "−")
         box = {"boxstyle": "round,pad=0.22", "facecolor": "white", "edgecolor": "none"}
-        axes.text(
-            *cube.label(first, second), label, color=COLOURS[component], fontsize=11, bbox=box, zorder=2, **CENTRED
-        )
+        x, y = cube.label(first, second).tolist()
+        axes.text(x, y, label, color=COLOURS[component], fontsize=11, bbox=box, zorder=2, **CENTRED)
     return {component: float(np.mean(values)) if values else np.nan for component, values in agreements.items()}
 
 

@@ -39,12 +39,12 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
 
     # Lines run along the axis whose subsets are tried, and are what is kept or left out.
     lines, cells = (holes.T, counted.T) if axis else (holes, counted)
-    best, best_kept = (-1, -1), (np.ones(len(lines), np.bool_), np.ones(lines.shape[1], np.bool_))
+    best, best_kept = (-1, -1), (np.array([], np.bool_), np.array([], np.bool_))
     for count in range(len(with_holes[axis]) + 1):
         for dropped in combinations(with_holes[axis].tolist(), count):
             kept = np.ones(len(lines), dtype=np.bool_)
             kept[list(dropped)] = False
-            across = ~lines[kept].any(axis=0)
+            across = np.asarray(~lines[kept].any(axis=0))
             size = int(cells[kept][:, across].sum()), int(kept.sum() if axis else across.sum())
             if size > best:
                 best, best_kept = size, (kept, across)

@@ -53,7 +53,7 @@ def impossible_values(records: TableRecords, metric_of: Mapping[str, str | None]
         metric_of: Names in the catalogue of its metrics, None for others.
     """
     performances, scores = np.array(records.performances), np.array(records.scores)
-    lines = []
+    lines: list[str] = []
     for most, name in ((1.0, "0 to 1"), (100.0, "0 to 100")):
         outside = (performances < 0) | (performances > most * (1 + SAME))
         if np.isfinite(performances).any() and outside.sum() < np.isfinite(performances).sum() / 2:
@@ -63,10 +63,10 @@ def impossible_values(records: TableRecords, metric_of: Mapping[str, str | None]
     metrics = np.array(records.axes[0])
     classes = _classes(records, metric_of)
     for metric in dict.fromkeys(records.axes[0]):
-        name = metric_of.get(metric)
-        low, high = BOUNDS.get(name or "", (-np.inf, np.inf))
+        known = metric_of.get(metric) or ""
+        low, high = BOUNDS.get(known, (-np.inf, np.inf))
         highest = np.full(len(scores), high)
-        if name in ("h_score", "h_score_shrunk"):
+        if known in ("h_score", "h_score_shrunk"):
             highest = np.array([classes.get(target, np.inf) - 1 for target in records.axes[2]])
         outside = (metrics == metric) & ((scores < low - SAME) | (scores > highest + SAME * np.maximum(highest, 1)))
         limit = "above classes - 1 or below 0" if low == 0 else "above 0"

@@ -235,7 +235,7 @@ def without_holes(table: TransferTable, missing: Missing, least: int) -> Transfe
     if missing == "complete":
         sources, targets, note = keep_complete(table)
         return leave_out_constant(replace(table.part(sources, targets), notes=[*table.notes, note]), least)
-    there = table.part(table.known.any(axis=1), table.known.sum(axis=0) > 1)
+    there = table.part(np.asarray(table.known.any(axis=1)), table.known.sum(axis=0) > 1)
     _require(0, there.metrics, there.sources)
     return leave_out_constant(replace(there, notes=[*table.notes, describe_holes(table)]), least)
 

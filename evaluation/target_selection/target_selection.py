@@ -105,7 +105,8 @@ def target_selection(
     facts = source_facts(networks, chosen)[source]
     inputs = Pool(features.features, whole.photos.labels, features.probabilities(), pool, seed, facts)
     scores = dict(zip(described, score_targets(inputs, chosen, gbc_axes), strict=True))
-    reached, warnings = ({name: each for (_, name), each in its.items()} for its in performed)
+    reached = {name: value for (_, name), value in performed.values.items()}
+    warnings = {name: warning for (_, name), warning in performed.warnings.items()}
     photos_of = [each["photos"] for each in described.values()]
     ranked = RankedTargets(chosen, scores, reached, pool, photos_of, whole, warnings=warnings)
 

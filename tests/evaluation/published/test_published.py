@@ -42,8 +42,8 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
     options: dict[str, Any] = {key: value for key, value in table.options.items() if key != "pool_size"}
     if table.performances:
         options["performances"] = str(paths[table.performances.name])
-    output = {"output": str(tmp_path), "logger": False}
-    cells = TableResults("", FILES, str(paths[table.file.name]), 0, **options, **output).table
+    options |= {"output": str(tmp_path), "logger": False}
+    cells = TableResults("", FILES, str(paths[table.file.name]), 0, **options).table
 
     ranks = np.full(cells.known.shape, np.nan)
     for target, known in enumerate(cells.known.T):

@@ -46,12 +46,12 @@ def drawn_table(name: str, metrics: int, sources: int, targets: int) -> Transfer
     """Return a table of random numbers with names that begin with `name`, of 40 characters if that is a letter."""
     generator = np.random.default_rng(0)
     shape = metrics, sources, targets
-    names = [
+    named, sources_named, targets_named = (
         [f"{name * 38 if len(name) == 1 else f'{name} {what}'}{index:02}" for index in range(count)]
         for what, count in zip(("metric", "source", "target"), shape, strict=True)
-    ]
+    )
     scores, performances = generator.normal(size=shape), generator.uniform(size=shape[1:])
-    return TransferTable.complete(*names, scores, performances)
+    return TransferTable.complete(named, sources_named, targets_named, scores, performances)
 
 
 @pytest.mark.parametrize(

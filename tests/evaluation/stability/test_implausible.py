@@ -39,7 +39,8 @@ def test_a_code_for_missing_values_is_noticed_or_declared(tmp_path: Path) -> Non
 )
 def test_accuracies_beyond_their_scale_are_named(tmp_path: Path, factor: int, value: float, warned: str) -> None:
     rows = [
-        f"{source},{target},{factor * 0.1 * i}" for i, (source, target) in enumerate(("ax", "bx", "cx", "ay", "by"))
+        f"{source},{target},{factor * 0.1 * i}"
+        for i, (source, target) in enumerate(map(tuple, ("ax", "bx", "cx", "ay", "by")))
     ]
     [*notes] = read(tmp_path, *rows, f"c,y,{value}").notes
     expected = (
@@ -49,7 +50,7 @@ def test_accuracies_beyond_their_scale_are_named(tmp_path: Path, factor: int, va
 
 
 def test_numbers_of_another_scale_are_no_accuracies(tmp_path: Path) -> None:
-    rows = [f"{s},{t},{100 * i + 150}" for i, (s, t) in enumerate(("ax", "bx", "ay", "by"))]
+    rows = [f"{s},{t},{100 * i + 150}" for i, (s, t) in enumerate(map(tuple, ("ax", "bx", "ay", "by")))]
     assert read(tmp_path, *rows).notes == []
 
 

@@ -74,7 +74,8 @@ def test_one_column_for_each_metric(read: Read) -> None:
 def test_wide_scores_take_performances_of_a_file(read: Read, tmp_path: Path) -> None:
     path = tmp_path / "performances.csv"
     path.write_text(
-        "model,data,acc\n" + "\n".join(f"{s},{t},0.{i}" for i, (s, t) in enumerate(("ax", "ay", "bx", "by")))
+        "model,data,acc\n"
+        + "\n".join(f"{s},{t},0.{i}" for i, (s, t) in enumerate(map(tuple, ("ax", "ay", "bx", "by"))))
     )
     lines = ["metric,source,x,y", "m,a,1,2", "m,b,3,5"]
     columns = {"source": "model", "target": "data", "performance": "acc"}

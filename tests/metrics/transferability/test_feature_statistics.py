@@ -1,5 +1,6 @@
 """Statistics that metrics share against plain NumPy, and inputs that raise an error."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.trans_rate import trans_rate
 
-ON_FEATURES = [
+ON_FEATURES: list[Callable[..., Any]] = [
     h_score,
     log_me,
     gbc,

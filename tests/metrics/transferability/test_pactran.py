@@ -90,4 +90,4 @@ def test_a_variant_that_is_refused() -> None:
 @pytest.mark.parametrize("value", [0, -1.0, None])
 def test_options_that_are_refused(option: str, value: float) -> None:
     with pytest.raises(ValueError, match=f"{option} must be above 0, not"):
-        pactran(*sample(30, 4, 3), **{option: value})
+        pactran(*sample(30, 4, 3), **{option: value})  # type: ignore[arg-type]

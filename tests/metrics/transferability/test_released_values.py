@@ -29,7 +29,7 @@ pytestmark = needs_released_values
 def shrunk_h_score(case: Case) -> float:
     """Divide the spread between classes by samples - 1 rather than samples, as the program does."""
     samples = case.statistics.samples
-    return h_score(case.statistics, shrinkage=True) * samples / (samples - 1)
+    return float(h_score(case.statistics, shrinkage=True) * samples / (samples - 1))
 
 
 def nearest_by_distance(case: Case) -> float:
