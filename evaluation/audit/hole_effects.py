@@ -18,7 +18,10 @@ ALL_SOURCES = "targets that all sources have"
 
 
 def parts_without_holes(table: TransferTable) -> dict[str, tuple[Flags, Flags]]:
-    """Return the sources `[n]` and targets `[t]` of the parts of a table that can be taken, those with two of each."""
+    """Return the sources `[n]` and targets `[t]` of the parts of a table that can be taken.
+
+    A part with fewer than two of each is none, nor is one that is an earlier one by another name.
+    """
     holes = table.holes
     sources, targets = largest_complete(holes, table.known)
     all_sources, all_targets = (np.ones(size, dtype=np.bool_) for size in holes.shape)
@@ -30,7 +33,8 @@ def parts_without_holes(table: TransferTable) -> dict[str, tuple[Flags, Flags]]:
         CROSSED: (complete, targets),
         ALL_SOURCES: (all_sources, whole),
     }
-    return {name: part for name, part in parts.items() if min(part[0].sum(), part[1].sum()) > 1}
+    different = {(tuple(part[0]), tuple(part[1])): name for name, part in reversed(parts.items())}
+    return {name: parts[name] for name in parts if name in different.values() and min(map(sum, parts[name])) > 1}
 
 
 def effects_of_holes(table: TransferTable) -> dict[str, Any]:

@@ -8,23 +8,18 @@ from matplotlib.figure import Figure
 
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import ranker_titles
-from headstart.evaluation.estimates import with_interval
-from headstart.evaluation.published.register import TABLES
+from headstart.evaluation.estimates import INTERVAL, with_interval
+from headstart.evaluation.stability.study import COMPONENTS
 from headstart.evaluation.stability.study_tables import with_error
 from headstart.output.figures import ALARM, INK, drawing
-from headstart.output.markup import escape_markdown
+from headstart.output.markup import escape_names
 from headstart.output.results_folder import FigureFormat, ResultsFolder
 from headstart.output.tables import format_number, markdown_report, print_table
 
 FILES = ("static_order.json", "static_order.md", "static_order.csv", "static_order.png")
 TITLE = "How much of a published table is one fixed order?"
-CAPTION = (
-    "static order: weighted Kendall of the mean rank on the other targets, mean over targets; beyond it: Kendall of a "
-    "metric given the mean rank; in brackets 95 % intervals over targets; stability: of the metrics, where the target, "
-    "the measure and the pool vary, after ± the standard error of drawing pools"
-)
-
 Document = Mapping[str, Any]
+Rows = list[list[str]]
 
 
 def write_static_order(
@@ -42,51 +37,61 @@ def write_static_order(
     digests = {name: document["table"]["sha256"] for name, document in documents.items()}
     results.check_configuration({"tables": digests})
 
-    rows = [_row(name, document) for name, document in documents.items()]
-    header = ["table", "sources x targets", "static order", "beyond it", "stability", "holes"]
-    cells = [header, *rows]
-    notes = [f"{name}: {note}" for name, document in documents.items() for note in document["notes"]]
-    notes += [f"{name}: {warning}" for name, document in documents.items() for warning in document["warnings"]]
-    report = [[escape_markdown(cell) for cell in row] for row in cells]
-    text = markdown_report(TITLE, CAPTION, notes, [("Tables", "", report)])
+    tables = static_order_tables(documents)
+    notes = [
+        f"{name}: {note}"
+        for name, document in documents.items()
+        for note in (*document["notes"], *document["not_computed"], *document["warnings"])
+    ]
+    escaped = [(title, caption, escape_names(rows)) for title, caption, rows in tables]
+    about = "Rankings of the models, as headstart audit finds them in every table of headstart published."
 
     results.write(
-        {"tables": digests, "rows": [dict(zip(header, row, strict=True)) for row in rows], "notes": notes},
-        {"static_order": (header, rows)},
-        {"static_order.md": text},
+        {
+            "tables": digests,
+            "figures": {title: [dict(zip(rows[0], row, strict=True)) for row in rows[1:]] for title, _, rows in tables},
+            "notes": notes,
+        },
+        {"static_order": (tables[0][2][0], tables[0][2][1:])},
+        {"static_order.md": markdown_report(TITLE, about, notes, escaped)},
         {"static_order": plot_static_order(documents)},
         figure_formats,
     )
-    print_table(TITLE, cells, CAPTION)
+    for title, caption, rows in tables:
+        print_table(title, rows, caption)
     results.print_written()
 
 
-def _row(name: str, document: Document) -> list[str]:
-    titles = ranker_titles(document)
-    beyond = [
-        f"{titles[metric]} {with_interval(document['kendall_given_mean_rank'][metric])}"
-        for metric in document["metrics"]
-    ]
-    values, errors = document["setup_stability"], (document["standard_error"] or {}).get("setup_stability", {})
-    estimates = [with_error(format_number(value, ".2f"), errors.get(varying)) for varying, value in values.items()]
-    stability = " / ".join(estimates) if any(values.values()) else "–"
+def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, str, Rows]]:
+    """Return the title, caption and rows of each table.
+
+    Args:
+        documents: What audit.json holds, by the names of the tables.
+    """
+    orders: Rows = [["table", "sources x targets", "mean rank on the other targets"]]
+    beyond: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
+    stability: Rows = [["table", *(f"{name} varies" for name in COMPONENTS)]]
+    holes: Rows = [["table", "kept", "sources x targets", "mean rank on the other targets"]]
+    for name, document in documents.items():
+        titles, size = ranker_titles(document), f"{len(document['sources'])} x {len(document['targets'])}"
+        orders.append([name, size, with_interval(document["rankers"][MEAN_RANK]["weighted_kendall"])])
+        for metric in document["metrics"]:
+            summaries = document["rankers"][metric]["kendall"], document["kendall_given_mean_rank"][metric]
+            beyond.append([name, titles[metric], *map(with_interval, summaries)])
+        if any(value is not None for value in document["setup_stability"].values()):
+            errors = (document["standard_error"] or {}).get("setup_stability", {})
+            values = document["setup_stability"].items()
+            cells = [with_error(format_number(value, ".2f"), errors.get(each)) for each, value in values]
+            stability.append([name, *cells])
+        for kept, part in document["holes"].items():
+            order = with_interval(part["rankers"][MEAN_RANK])
+            holes.append([name, kept, f"{part['sources']} x {part['targets']}", order])
     return [
-        TABLES[name].title,
-        f"{len(document['sources'])} x {len(document['targets'])}",
-        with_interval(document["rankers"][MEAN_RANK]["weighted_kendall"]),
-        "; ".join(beyond) or "–",
-        stability,
-        _holes(document["holes"]),
+        ("Static order", f"weighted Kendall, mean over targets, {INTERVAL}", orders),
+        ("What metrics add to it", f"mean over targets, {INTERVAL}", beyond),
+        ("Setup stability of the metrics", "±: standard error of drawing pools", stability),
+        ("What holes do to it", f"weighted Kendall, mean over targets, {INTERVAL}", holes),
     ]
-
-
-def _holes(effects: Document) -> str:
-    """Return what the static order is on each part of a table with holes."""
-    parts = [
-        f"{part['sources']} x {part['targets']}: {format_number(part['rankers'][MEAN_RANK]['mean'], '.3f')}"
-        for part in effects.values()
-    ]
-    return "; ".join(dict.fromkeys(parts)) or "none"
 
 
 @drawing()
@@ -113,6 +118,6 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
     axes.axvline(0, color=INK, linewidth=0.8)
     axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_xlabel("weighted Kendall of the mean rank on the other targets; grey: targets, red: mean, 95 % interval")
+    axes.set_xlabel("weighted Kendall of the mean rank on the other targets\ngrey: targets; red: mean, 95 % interval")
     axes.set_title(TITLE, loc="left")
     return figure

@@ -19,7 +19,6 @@ from scipy import stats
 from headstart import evaluate
 from headstart.evaluation.audit.audit import FILES
 from headstart.evaluation.published import published as command
-from headstart.evaluation.published import static_order
 from headstart.evaluation.published.files import find_files, other_version, readable_file
 from headstart.evaluation.published.register import TABLES, Expected, PublishedFile, PublishedTable
 from headstart.evaluation.table_results import TableResults
@@ -103,8 +102,7 @@ def register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[s
             {"missing": "complete"}, Expected(3, 3, 9, 0.5),
         ),
     }  # fmt: skip
-    for module in (command, static_order):
-        monkeypatch.setattr(module, "TABLES", tables)
+    monkeypatch.setattr(command, "TABLES", tables)
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     yield tables
@@ -123,8 +121,10 @@ def test_all_tables_are_downloaded_once_and_audited(tmp_path: Path, capsys: pyte
     assert "WARNING: mean_rank is" in printed
     assert "Cite: A, B, 2020" in printed
     document = json.loads((tmp_path / "out" / "static_order.json").read_text())
-    assert [row["sources x targets"] for row in document["rows"]] == ["4 x 2", "3 x 3"]
-    assert "4 x 3:" in document["rows"][1]["holes"]
+    sizes = [row["sources x targets"] for row in document["figures"]["Static order"]]
+    assert sizes == ["4 x 2", "3 x 3"]
+    holes = {row["kept"]: row["sources x targets"] for row in document["figures"]["What holes do to it"]}
+    assert holes["each target's own sources"] == "4 x 3"
     assert any(note.startswith("holes: The largest part without holes is used: 3 of 4") for note in document["notes"])
     assert any(note.startswith("code: WARNING: mean_rank is") for note in document["notes"])
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
