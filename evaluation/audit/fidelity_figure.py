@@ -15,12 +15,13 @@ PANEL, ACROSS = 2.3, 4
 LABELS = ["closest", "", "", "", "farthest"]
 
 
-def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str]) -> Figure:
+def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str], note: str) -> Figure:
     """Plot a panel for each ranker, with a line for the difference in performance and one for that in score.
 
     Args:
         fidelity: The part `fidelity` of `audit.json`.
         titles: Titles of the rankers by their names, as the figure has them.
+        note: A line that the legend ends with; it may be empty.
     """
     names = list(fidelity[KINDS["performance"]])
     across = min(len(names), ACROSS)
@@ -49,6 +50,6 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str]) -> Fig
     grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(max(grid[0, 0].get_ylim()[0], -0.02), 1.02))
     figure.suptitle("Share of pairs of sources ordered rightly", x=0.01, ha="left", fontsize=11)
     lines, labels = grid[0, 0].get_legend_handles_labels()
-    about = "fifths of the pairs of a target; bar: 95 % interval over targets"
+    about = f"fifths of the pairs of a target; bar: 95 % interval over targets{note}"
     figure.legend(lines, labels, title=about, loc="outside lower left", title_fontsize=8, fontsize=8, alignment="left")
     return figure

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from headstart.evaluation.audit.fidelity_figure import plot_fidelity
+from headstart.evaluation.audit.hole_effects import kept_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -30,8 +31,8 @@ def plot_audit(document: Document) -> dict[str, Figure]:
     Returns:
         `rankers`, `ranks`, `fidelity` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
     """
-    figures = {"rankers": _plot_rankers(document), "ranks": _plot_ranks(document["ranks"]["sources"])}
-    figures["fidelity"] = plot_fidelity(document["fidelity"], _titles(document))
+    figures = {"rankers": _plot_rankers(document), "ranks": _plot_ranks(document)}
+    figures["fidelity"] = plot_fidelity(document["fidelity"], _titles(document), kept_in_words(document))
     if len(document["rankers"]) > 1:
         figures["beyond_mean_rank"] = _plot_beyond(document)
     return figures
@@ -45,7 +46,7 @@ def _plot_rankers(document: Document) -> Figure:
         for name, measure in EVALUATION_MEASURES.items()
     }
     about = "How well rankers predict performance; red ones know nothing of the target"
-    return _plot_panels(panels, about, _colours(document["rankers"]))
+    return _plot_panels(panels, about, _colours(document["rankers"]), kept_in_words(document))
 
 
 def _plot_beyond(document: Document) -> Figure:
@@ -56,7 +57,8 @@ def _plot_beyond(document: Document) -> Figure:
         "Kendall": [(titles[name], document["rankers"][name]["kendall"]) for name in others],
         "Kendall given the mean rank": [(titles[name], document["kendall_given_mean_rank"][name]) for name in others],
     }
-    return _plot_panels(panels, "What rankers say beyond the mean rank on the other targets", _colours(others))
+    about = "What rankers say beyond the mean rank on the other targets"
+    return _plot_panels(panels, about, _colours(others), kept_in_words(document))
 
 
 def _titles(document: Document) -> dict[str, str]:
@@ -68,7 +70,7 @@ def _colours(rankers: Iterable[str]) -> list[str]:
     return [ALARM if name in STATIC else INK for name in rankers]
 
 
-def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str]) -> Figure:
+def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str], note: str) -> Figure:
     """Plot panels side by side that have the same lines, in the colours of these."""
     count = max(map(len, panels.values()))
     figure = Figure(figsize=(0.6 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
@@ -88,9 +90,8 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    figure.supxlabel(
-        "grey: targets; bar: mean and its 95 % interval over targets, if there is one", fontsize=8, color=INK
-    )
+    legend = f"grey: targets; bar: mean and its 95 % interval over targets, if there is one{note}"
+    figure.supxlabel(legend, fontsize=8, color=INK)
     return figure
 
 
@@ -103,9 +104,9 @@ def _plot_line(axes: Axes, line: int, summary: Document, colour: str) -> None:
         axes.plot([summary["mean"]], [line], "D", color=colour, markersize=5)
 
 
-def _plot_ranks(sources: Document) -> Figure:
+def _plot_ranks(document: Document) -> Figure:
     """Plot a line for each source, from its best rank to its worst, by the mean rank."""
-    ordered = sorted(sources.items(), key=lambda item: item[1]["mean"])
+    ordered = sorted(document["ranks"]["sources"].items(), key=lambda item: item[1]["mean"])
     shown = ordered[:MOST_SOURCES]
     figure = Figure(figsize=(6.5, AROUND + LINE * len(shown)), layout="constrained")
     axes = figure.subplots()
@@ -118,7 +119,7 @@ def _plot_ranks(sources: Document) -> Figure:
     axes.set_yticks(range(len(shown)), shorten([name for name, _ in shown]))
     axes.set_ylim(len(shown) - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(axes))
-    axes.set_xlabel("rank by performance; grey: targets, black: mean")
+    axes.set_xlabel(f"rank by performance; grey: targets, black: mean{kept_in_words(document)}")
     axes.tick_params(axis="y", length=0)
     more = f", the first {len(shown)} of {len(ordered)}" if len(ordered) > len(shown) else ""
     axes.set_title(f"Ranks of the sources over the targets{more}", loc="left")
