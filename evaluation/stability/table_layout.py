@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
-from headstart.evaluation.tables import finite_number
+from headstart.evaluation.tables import WARNING, finite_number
 from headstart.output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
@@ -83,6 +83,9 @@ class RowReader:
         self.best_by = _column("best_by", layout.best_by, header)
         self.own = _column("own", layout.own, header)
         self.conditions = self._conditions()
+        by_trainable = TRAINABLE in header and TRAINABLE not in layout.where
+        self.trainable = header.index(TRAINABLE) if by_trainable else None
+        self.warning = header.index(WARNING) if WARNING in header else None
 
         used = {column for columns in self.index.values() for column in columns}
         used |= {column for _, column in self.melted} | {*self.differing, *self.conditions}
@@ -163,37 +166,37 @@ class RowReader:
 
     def counts(self, row: Sequence[str]) -> bool:
         """Whether a row counts; a ValueError if its truth value is neither true nor false."""
-        if TRAINABLE in self.header and TRAINABLE not in self.layout.where:
-            text = row[self.header.index(TRAINABLE)]
+        if self.trainable is not None:
+            text = row[self.trainable]
             if text.strip().lower() not in TRUTH:
                 raise ValueError(f"{TRAINABLE} is {text!r} and neither True nor False")
             if TRUTH[text.strip().lower()] != self.layout.trainable:
                 return False
         return all(row[column].strip() in allowed for column, allowed in self.conditions.items())
 
-    def cells(self, row: Sequence[str]) -> Iterator[Cell]:
-        """Yield the cells of a row; a ValueError if a name is empty."""
-        metric, source, target = (self._name(row, plain) for plain in ("metric", "source", "target"))
-        score, performance = (
-            row[self.index[plain][0]] if plain in self.index else None for plain in ("score", "performance")
-        )
+    def cells(self, row: Sequence[str]) -> list[Cell]:
+        """Return the cells of a row; a ValueError if a name is empty."""
+        metric, source, target = self._name(row, "metric"), self._name(row, "source"), self._name(row, "target")
+        score = row[self.index["score"][0]] if "score" in self.index else None
+        performance = row[self.index["performance"][0]] if "performance" in self.index else None
         if not self.melted:
-            yield metric, source, target, score, performance
-        elif self.layout.metric_columns:
-            yield from ((self._named(name), source, target, row[at], performance) for name, at in self.melted)
-        elif "metric" in self.index:
-            yield from ((metric, source, self._named(name), row[at], None) for name, at in self.melted)
-        else:
-            yield from (("", source, self._named(name), None, row[at]) for name, at in self.melted)
+            return [(metric, source, target, score, performance)]
+        if self.layout.metric_columns:
+            return [(self._named(name), source, target, row[at], performance) for name, at in self.melted]
+        if "metric" in self.index:
+            return [(metric, source, self._named(name), row[at], None) for name, at in self.melted]
+        return [("", source, self._named(name), None, row[at]) for name, at in self.melted]
 
     def _name(self, row: Sequence[str], plain: str) -> str:
         """Return the name in one or more columns, empty if the file does not have it."""
-        if plain not in self.index:
+        columns = self.index.get(plain)
+        if columns is None:
             return ""
-        parts = [row[column].strip() for column in self.index[plain]]
-        if not all(parts):
-            raise ValueError(f"{self.header[self.index[plain][parts.index('')]]} is empty")
-        return self._named(JOINT.join(parts))
+        name = row[columns[0]].strip() if len(columns) == 1 else JOINT.join(row[column].strip() for column in columns)
+        if not name or (len(columns) > 1 and not all(row[column].strip() for column in columns)):
+            empty = next(self.header[column] for column in columns if not row[column].strip())
+            raise ValueError(f"{empty} is empty")
+        return self._named(name)
 
     def _named(self, name: str) -> str:
         # Millions of records share a few names.

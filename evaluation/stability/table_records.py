@@ -18,7 +18,7 @@ from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 
 # Cells of values that could not be computed.
-MISSING = ("", "nan", "inf", "-inf", "na", "n/a", "none", "null", "-")
+MISSING = ("", "na", "n/a", "none", "null", "-")
 MOST_NAMED = 3
 SAME_PERFORMANCE = 1e-9
 
@@ -141,27 +141,32 @@ def _add(
         if is_own or not (metrics is None or metric in metrics):
             continue
 
-        values = [_value(text, name, layout) for text, name in ((score, "score"), (performance, "performance"))]
+        scored, reached = _value(score, "score", layout), _value(performance, "performance", layout)
         if reader.best_by is not None:
             records.ranked_by.append(finite_number(row[reader.best_by], str(layout.best_by)))
         if reader.differing:
             records.repeats.append(tuple(row[column].strip() for column in reader.differing))
-        for axis, name in zip(records.axes, (metric, source, target), strict=True):
-            axis.append(name)
+        metrics_of, sources_of, targets_of = records.axes
+        metrics_of.append(metric)
+        sources_of.append(source)
+        targets_of.append(target)
         records.lines.append(line)
-        records.scores.append(values[0])
-        records.performances.append(values[1])
-        if WARNING in reader.header and (warning := row[reader.header.index(WARNING)]):
-            records.warnings[source, target] = warning
+        records.scores.append(scored)
+        records.performances.append(reached)
+        if reader.warning is not None and row[reader.warning]:
+            records.warnings[source, target] = row[reader.warning]
 
 
 def _value(text: str | None, name: str, layout: TableLayout) -> float:
     """Return a number, NaN if it is missing, 0 if the table does not have the column."""
     if text is None:
         return 0.0
-    text = text.strip()
-    value = math.nan if text.lower() in MISSING else finite_number(text, name)
-    return math.nan if value in (layout.missing_values or ()) else value
+    try:
+        value = float(text)
+    except ValueError:
+        # Of a million entries few are no numbers.
+        return math.nan if text.strip().lower() in MISSING else finite_number(text, name)
+    return value if math.isfinite(value) and value not in (layout.missing_values or ()) else math.nan
 
 
 def _require_found(
