@@ -23,8 +23,10 @@ BOUNDS = {
     "h_score_shrunk": (0.0, np.inf),
 }
 CLASSES = "num_classes"
-# Rounding errors beyond a bound, relative to it.
-SAME = 1e-6
+# Metrics whose highest score is a whole number: classes - 1, or 1.
+BOUNDED = ("h_score", "h_score_shrunk", "sfda", "knn", "linear_probe")
+# Rounding errors beyond a bound, relative to it, and of scores at it.
+SAME, AT_BOUND = 1e-6, 1e-9
 MOST_NAMED = 3
 
 
@@ -71,6 +73,33 @@ def impossible_values(records: TableRecords, metric_of: Mapping[str, str | None]
         outside = (metrics == metric) & ((scores < low - SAME) | (scores > highest + SAME * np.maximum(highest, 1)))
         limit = "above classes - 1 or below 0" if low == 0 else "above 0"
         lines += _warning(records, outside, f"scores of {metric} are {limit}, which that metric cannot be", scores)
+    return lines
+
+
+def saturated_scores(records: TableRecords, metric_of: Mapping[str, str | None]) -> list[str]:
+    """Return warnings about metrics that are as high as they can be for several sources of a target.
+
+    Such a metric does not rank these sources; `headstart transferability` leaves it out of its mean rank.
+
+    Args:
+        records: The records of a table.
+        metric_of: Names in the catalogue of its metrics, None for others.
+    """
+    scores, metrics, targets = np.array(records.scores), np.array(records.axes[0]), np.array(records.axes[2])
+    lines = []
+    for metric in (name for name, known in metric_of.items() if known in BOUNDED):
+        saturated = []
+        for target in dict.fromkeys(records.axes[2]):
+            its = scores[(metrics == metric) & (targets == target) & np.isfinite(scores)]
+            highest = round(its.max(initial=0.0))
+            if highest >= 1 and (np.abs(its - highest) <= AT_BOUND).sum() > 1:
+                saturated.append(target)
+        if saturated:
+            more = f" and {len(saturated) - MOST_NAMED:,} more targets" if len(saturated) > MOST_NAMED else ""
+            lines.append(
+                f"WARNING: {metric} is as high as it can be for two sources or more on "
+                f"{', '.join(saturated[:MOST_NAMED])}{more}: it is saturated, and does not rank them."
+            )
     return lines
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.evaluation.stability.holes import describe_holes, keep_complete
-from headstart.evaluation.stability.implausible import impossible_values, require_no_codes
+from headstart.evaluation.stability.implausible import impossible_values, require_no_codes, saturated_scores
 from headstart.evaluation.stability.table_layout import Missing, TableLayout
 from headstart.evaluation.stability.table_records import TableRecords, find_holes, read_records
 from headstart.evaluation.tables import read_performances
@@ -189,6 +189,7 @@ def read_table(
     own = _own_targets(records, layout, sources, targets)
     scores, reached = find_holes(records, names, own, layout.missing)
     warnings = [f"WARNING: {source} on {target}: {text}" for (source, target), text in records.warnings.items()]
+    metric_of = {name: KNOWN.get(_plain(name)) for name in metrics}
     known_cells = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(reached)
     table = TransferTable(
         metrics,
@@ -201,7 +202,7 @@ def read_table(
         digest,
         records.ignored_columns,
         left_out,
-        [*warnings, *records.notes, *impossible_values(records, {name: KNOWN.get(_plain(name)) for name in metrics})],
+        [*warnings, *records.notes, *impossible_values(records, metric_of), *saturated_scores(records, metric_of)],
     )
     return leave_out_constant(table, least)
 

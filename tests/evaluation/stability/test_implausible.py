@@ -75,3 +75,29 @@ def test_impossible_scores_are_named(tmp_path: Path, metric: str, value: float, 
     table = read(tmp_path, *rows, header=header)
     assert [named in note for note in table.notes] == [True] * bool(named)
     assert all(f"{value:g} on line 3 (source 'b', target 'x')" in note for note in table.notes)
+
+
+@pytest.mark.parametrize(
+    ("metric", "scores", "saturated"),
+    [
+        ("h_score", (2.0, 2.0, 1.5), True),
+        ("sfda", (1.0, 1.0 - 1e-12, 0.4), True),
+        ("sfda", (1.0, 0.99, 0.4), False),
+        ("h_score", (1.5, 1.5, 0.4), False),
+        ("log_me", (2.0, 2.0, 1.0), False),
+    ],
+)
+def test_a_metric_at_its_bound_for_several_sources_is_named(
+    tmp_path: Path, metric: str, scores: tuple[float, ...], saturated: bool
+) -> None:
+    rows = [
+        f"{metric},{source},{target},{score},0.5"
+        for target in "xy"
+        for source, score in zip("abc", scores, strict=True)
+    ]
+    notes = read(
+        tmp_path, *rows[:-1], rows[-1].replace(",0.5", ",0.6"), header="metric,source,target,score,performance"
+    ).notes
+    assert [f"{metric} is as high as it can be for two sources or more on x, y:" in note for note in notes] == (
+        [True] * saturated
+    )
