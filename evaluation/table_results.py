@@ -36,8 +36,9 @@ class TableResults(DashboardResults):
         best_by: Column by whose highest value one of several rows of a cell is chosen, the first of equals.
         mean_over: Columns in which several rows of a cell may differ, '[seed]'; they are averaged.
         skip_lines: Lines of the file that do not count, by their numbers, such as lines that are torn off.
-        missing_values: Numbers that stand for missing values, '[-1]'. By default, one negative number among
-            performances that are otherwise 0 or above raises an error.
+        classes: Number of classes of targets, '{pets: 37}', where no column says it; H-score is checked against it.
+        missing_values: Numbers that stand for missing performances, '[-1]'. By default, negative whole numbers among
+            performances that are otherwise 0 or above raise an error.
         missing: What becomes of missing cells: `refuse` raises an error, `complete` keeps the largest part of the table
             without any, `pairwise` uses on each target the sources that it has.
         performances: CSV file with the columns source, target and performance, such as `headstart performances`
@@ -77,6 +78,7 @@ class TableResults(DashboardResults):
         best_by: str | None = None,
         mean_over: list[str] | None = None,
         skip_lines: list[PositiveInt] | None = None,
+        classes: dict[str, PositiveInt] | None = None,
         missing_values: list[float] | None = None,
         missing: Missing = "refuse",
         performances: str | None = None,
@@ -92,21 +94,22 @@ class TableResults(DashboardResults):
             raise UserError("performance_columns, performance_where: they describe a file that performances names")
         super().__init__(default, file_names, **options)
         layout = TableLayout(
-            columns or {},
-            target_columns or (),
-            metric_columns or (),
-            own,
-            where or {},
-            names or {},
-            best_by,
-            mean_over or (),
-            skip_lines or (),
-            missing_values,
-            missing,
-            performance_columns or {},
-            performance_where or {},
-            exclude_target,
-            trainable,
+            columns=columns or {},
+            target_columns=target_columns or (),
+            metric_columns=metric_columns or (),
+            own=own,
+            where=where or {},
+            names=names or {},
+            best_by=best_by,
+            mean_over=mean_over or (),
+            skip_lines=skip_lines or (),
+            classes=classes or {},
+            missing_values=missing_values,
+            missing=missing,
+            performance_columns=performance_columns or {},
+            performance_where=performance_where or {},
+            exclude_target=exclude_target,
+            trainable=trainable,
         )
         self.whole = read_table(Path(table_path), layout, metrics, least, performances)
         self.table = without_holes(self.whole, missing, least)

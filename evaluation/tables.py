@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from headstart.output.errors import UserError, reason_of
 
+# Cells of values that could not be computed, besides those that are not finite.
+MISSING = ("", "na", "n/a", "none", "null", "-")
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # What a reader must know of a performance, such as that the network predicts one class alone.
 WARNING = "warning"
@@ -40,6 +42,26 @@ def finite_number(text: str, name: str) -> float:
     return number
 
 
+def read_value(text: str | None, name: str, codes: Collection[float] = ()) -> float:
+    """Return the number in a cell, NaN if it is missing, 0 without a cell; a ValueError if it is no number.
+
+    Args:
+        text: The cell, None in a table without its column.
+        name: The column, for messages.
+        codes: Numbers that stand for missing ones.
+    """
+    if text is None:
+        return 0.0
+    try:
+        value = float(text)
+    except ValueError:
+        # Of a million cells few are no numbers.
+        return math.nan if text.strip().lower() in MISSING else finite_number(text, name)
+    if "_" in text:
+        raise ValueError(f"{name} is {text!r} and not a finite number")
+    return value if math.isfinite(value) and value not in codes else math.nan
+
+
 def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and fields of each line of a CSV file that is not empty; errors begin with the option."""
     try:
@@ -65,6 +87,7 @@ def read_performances(
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, str | list[str]] | None = None,
     names: Mapping[str, str] | None = None,
+    codes: Collection[float] | None = None,
 ) -> Performances:
     """Read known performances.
 
@@ -76,6 +99,7 @@ def read_performances(
         columns: Names of these columns in the file, where they differ.
         where: Rows that count, by the texts that columns may have; all by default.
         names: Other names for sources and targets.
+        codes: Numbers that stand for missing performances, which are NaN; by default a missing one is an error.
 
     Returns:
         Known performances; none without a file.
@@ -110,7 +134,7 @@ def read_performances(
                 continue
             source, target, text = (row[header.index(name)].strip() for name in wanted)
             source, target = (names.get(name, name) for name in (source, target))
-            value = finite_number(text, wanted[2])
+            value = finite_number(text, wanted[2]) if codes is None else read_value(text, wanted[2], codes)
         except ValueError as error:
             raise UserError(f"performances: line {line}: {error}") from error
         # Of a published file, whose rows are chosen, the same row may be there twice.

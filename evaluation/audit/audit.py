@@ -78,6 +78,7 @@ def audit(
     document = {
         **settings,
         **findings,
+        "whole": {"sources": len(results.whole.sources), "targets": len(results.whole.targets)},
         "holes": effects_of_holes(results.whole),
         "left_out": cells.left_out | constant,
         "notes": cells.notes,

@@ -8,13 +8,13 @@ import numpy as np
 from headstart.evaluation.audit.rankers import Facts, rank_sources
 from headstart.evaluation.audit.summaries import summarize
 from headstart.evaluation.estimates import with_interval
-from headstart.evaluation.stability.holes import largest_complete
+from headstart.evaluation.stability.holes import largest_complete, usable
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Flags
 
 # What each part keeps.
-PAIRWISE, LARGEST = "each target's own sources", "largest part without holes"
-ALL_TARGETS, CROSSED = "sources that all targets have", "these sources on the largest part's targets"
+PAIRWISE, LARGEST = "each target's own sources", "part without holes"
+ALL_TARGETS, CROSSED = "sources that all targets have", "these sources on the targets of that part"
 ALL_SOURCES = "targets that all sources have"
 
 
@@ -28,7 +28,7 @@ def parts_without_holes(table: TransferTable) -> dict[str, tuple[Flags, Flags]]:
     all_sources, all_targets = (np.ones(size, dtype=np.bool_) for size in holes.shape)
     complete, whole = np.asarray(~holes.any(axis=1)), np.asarray(~holes.any(axis=0))
     parts = {
-        PAIRWISE: (all_sources, all_targets),
+        PAIRWISE: usable(table),
         LARGEST: (sources, targets),
         ALL_TARGETS: (complete, all_targets),
         CROSSED: (complete, targets),
@@ -66,8 +66,7 @@ def kept_in_words(document: Mapping[str, Any]) -> str:
     """Return a line that says which part of a table with holes an audit is of, for figures; empty without holes."""
     if not document["holes"]:
         return ""
-    whole = next(iter(document["holes"].values()))
-    kinds = (f"{len(document[kind])} of {whole[kind]} {kind}" for kind in ("sources", "targets"))
+    kinds = (f"{len(document[kind])} of {document['whole'][kind]} {kind}" for kind in ("sources", "targets"))
     return f"\nthe table has holes: {', '.join(kinds)}"
 
 
@@ -88,6 +87,6 @@ def effects_in_words(effects: dict[str, Any], ranker: str) -> list[str]:
     sizes = [f"{effects[name]['sources']:,} x {effects[name]['targets']:,}" for name in (ALL_TARGETS, LARGEST)]
     return [
         f"Holes matter: the mean rank reaches {with_interval(first)} on the {sizes[0]} sources and targets that leave "
-        f"no target out, and {with_interval(last)} on the largest part, {sizes[1]}. Other targets with the same "
+        f"no target out, and {with_interval(last)} on the part without holes, {sizes[1]}. Other targets with the same "
         f"sources change it by {by_targets:+.3f}, other sources on the same targets by {by_sources:+.3f}."
     ]

@@ -1,6 +1,7 @@
 """The files of published tables: local copies, downloads, and tables that stand in Python code."""
 
 import ast
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from headstart.datamodules.photos.download import download, fetch_once
 from headstart.evaluation.published.register import PublishedFile, PublishedTable
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import digest_file, write_text
+from headstart.output.files import write_text
 from headstart.output.markup import csv_text
 from headstart.store.cache import cache_folder
 
@@ -53,7 +54,8 @@ def _fetch(file: PublishedFile) -> Path:
     folder = cache_folder() / FOLDER / Path(file.name).stem
 
     def fill(partial: Path) -> Path:
-        download(file.url, partial / f"table{suffix}", file.sha256 or None, "give a local copy by --file")
+        # Another version is no error; `other_version` warns of it.
+        download(file.url, partial / f"table{suffix}", None, "give a local copy by --file")
         return partial
 
     fetch_once(folder, fill)
@@ -62,7 +64,8 @@ def _fetch(file: PublishedFile) -> Path:
 
 def other_version(file: PublishedFile, path: Path) -> str:
     """Return a warning if a file is not the version that the register knows; empty if it is, or if none is known."""
-    digest = digest_file(path)
+    # Line ends differ between copies.
+    digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     if not file.sha256 or digest == file.sha256:
         return ""
     return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
@@ -84,7 +87,7 @@ def readable_file(file: PublishedFile, path: Path, folder: Path) -> Path:
     if path.suffix != ".py":
         return path
     values = _dictionary(file, path)
-    rows = [[source, target, value] for target, row in values.items() for source, value in row.items()]
+    rows = [[source, target, values[target][source]] for target in sorted(values) for source in sorted(values[target])]
     made = folder / file.name
     write_text(made, csv_text(PERFORMANCE_COLUMNS, rows), overwrite=True)
     return made

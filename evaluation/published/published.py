@@ -1,5 +1,6 @@
 """`headstart published`: published tables, read, checked against what is known of them, and audited."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ from headstart.evaluation.published.files import find_files, other_version, read
 from headstart.evaluation.published.register import TABLES, PublishedTable
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
-from headstart.output.files import output_folder
+from headstart.output.files import output_folder, write_text
 from headstart.output.printable import print_lines, say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
 ALL = "all"
+# The file that says what an audit is of, and how it differs from the register.
+RECORD = "published.json"
 # The figures of the register are given to three digits.
 SAME = 5e-4 + 1e-9
 
@@ -30,7 +33,8 @@ def published(
 ) -> dict[str, Any]:
     """Download published tables of accuracies, check them against the figures that are known, and audit them.
 
-    Writes the results of headstart audit into a folder of each table. For `all` also static_order.json,
+    Writes the results of headstart audit into a folder of each table, and published.json, which has its citation and
+    warnings. For `all` also static_order.json,
     static_order.md, static_order.csv and a figure: how much of each table is one fixed order of the models.
 
     Args:
@@ -44,7 +48,7 @@ def published(
         overwrite: Replace results of another configuration that lie in the folder.
 
     Returns:
-        What audit.json holds, by the names of the tables.
+        What audit.json holds, and the `warnings` about the files and figures, by the names of the tables.
     """
     if list or name is None:
         print_lines(line for each, table in TABLES.items() for line in _describe(each, table))
@@ -52,6 +56,10 @@ def published(
     if name not in (*TABLES, ALL):
         raise UserError(f"name: {name!r} is no published table; there are {', '.join(TABLES)}, and {ALL}")
     local = [Path(path).expanduser() for path in ([file] if isinstance(file, str) else file or [])]
+    if name == ALL and local and not (len(local) == 1 and local[0].is_dir()):
+        raise UserError(
+            f"file: {', '.join(map(str, local))} given; for {ALL} tables give a folder with the files of all"
+        )
 
     documents = {}
     for each in TABLES if name == ALL else [name]:
@@ -72,18 +80,21 @@ def _describe(name: str, table: PublishedTable) -> list[str]:
 def _audit(table: PublishedTable, local: "list[Path]", folder: Path, **options: Any) -> dict[str, Any]:
     """Audit a table, and say how its figures differ from those of the register."""
     paths = find_files(table, local)
-    warnings = [warning for file in table.files if (warning := other_version(file, paths[file.name]))]
     read = {file.name: readable_file(file, paths[file.name], folder) for file in table.files}
+    warnings = [warning for file in table.files if (warning := other_version(file, read[file.name]))]
 
     chosen = dict(table.options)
     if table.performances:
         chosen["performances"] = str(read[table.performances.name])
     document = audit(str(read[table.file.name]), output=str(folder), **chosen, **options)
 
-    differing, known = _differences(table, document), len(_known(table))
-    print_lines([*warnings, *differing] or [f"As expected: all {known} figures are those of the register."])
+    warnings += _differences(table, document)
+    print_lines(warnings or [f"As expected: all {len(_known(table))} figures are those of the register."])
     say(f"Cite: {table.citation}")
-    return {**document, "warnings": [*warnings, *differing]}
+    record = {"title": table.title, "citation": table.citation, "options": table.options, "warnings": warnings}
+    files = {file.name: {"url": file.url, "path": str(paths[file.name])} for file in table.files}
+    write_text(folder / RECORD, json.dumps({**record, "files": files}, indent=2) + "\n", overwrite=True)
+    return {**document, "warnings": warnings}
 
 
 def _known(table: PublishedTable) -> dict[str, float]:

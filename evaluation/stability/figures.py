@@ -137,7 +137,7 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
             points, style = panel.points(study), styles[panel.target]
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
             _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
-            _write_shares(axes, points)
+            _write_shares(axes, points, study.tie_tolerance)
             axes.set_title(fold(f"{targets[panel.target]}, {_title(panel.measure)}", COMPONENT_PANEL), fontsize=9)
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
@@ -161,11 +161,12 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.locator_params(nbins=5)
 
 
-def _write_shares(axes: Axes, points: Floats) -> None:
+def _write_shares(axes: Axes, points: Floats, tie_tolerance: float) -> None:
     """Write how many of the points lie above and below the line."""
     if not len(points):
         return
-    above, below = float((points[:, 1] > points[:, 0]).mean()), float((points[:, 1] < points[:, 0]).mean())
+    difference = points[:, 1] - points[:, 0]
+    above, below = float((difference > tie_tolerance).mean()), float((difference < -tie_tolerance).mean())
     text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9}
     axes.text(0.04, 0.96, f"{100 * above:.0f} % above", ha="left", va="top", **text)
     axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)

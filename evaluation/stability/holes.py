@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headstart.metrics.arrays import Flags
+from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
     from headstart.evaluation.stability.table import TransferTable
 
 # Sources or targets with holes up to which all subsets of them are tried.
-MOST_TRIED = 16
+MOST_TRIED = 20
 MOST_NAMED = 5
 
 
 def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
-    """Find the part of a table without holes that has the most cells.
+    """Find the part of a table without holes that has the most cells, with two sources and two targets if there is one.
 
-    Of parts with as many cells the one with more targets is taken, then the first one. All subsets of the targets with
-    holes are tried, or of the sources with holes where these are fewer. Where both are more than 16, the source or
-    target with the largest share of holes is left out until there are none.
+    Of parts with as many cells the one with more targets is taken. All subsets of the targets with holes are tried, or
+    of the sources with holes where these are fewer. Where both are more than 20, the source or target with the largest
+    share of holes is left out until there are none, which may leave less than the largest part.
 
     Args:
         holes: Which cells are missing, `[n, t]`.
@@ -32,23 +31,59 @@ def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
     Returns:
         Which sources `[n]` and which targets `[t]` are in that part.
     """
-    with_holes = [np.flatnonzero(holes.any(axis=1 - axis)) for axis in (0, 1)]
-    axis = int(len(with_holes[1]) <= len(with_holes[0]))
-    if len(with_holes[axis]) > MOST_TRIED:
+    if not is_exact(holes):
         return _drop_worst(holes)
+    by_target = holes.any(axis=0).sum() <= holes.any(axis=1).sum()
+    lines, across = _best_lines(holes.T, counted.T, True) if by_target else _best_lines(holes, counted, False)
+    return (across, lines) if by_target else (lines, across)
 
-    # Lines run along the axis whose subsets are tried, and are what is kept or left out.
-    lines, cells = (holes.T, counted.T) if axis else (holes, counted)
-    best, best_kept = (-1, -1), (np.array([], np.bool_), np.array([], np.bool_))
-    for count in range(len(with_holes[axis]) + 1):
-        for dropped in combinations(with_holes[axis].tolist(), count):
-            kept = np.ones(len(lines), dtype=np.bool_)
-            kept[list(dropped)] = False
-            across = np.asarray(~lines[kept].any(axis=0))
-            size = int(cells[kept][:, across].sum()), int(kept.sum() if axis else across.sum())
-            if size > best:
-                best, best_kept = size, (kept, across)
-    return (best_kept[1], best_kept[0]) if axis else best_kept
+
+def is_exact(holes: Flags) -> bool:
+    """Whether `largest_complete` tries all parts."""
+    return bool(min(holes.any(axis=0).sum(), holes.any(axis=1).sum()) <= MOST_TRIED)
+
+
+def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, Flags]:
+    """Try all subsets of the lines with holes that are left out; return the lines and what lies across that are kept.
+
+    A subset is a number whose bits are its lines. What lies across is kept where its holes are within the subset, so
+    that sums over it are sums over subsets of the subset.
+
+    Args:
+        holes: `[lines, across]`.
+        counted: `[lines, across]`.
+        of_targets: Whether the lines are the targets.
+    """
+    with_holes = np.flatnonzero(holes.any(axis=1))
+    bits = 1 << np.arange(len(with_holes))
+    patterns = bits @ holes[with_holes]
+    subsets = np.arange(1 << len(with_holes))
+
+    kept_across = _sums_within(np.bincount(patterns, minlength=len(subsets)).astype(np.float64))
+    whole = np.delete(counted, with_holes, axis=0).sum(axis=0)
+    cells = _sums_within(np.bincount(patterns, whole, minlength=len(subsets)))
+    kept_lines = np.full(len(subsets), len(holes))
+    for bit, line in zip(bits, with_holes, strict=True):
+        in_line = _sums_within(np.bincount(patterns, counted[line].astype(np.float64), minlength=len(subsets)))
+        is_kept = (subsets & bit) == 0
+        cells += in_line * is_kept
+        kept_lines -= ~is_kept
+
+    targets = kept_lines if of_targets else kept_across
+    enough = np.minimum(np.minimum(kept_lines, kept_across), 2)
+    best = int(np.lexsort((-subsets, targets, cells, enough))[-1])
+    lines = np.ones(len(holes), dtype=np.bool_)
+    lines[with_holes[(best & bits) > 0]] = False
+    return lines, np.asarray((patterns & ~best) == 0)
+
+
+def _sums_within(values: Floats) -> Floats:
+    """Sum values over all subsets of each subset, `[2^m]`."""
+    sums = values.copy()
+    for bit in range(len(values).bit_length() - 1):
+        halves = sums.reshape(-1, 2, 1 << bit)
+        halves[:, 1] += halves[:, 0]
+    return sums
 
 
 def _drop_worst(holes: Flags) -> tuple[Flags, Flags]:
@@ -63,8 +98,14 @@ def _drop_worst(holes: Flags) -> tuple[Flags, Flags]:
     return sources, targets
 
 
-def keep_complete(table: TransferTable) -> tuple[Flags, Flags, str]:
-    """Return the sources and targets of the largest part without holes, and a sentence that says what is left out.
+def usable(table: TransferTable) -> tuple[Flags, Flags]:
+    """Return which sources `[n]` have a cell, and which targets `[t]` have two, so that there is something to rank."""
+    targets = np.asarray(table.known.sum(axis=0) > 1)
+    return np.asarray(table.known[:, targets].any(axis=1)), targets
+
+
+def keep_complete(table: TransferTable) -> tuple[TransferTable, str]:
+    """Return the largest part without holes, and a sentence that says what is left out.
 
     Raises:
         UserError: The part has fewer than two sources.
@@ -72,35 +113,40 @@ def keep_complete(table: TransferTable) -> tuple[Flags, Flags, str]:
     sources, targets = largest_complete(table.holes, table.known)
     if sources.sum() < 2 or not targets.any():
         raise UserError("missing: no two sources are complete on a target; take --missing=pairwise")
-    kept, cells = int(table.known[sources][:, targets].sum()), int(table.known.sum())
-    parts = [
-        f"{int(chosen.sum()):,} of {len(names):,} {kind}{_without(names, chosen)}"
-        for kind, names, chosen in (("sources", table.sources, sources), ("targets", table.targets, targets))
-    ]
-    return (
-        sources,
-        targets,
-        (f"The largest part without holes is used: {parts[0]} and {parts[1]}, {kept:,} of {cells:,} known cells."),
-    )
+    part = table.part(sources, targets)
+    which = "The largest part without holes is used"
+    if not is_exact(table.holes):
+        which = "A part without holes is used, from which sources and targets with the most holes were left out in turn"
+    return part, f"{which}: {_remaining(table, part)}, {part.known.sum():,} of {table.known.sum():,} known cells."
 
 
-def _without(names: list[str], chosen: Flags) -> str:
-    dropped = [name for name, kept in zip(names, chosen, strict=True) if not kept]
-    more = f" and {len(dropped) - MOST_NAMED:,} more" if len(dropped) > MOST_NAMED else ""
-    return f" (without {', '.join(dropped[:MOST_NAMED])}{more})" if dropped else ""
+def describe_holes(table: TransferTable, part: TransferTable) -> str:
+    """Return a sentence that says how many cells of a table are missing, and what remains.
 
-
-def describe_holes(table: TransferTable) -> str:
-    """Return a sentence that says how many cells are missing, and how many sources the targets have."""
-    count = table.known.sum(axis=0)
-    holes, cells = int(table.holes.sum()), int((~table.own).sum())
+    Args:
+        table: The table.
+        part: Its part with the sources and targets that are used.
+    """
+    count = part.known.sum(axis=0)
     fewest, most = int(count.argmin()), int(count.argmax())
-    empty = [name for name, known in zip(table.sources, table.known, strict=True) if not known.any()]
-    empty += [name for name, number in zip(table.targets, count, strict=True) if number < 2]
-    more = f" and {len(empty) - MOST_NAMED:,} more" if len(empty) > MOST_NAMED else ""
-    left_out = f" Left out for want of cells: {', '.join(empty[:MOST_NAMED])}{more}." if empty else ""
     return (
-        f"{holes:,} of {cells:,} cells are missing, and every target uses the sources that it has: from "
-        f"{count[fewest]:,} ({table.targets[fewest]}) to {count[most]:,} ({table.targets[most]}) of "
-        f"{len(table.sources):,}. Targets are thus compared on different sources.{left_out}"
+        f"{table.holes.sum():,} of {(~table.own).sum():,} cells are missing. {_remaining(table, part)} are used, and "
+        f"every target uses the sources that it has: from {count[fewest]:,} ({part.targets[fewest]}) to "
+        f"{count[most]:,} ({part.targets[most]}). Targets are thus compared on different sources."
     )
+
+
+def _remaining(table: TransferTable, part: TransferTable) -> str:
+    """Return how many sources and targets of a table are in a part, and which are not."""
+    parts = []
+    for kind, names, kept in (("sources", table.sources, part.sources), ("targets", table.targets, part.targets)):
+        dropped = sorted(set(names) - set(kept), key=names.index)
+        without = f" (without {name_some(dropped, MOST_NAMED)})" if dropped else ""
+        parts.append(f"{len(kept):,} of {len(names):,} {kind}{without}")
+    return " and ".join(parts)
+
+
+def name_some(names: list[str], most: int) -> str:
+    """List the first names in quotes, and say how many more there are."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return f"{', '.join(map(repr, names[:most]))}{more}"

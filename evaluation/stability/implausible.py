@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from headstart.evaluation.stability.holes import name_some
 from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 
@@ -28,19 +29,22 @@ BOUNDED = ("h_score", "h_score_shrunk", "sfda", "knn", "linear_probe")
 # Rounding errors beyond a bound, relative to it, and of scores at it.
 SAME, AT_BOUND = 1e-6, 1e-9
 MOST_NAMED = 3
+# Different codes for missing values that a table may have.
+MOST_CODES = 3
 
 
 def require_no_codes(records: TableRecords) -> None:
-    """Raise a UserError if one negative number stands among performances that are otherwise 0 or above."""
+    """Raise a UserError if negative whole numbers stand among performances that are mostly 0 or above, as codes do."""
     performances = np.array(records.performances)
     negative = performances < 0
     codes = np.unique(performances[negative])
-    if len(codes) == 1 and codes[0] == round(codes[0]) and (performances >= 0).sum() > negative.sum():
-        source, target = records.key(int(np.flatnonzero(negative)[0]))[1:]
-        code, cells = f"{codes[0]:g}", len({records.key(i)[1:] for i in np.flatnonzero(negative).tolist()})
+    if 0 < len(codes) <= MOST_CODES and (codes == codes.round()).all() and (performances >= 0).sum() > negative.sum():
+        its = np.flatnonzero(negative).tolist()
+        source, target = records.key(its[0])[1:]
+        listed, cells = ", ".join(f"{code:g}" for code in codes), len({records.key(i)[1:] for i in its})
         raise UserError(
-            f"table: performance is {code} in {cells} cells and 0 or above in all others, as of source {source!r} on "
-            f"target {target!r}; if it stands for a missing one, give --missing_values='[{code}]', else "
+            f"table: performance is {listed} in {cells} cells and 0 or above in all others, as of source {source!r} on "
+            f"target {target!r}; if it stands for a missing one, give --missing_values='[{listed}]', else "
             "--missing_values='[]'"
         )
 
@@ -51,29 +55,51 @@ def impossible_values(records: TableRecords, metric_of: Mapping[str, str | None]
     Performances are taken for accuracies where most of them are from 0 to 1, or from 0 to 100.
 
     Args:
-        records: The records of a table.
+        records: The records of a table, one for each row.
         metric_of: Names in the catalogue of its metrics, None for others.
     """
     performances, scores = np.array(records.performances), np.array(records.scores)
+    known = np.isfinite(performances)
     lines: list[str] = []
     for most, name in ((1.0, "0 to 1"), (100.0, "0 to 100")):
         outside = (performances < 0) | (performances > most * (1 + SAME))
-        if np.isfinite(performances).any() and outside.sum() < np.isfinite(performances).sum() / 2:
-            lines += _warning(records, outside, f"performances are outside of {name}, where most are", performances)
+        if known.any() and outside.sum() < known.sum() / 2:
+            lines += _warning(records, outside, f"performances outside of {name}, where most are", performances)
+            lines += _other_scale(records, performances) if most > 1 else []
             break
 
-    metrics = np.array(records.axes[0])
-    classes = _classes(records, metric_of)
-    for metric in dict.fromkeys(records.axes[0]):
-        known = metric_of.get(metric) or ""
-        low, high = BOUNDS.get(known, (-np.inf, np.inf))
-        highest = np.full(len(scores), high)
-        if known in ("h_score", "h_score_shrunk"):
-            highest = np.array([classes.get(target, np.inf) - 1 for target in records.axes[2]])
-        outside = (metrics == metric) & ((scores < low - SAME) | (scores > highest + SAME * np.maximum(highest, 1)))
+    metrics, classes = np.array(records.axes[0]), _classes(records, metric_of)
+    unchecked = dict[str, None]()
+    for metric, its in metric_of.items():
+        low, high = BOUNDS.get(its or "", (-np.inf, np.inf))
+        highest, here = np.full(len(scores), high), metrics == metric
+        if its in ("h_score", "h_score_shrunk"):
+            highest = np.array([classes.get(target, np.nan) - 1 for target in records.axes[2]])
+            if np.isnan(highest[here]).any():
+                unchecked[metric] = None
+        outside = here & ((scores < low - SAME) | (scores > highest + SAME * np.maximum(highest, 1)))
         limit = "above classes - 1 or below 0" if low == 0 else "above 0"
-        lines += _warning(records, outside, f"scores of {metric} are {limit}, which that metric cannot be", scores)
+        lines += _warning(records, outside, f"scores of {metric} {limit}, which is impossible", scores)
+    if unchecked:
+        lines.append(
+            f"Not checked against the number of classes less one, which is unknown: {', '.join(unchecked)}; name a "
+            "column by --columns '{classes: NAME}', or give --classes '{TARGET: NUMBER}'."
+        )
     return lines
+
+
+def _other_scale(records: TableRecords, performances: Floats) -> list[str]:
+    """Return a warning about targets whose performances are from 0 to 1 where those of others are from 0 to 100."""
+    targets = np.array(records.axes[2])
+    small = [
+        name for name in dict.fromkeys(records.axes[2]) if np.nanmax(performances[targets == name], initial=0) <= 1
+    ]
+    if not small:
+        return []
+    return [
+        f"WARNING: performances are from 0 to 1 on {name_some(small, MOST_NAMED)}, and from 0 to 100 on the other "
+        "targets."
+    ]
 
 
 def saturated_scores(records: TableRecords, metric_of: Mapping[str, str | None]) -> list[str]:
@@ -95,16 +121,15 @@ def saturated_scores(records: TableRecords, metric_of: Mapping[str, str | None])
             if highest >= 1 and (np.abs(its - highest) <= AT_BOUND).sum() > 1:
                 saturated.append(target)
         if saturated:
-            more = f" and {len(saturated) - MOST_NAMED:,} more targets" if len(saturated) > MOST_NAMED else ""
             lines.append(
                 f"WARNING: {metric} is as high as it can be for two sources or more on "
-                f"{', '.join(saturated[:MOST_NAMED])}{more}: it is saturated, and does not rank them."
+                f"{name_some(saturated, MOST_NAMED)}: it is saturated, and does not rank them."
             )
     return lines
 
 
 def _classes(records: TableRecords, metric_of: Mapping[str, str | None]) -> dict[str, float]:
-    """Return the number of classes of targets, from a column or from the metric that counts them."""
+    """Return the number of classes of targets: as given, from a column, or from the metric that counts them."""
     counted = (
         (target, abs(score))
         for metric, target, score in zip(records.axes[0], records.axes[2], records.scores, strict=True)
@@ -114,12 +139,13 @@ def _classes(records: TableRecords, metric_of: Mapping[str, str | None]) -> dict
 
 
 def _warning(records: TableRecords, outside: Flags, problem: str, values: Floats) -> Iterator[str]:
-    """Yield a warning that names the first of the values that are outside of their bounds."""
-    found = np.flatnonzero(outside).tolist()
+    """Yield a warning that names the first of the values that are outside of their bounds, each once."""
+    found = {(records.key(i)[1:], values[i]): i for i in reversed(np.flatnonzero(outside).tolist())}
     if found:
+        first = sorted(found.values())[:MOST_NAMED]
         named = "; ".join(
             f"{values[i]:g} on line {records.lines[i]} (source {records.axes[1][i]!r}, target {records.axes[2][i]!r})"
-            for i in found[:MOST_NAMED]
+            for i in first
         )
         more = f" and {len(found) - MOST_NAMED:,} more" if len(found) > MOST_NAMED else ""
         yield f"WARNING: {len(found):,} {problem}: {named}{more}."

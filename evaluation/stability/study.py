@@ -185,7 +185,8 @@ def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
 def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
     """Return the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which targets use them, `[pools, t]`.
 
-    A target uses the pools in which no source is its own. Of these, sources without a cell on it do not count.
+    A target uses the pools in which no source is its own. Of these, sources without a cell on it do not count, and the
+    outcome is undefined where they are more than half.
     """
     inside = np.zeros((len(pools), len(table.sources)))
     np.put_along_axis(inside, pools, 1.0, axis=1)
@@ -197,7 +198,7 @@ def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
         there = known[pools[here]]
         count = there.sum(axis=1)
         # Pools of one size at a time; all have the same unless the table has holes.
-        for size in np.unique(count[count > 1]).tolist():
+        for size in np.unique(count[(count > 1) & (2 * count >= pools.shape[1])]).tolist():
             alike = count == size
             members = pools[here[alike]][there[alike]].reshape(-1, size)
             scores, performances = table.scores[:, :, target], table.performances[:, target]

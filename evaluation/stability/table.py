@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.evaluation.stability.holes import describe_holes, keep_complete
+from headstart.evaluation.stability.holes import MOST_NAMED, describe_holes, keep_complete, name_some, usable
 from headstart.evaluation.stability.implausible import impossible_values, require_no_codes, saturated_scores
 from headstart.evaluation.stability.table_layout import Missing, TableLayout
-from headstart.evaluation.stability.table_records import TableRecords, find_holes, read_records
+from headstart.evaluation.stability.table_records import TableRecords, combine_rows, find_holes, read_records
 from headstart.evaluation.tables import read_performances
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import scores_differ
@@ -109,10 +109,8 @@ class TransferTable:
         )
 
     def remarks(self) -> list[str]:
-        """Return sentences: the notes, what of the file is left out, and which targets have no Rel@1."""
+        """Return sentences: the notes, and what of the file is left out."""
         lines = [*self.notes, *(f"Left out: {metric} ({reason})." for metric, reason in self.left_out.items())]
-        if negative := [name for name, low in zip(self.targets, self.performances.min(axis=0), strict=True) if low < 0]:
-            lines.append(NEGATIVE.format(", ".join(negative)))
         if self.ignored_columns:
             lines.append(f"Columns of the table that were not needed: {', '.join(self.ignored_columns)}.")
         return lines
@@ -173,14 +171,24 @@ def read_table(
     digest = digest_file(path)
     if performances is not None:
         known = read_performances(
-            performances, sources, targets, layout.performance_columns, layout.performance_where, layout.names
+            performances,
+            sources,
+            targets,
+            layout.performance_columns,
+            layout.performance_where,
+            layout.names,
+            layout.missing_values or (),
         )
         pairs = zip(*records.axes[1:], strict=True)
         records.performances = array("d", [known.values.get(pair, math.nan) for pair in pairs])
         records.warnings = known.warnings
         digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
+    # Values are looked at before rows are averaged.
     if layout.missing_values is None:
         require_no_codes(records)
+    metric_of = {name: KNOWN.get(_plain(name)) for name in metrics}
+    implausible = [*impossible_values(records, metric_of), *saturated_scores(records, metric_of)]
+    combine_rows(records, layout)
 
     left_out = _leave_out_unknown(records, metrics, least)
     metrics = [name for name in metrics if name not in left_out]
@@ -189,7 +197,6 @@ def read_table(
     own = _own_targets(records, layout, sources, targets)
     scores, reached = find_holes(records, names, own, layout.missing)
     warnings = [f"WARNING: {source} on {target}: {text}" for (source, target), text in records.warnings.items()]
-    metric_of = {name: KNOWN.get(_plain(name)) for name in metrics}
     known_cells = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(reached)
     table = TransferTable(
         metrics,
@@ -202,7 +209,7 @@ def read_table(
         digest,
         records.ignored_columns,
         left_out,
-        [*warnings, *records.notes, *impossible_values(records, metric_of), *saturated_scores(records, metric_of)],
+        [*warnings, *records.notes, *implausible],
     )
     return leave_out_constant(table, least)
 
@@ -231,14 +238,21 @@ def without_holes(table: TransferTable, missing: Missing, least: int) -> Transfe
     Raises:
         UserError: Too little is left.
     """
-    if not table.holes.any():
-        return table
-    if missing == "complete":
-        sources, targets, note = keep_complete(table)
-        return leave_out_constant(replace(table.part(sources, targets), notes=[*table.notes, note]), least)
-    there = table.part(np.asarray(table.known.any(axis=1)), table.known.sum(axis=0) > 1)
-    _require(0, there.metrics, there.sources)
-    return leave_out_constant(replace(there, notes=[*table.notes, describe_holes(table)]), least)
+    notes = list(table.notes)
+    part = table
+    if missing == "complete" and table.holes.any():
+        part, note = keep_complete(table)
+        notes.append(note)
+    kept = part.part(*usable(part))
+    _require(0, kept.metrics, kept.sources)
+    if kept.holes.any():
+        notes.append(describe_holes(table, kept))
+    elif idle := sorted(set(part.sources + part.targets) - set(kept.sources + kept.targets)):
+        notes.append(f"Left out, as there is nothing to rank: {name_some(idle, MOST_NAMED)}.")
+    lowest = zip(kept.targets, kept.performances.min(axis=0), strict=True)
+    if negative := [name for name, low in lowest if low < 0]:
+        notes.append(NEGATIVE.format(", ".join(negative)))
+    return leave_out_constant(replace(kept, notes=notes), least)
 
 
 def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
@@ -249,21 +263,20 @@ def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_ou
 
 
 def _leave_out_unknown(records: TableRecords, metrics: Sequence[str], least: int) -> dict[str, str]:
-    """Leave out metrics that have no score of a source at all, where another metric has; return the reasons."""
+    """Leave out metrics that have no score at all of a source that most other metrics score; return the reasons."""
     scored: dict[str, set[str]] = {name: set() for name in metrics}
     for metric, source, score in zip(*records.axes[:2], records.scores, strict=True):
         if metric and not math.isnan(score):
             scored[metric].add(source)
-    everywhere = set().union(*scored.values())
-    lacking = {name: everywhere - its for name, its in scored.items() if its < everywhere}
-    if len(scored) - len(lacking) < max(least, 1):
+    scorers = Counter(source for its in scored.values() for source in its)
+    others = len(metrics) - 1
+    lacking = {
+        name: [source for source, count in scorers.items() if source not in its and count > others / 2]
+        for name, its in scored.items()
+    }
+    reasons = {name: f"no score of {name_some(sources, 1)}" for name, sources in lacking.items() if sources}
+    if len(scored) - len(reasons) < max(least, 1):
         return {}
-
-    reasons = {}
-    for name, sources in lacking.items():
-        first = next(source for source in records.axes[1] if source in sources)
-        more = f" and {len(sources) - 1} more" if len(sources) > 1 else ""
-        reasons[name] = f"no score of {first}{more}"
     records.keep([i for i, metric in enumerate(records.axes[0]) if metric not in reasons])
     return reasons
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
@@ -19,7 +19,7 @@ HEADERS = {
     "target": ("target", "Target Dataset"),
     "score": ("score", "Transferability Metric Score"),
     "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
-    "classes": ("classes", "num_classes"),
+    "classes": ("classes", "num_classes", "n_classes", "num_labels"),
 }
 TRAINABLE = "Trainable Backbone"
 TRUTH = {"true": True, "false": False}
@@ -47,6 +47,7 @@ class TableLayout:
     best_by: str | None = None
     mean_over: Sequence[str] = ()
     skip_lines: Sequence[int] = ()
+    classes: Mapping[str, int] = field(default_factory=dict)
     missing_values: Sequence[float] | None = None
     missing: Missing = "refuse"
     performance_columns: Mapping[str, str] = field(default_factory=dict)
@@ -72,7 +73,8 @@ class RowReader:
     """
 
     def __init__(self, header: Sequence[str], layout: TableLayout, with_scores: bool, with_performances: bool) -> None:
-        self.header, self.layout = header, layout
+        self.header, self.layout = [name.strip() for name in header], layout
+        header = self.header
         listed = {
             option: _expand(option, getattr(layout, option), header)
             for option in ("target_columns", "metric_columns", "mean_over")
@@ -80,8 +82,8 @@ class RowReader:
         self.melted = [(name, header.index(name)) for name in listed["target_columns"] + listed["metric_columns"]]
         self.index = self._find_columns(with_scores, with_performances)
         self.differing = [header.index(name) for name in listed["mean_over"]]
-        self.best_by = _column("best_by", layout.best_by, header)
-        self.own = _column("own", layout.own, header)
+        self.best_by = None if layout.best_by is None else _column("best_by", layout.best_by, header)
+        self.own = None if layout.own is None else _column("own", layout.own, header)
         self.conditions = self._conditions()
         by_trainable = TRAINABLE in header and TRAINABLE not in layout.where
         self.trainable = header.index(TRAINABLE) if by_trainable else None
@@ -101,9 +103,12 @@ class RowReader:
             raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
         given = {plain: [names] if isinstance(names, str) else names for plain, names in layout.columns.items()}
         for plain, names in given.items():
+            if not names:
+                raise UserError(f"columns: {plain} is to be [], no column; name one or more")
             for name in names:
-                if name not in header:
-                    raise UserError(f"columns: {plain} is to be {name!r}, but the first line has {listed}")
+                if header.count(name) != 1:
+                    problem = "has it twice" if name in header else f"has {listed}"
+                    raise UserError(f"columns: {plain} is to be {name!r}, but the first line {problem}")
 
         found = {
             plain: [[name] for name in header if name in spellings] if plain not in given else [given[plain]]
@@ -160,7 +165,6 @@ class RowReader:
         conditions = {}
         for name, allowed in self.layout.where.items():
             column = _column("where", name, self.header)
-            assert column is not None
             conditions[column] = tuple(map(str, [allowed] if isinstance(allowed, str) else allowed))
         return conditions
 
@@ -203,37 +207,49 @@ class RowReader:
         return sys.intern(self.layout.names.get(name, name))
 
     def classes(self, row: Sequence[str]) -> float | None:
-        """Return the number of classes of a row's target, if a column says it."""
-        return finite_number(row[self.index["classes"][0]].strip(), "classes") if "classes" in self.index else None
+        """Return the number of classes of a row's target, if a column says it; a ValueError if a named one does not."""
+        if "classes" not in self.index:
+            return None
+        text = row[self.index["classes"][0]].strip()
+        # A column that nobody named may hold something else.
+        return finite_number(text, "classes") if "classes" in self.layout.columns or text.isdecimal() else None
+
+    @property
+    def reports_best_by(self) -> bool:
+        """Whether rows are chosen by the very values that are reported."""
+        values = [self.index[plain][0] for plain in ("score", "performance") if plain in self.index]
+        return self.best_by in values + [column for _, column in self.melted]
 
     def own_target(self, row: Sequence[str]) -> str:
         """Return the data set that the source of a row comes from; empty if no column says it."""
         return "" if self.own is None else self._named(row[self.own].strip())
 
 
-def _column(option: str, name: str | None, header: Sequence[str]) -> int | None:
-    """Return the index of a column; a UserError if the file does not have it."""
-    if name is None:
-        return None
-    if name not in header:
+def _column(option: str, name: str, header: Sequence[str]) -> int:
+    """Return the index of a column; a UserError if the file does not have it, or has it twice."""
+    if header.count(name) != 1:
         listed = ", ".join(map(repr, header)) or "nothing"
-        raise UserError(f"{option}: {name!r} is no column of the table; the first line has {listed}")
+        problem = "is twice in the first line; it must be there once" if name in header else "is no column of the table"
+        raise UserError(f"{option}: {name!r} {problem}; the first line has {listed}")
     return header.index(name)
 
 
 def _expand(option: str, names: Sequence[str], header: Sequence[str]) -> list[str]:
     """Return the names of columns, with those between its neighbours in place of `...`."""
-    require: Callable[[str], int | None] = lambda name: _column(option, name, header)  # noqa: E731
     expanded: list[str] = []
     for position, name in enumerate(names):
         if name != BETWEEN:
-            require(name)
+            _column(option, name, header)
             expanded.append(name)
             continue
         if not 0 < position < len(names) - 1:
             raise UserError(f"{option}: {BETWEEN!r} is first or last; it stands between two columns")
-        first, last = header.index(expanded[-1]), require(names[position + 1])
-        assert last is not None
+        first, last = (_column(option, names[beside], header) for beside in (position - 1, position + 1))
+        if last <= first:
+            raise UserError(
+                f"{option}: {names[position - 1]!r} comes after {names[position + 1]!r} in the first line; give the "
+                f"columns on both sides of {BETWEEN!r} in their order"
+            )
         expanded += header[first + 1 : last]
     if len(set(expanded)) < len(expanded):
         raise UserError(f"{option}: a column is named twice; name each once")

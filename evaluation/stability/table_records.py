@@ -12,13 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from headstart.evaluation.grouping import grouped
+from headstart.evaluation.stability.holes import name_some
 from headstart.evaluation.stability.table_layout import TRAINABLE, RowReader, TableLayout
-from headstart.evaluation.tables import WARNING, finite_number, read_csv, require_fields
+from headstart.evaluation.tables import WARNING, finite_number, read_csv, read_value, require_fields
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 
-# Cells of values that could not be computed.
-MISSING = ("", "na", "n/a", "none", "null", "-")
 MOST_NAMED = 3
 SAME_PERFORMANCE = 1e-9
 
@@ -41,6 +40,8 @@ class TableRecords:
         ignored_columns: Columns that were not needed.
         notes: Sentences on what was done to the rows.
         warnings: Warnings of performances, by source and target.
+        own_targets: Targets that are a source's own in a row.
+        is_optimistic: Whether the best row of a cell is chosen by the values that are reported.
     """
 
     axes: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
@@ -54,6 +55,8 @@ class TableRecords:
     ignored_columns: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     warnings: dict[tuple[str, str], str] = field(default_factory=dict)
+    own_targets: dict[str, None] = field(default_factory=dict)
+    is_optimistic: bool = False
 
     def key(self, record: int) -> Key:
         """Return the metric, source and target of a record."""
@@ -93,7 +96,8 @@ def read_records(
     lines = read_csv("table", path)
     header = next(lines, (1, []))[1]
     reader = RowReader(header, layout, with_scores, with_performances)
-    records, wrong, present = TableRecords(), list[str](), dict[str, None]()
+    records, wrong, present = TableRecords(is_optimistic=reader.reports_best_by), list[str](), dict[str, None]()
+    records.classes.update(layout.classes)
     skipped = set(layout.skip_lines)
     found = 0
 
@@ -116,7 +120,8 @@ def read_records(
     records.ignored_columns = [name for name in reader.unused if name not in (TRAINABLE, WARNING)]
     if layout.skip_lines:
         records.notes.append(f"Lines of the table that were left out: {', '.join(map(str, layout.skip_lines))}.")
-    _combine(records, layout)
+    if lost := [name for name in records.own_targets if name not in set(records.axes[2])]:
+        records.notes.append(f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}.")
     return records
 
 
@@ -135,13 +140,19 @@ def _add(
         present[metric] = None
         if own:
             records.own.setdefault(source, set()).add(own)
-        if classes is not None:
-            records.classes[target] = classes
+        if classes is not None and records.classes.setdefault(target, classes) != classes:
+            # Such a column is not of the target.
+            records.classes[target] = math.nan
         is_own = layout.exclude_target and target in (own, source)
+        if is_own:
+            records.own_targets[target] = None
         if is_own or not (metrics is None or metric in metrics):
             continue
 
-        scored, reached = _value(score, "score", layout), _value(performance, "performance", layout)
+        scored, reached = (
+            read_value(score, "score"),
+            read_value(performance, "performance", layout.missing_values or ()),
+        )
         if reader.best_by is not None:
             records.ranked_by.append(finite_number(row[reader.best_by], str(layout.best_by)))
         if reader.differing:
@@ -155,18 +166,6 @@ def _add(
         records.performances.append(reached)
         if reader.warning is not None and row[reader.warning]:
             records.warnings[source, target] = row[reader.warning]
-
-
-def _value(text: str | None, name: str, layout: TableLayout) -> float:
-    """Return a number, NaN if it is missing, 0 if the table does not have the column."""
-    if text is None:
-        return 0.0
-    try:
-        value = float(text)
-    except ValueError:
-        # Of a million entries few are no numbers.
-        return math.nan if text.strip().lower() in MISSING else finite_number(text, name)
-    return value if math.isfinite(value) and value not in (layout.missing_values or ()) else math.nan
 
 
 def _require_found(
@@ -189,50 +188,58 @@ def _require_found(
         raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {known}")
 
 
-def _combine(records: TableRecords, layout: TableLayout) -> None:
+def combine_rows(records: TableRecords, layout: TableLayout) -> None:
     """Make one record of the rows of each cell: the best by a column, or their mean."""
-    if not (records.ranked_by or records.repeats):
-        return
     rows: dict[Key, list[int]] = {}
-    for record in range(len(records.lines)):
-        rows.setdefault(records.key(record), []).append(record)
-    if records.repeats:
-        _require_repeats(records, rows)
-
-    if records.ranked_by:
-        rows = _best_rows(records, rows, layout)
-    several = {key: its for key, its in rows.items() if len(its) > 1}
-    for its in several.values():
-        for values in (records.scores, records.performances):
-            known = [values[record] for record in its if not math.isnan(values[record])]
-            values[its[0]] = math.fsum(known) / len(known) if known else math.nan
-    if several:
-        counts = sorted({len(its) for its in several.values()})
-        most = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
-        columns = ", ".join(layout.mean_over)
-        records.notes.append(
-            f"{len(several):,} cells are means of {most} rows that differ in {columns}, such as "
-            f"{_cell(next(iter(several)))}."
-        )
-    records.keep([its[0] for its in rows.values()])
+    if layout.best_by is not None or layout.mean_over:
+        for record in range(len(records.lines)):
+            rows.setdefault(records.key(record), []).append(record)
+    if layout.best_by is not None:
+        _keep_best(records, rows, layout.best_by)
+    elif layout.mean_over:
+        _average(records, rows, layout.mean_over)
 
 
-def _best_rows(records: TableRecords, rows: Mapping[Key, list[int]], layout: TableLayout) -> dict[Key, list[int]]:
-    """Return the row of each cell with the highest value; of equals the first, or all that are averaged."""
-    best: dict[Key, list[int]] = {}
-    for key, its in rows.items():
-        highest = max(records.ranked_by[record] for record in its)
-        among = [record for record in its if records.ranked_by[record] == highest]
-        best[key] = among[:1]
+def _keep_best(records: TableRecords, rows: Mapping[Key, Sequence[int]], column: str) -> None:
+    """Keep of each cell the first row with the highest value in a column, of those that have their values."""
+    values = np.array([records.scores, records.performances, records.ranked_by])
+    values[2, np.isnan(values[:2]).any(axis=0)] = -np.inf
+    records.keep([max(its, key=values[2].__getitem__) for its in rows.values()])
+
     several = [key for key, its in rows.items() if len(its) > 1]
     if several:
         most = max(map(len, rows.values()))
-        optimistic = list(records.ranked_by) in (list(records.performances), list(records.scores))
+        optimistic = ", which is the reported value itself: an optimistic choice" if records.is_optimistic else ""
         records.notes.append(
-            f"{len(several):,} cells are the best of up to {most} rows by {layout.best_by}, such as {_cell(several[0])}"
-            + (", which is the reported value itself: an optimistic choice." if optimistic else ".")
+            f"{len(several):,} cells are the best of up to {most} rows by {column}, such as {_cell(several[0])}"
+            f"{optimistic}."
         )
-    return best
+
+
+def _average(records: TableRecords, rows: Mapping[Key, Sequence[int]], columns: Sequence[str]) -> None:
+    """Average the scores of each cell, and the performances of each source on a target, over the rows there are."""
+    _require_repeats(records, rows)
+    reached: dict[tuple[str, str], dict[tuple[str, ...], float]] = {}
+    for record, repeat in enumerate(records.repeats):
+        if not math.isnan(records.performances[record]):
+            # The rows of all metrics say the same performance.
+            reached.setdefault(records.key(record)[1:], {}).setdefault(repeat, records.performances[record])
+
+    for key, its in rows.items():
+        scored = [records.scores[record] for record in its if not math.isnan(records.scores[record])]
+        performances = reached.get(key[1:], {}).values()
+        records.scores[its[0]] = math.fsum(scored) / len(scored) if scored else math.nan
+        records.performances[its[0]] = math.fsum(performances) / len(performances) if performances else math.nan
+    records.keep([its[0] for its in rows.values()])
+
+    counts = {key: len(its) for key, its in rows.items()}
+    if several := [key for key, count in counts.items() if count > 1]:
+        fewest, most = min(counts.values()), max(counts.values())
+        of_rows = f"{fewest} to {most}" if fewest < most else str(most)
+        records.notes.append(
+            f"{len(several):,} cells are means over rows that differ in {', '.join(columns)}, of {of_rows} rows each, "
+            f"such as {_cell(several[0])}; rows without a value do not count."
+        )
 
 
 def _require_repeats(records: TableRecords, rows: Mapping[Key, Sequence[int]]) -> None:

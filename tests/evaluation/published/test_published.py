@@ -159,12 +159,13 @@ def test_another_version_of_a_file_is_named(
     printed = " ".join(capsys.readouterr().out.split())
     assert "is another version of holes.csv than the register knows (SHA-256 " in printed
     assert "WARNING: sources is 2 here and 3 in the register." in printed
-    url = replace(register["holes"].file, sha256="0" * 64)
-    register["holes"] = replace(register["holes"], file=url)
-    with pytest.raises(
-        UserError, match=r"holds another file than the one with 0{64}; give its own, or give a local copy"
-    ):
-        command.published("holes", output=str(tmp_path / "other"), logger=False)
+    record = json.loads((tmp_path / "out" / "holes" / "published.json").read_text())
+    assert record["citation"] == "C, D, 2021"
+    assert [warning.partition(" is ")[0] for warning in record["warnings"]][1:] == [
+        *("WARNING: sources", "WARNING: targets", "WARNING: cells", "WARNING: mean_rank")
+    ]
+    with pytest.raises(UserError, match=r"^file: .*holes.csv given; for all tables give a folder"):
+        command.published("all", file=str(tmp_path / "holes.csv"), output=str(tmp_path / "other"), logger=False)
 
 
 @pytest.mark.usefixtures("register")

@@ -55,10 +55,13 @@ def test_holes_are_refused_completed_or_used_pairwise(tmp_path: Path) -> None:
     whole = read_table(path, TableLayout(missing="pairwise"), least=0)
     assert np.argwhere(whole.holes).tolist() == [[0, 2], [1, 2]]
     pairwise, complete = (without_holes(whole, missing, 0) for missing in ("pairwise", "complete"))
-    assert "2 of 12 cells are missing, and every target uses the sources that it has: from 2 (t2)" in pairwise.notes[0]
+    assert pairwise.notes == [
+        "2 of 12 cells are missing. 4 of 4 sources and 3 of 3 targets are used, and every target uses the sources that "
+        "it has: from 2 (t2) to 4 (t0). Targets are thus compared on different sources."
+    ]
     assert (complete.sources, complete.targets) == (whole.sources, ["t0", "t1"])
     assert complete.notes == [
-        "The largest part without holes is used: 4 of 4 sources and 2 of 3 targets (without t2), 8 of 10 known cells."
+        "The largest part without holes is used: 4 of 4 sources and 2 of 3 targets (without 't2'), 8 of 10 known cells."
     ]
 
 

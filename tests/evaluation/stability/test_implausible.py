@@ -42,10 +42,8 @@ def test_accuracies_beyond_their_scale_are_named(tmp_path: Path, factor: int, va
         f"{source},{target},{factor * 0.1 * i}"
         for i, (source, target) in enumerate(map(tuple, ("ax", "bx", "cx", "ay", "by")))
     ]
-    [*notes] = read(tmp_path, *rows, f"c,y,{value}").notes
-    expected = (
-        f"WARNING: 1 performances are outside of {warned}, where most are: {value:g} on line 7 (source 'c', target"
-    )
+    notes = read(tmp_path, *rows, f"c,y,{value}").notes
+    expected = f"WARNING: 1 performances outside of {warned}, where most are: {value:g} on line 7 (source 'c', target"
     assert [note.startswith(expected) for note in notes] == [True] * bool(warned)
 
 
@@ -57,10 +55,10 @@ def test_numbers_of_another_scale_are_no_accuracies(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("metric", "value", "named"),
     [
-        ("h_score", 1.001, "scores of h_score are above classes - 1 or below 0"),
-        ("H-score", -0.1, "scores of H-score are above classes - 1 or below 0"),
-        ("leep", 0.1, "scores of leep are above 0"),
-        ("nleep", 0.1, "scores of nleep are above 0"),
+        ("h_score", 1.001, "scores of h_score above classes - 1 or below 0"),
+        ("H-score", -0.1, "scores of H-score above classes - 1 or below 0"),
+        ("leep", 0.1, "scores of leep above 0"),
+        ("nleep", 0.1, "scores of nleep above 0"),
         ("h_score", 1.0, ""),
         ("leep", 0.0, ""),
         ("log_me", 45.0, ""),
@@ -91,13 +89,16 @@ def test_a_metric_at_its_bound_for_several_sources_is_named(
     tmp_path: Path, metric: str, scores: tuple[float, ...], saturated: bool
 ) -> None:
     rows = [
-        f"{metric},{source},{target},{score},0.5"
+        f"{metric},{source},{target},{score},0.5,3"
         for target in "xy"
         for source, score in zip("abc", scores, strict=True)
     ]
     notes = read(
-        tmp_path, *rows[:-1], rows[-1].replace(",0.5", ",0.6"), header="metric,source,target,score,performance"
+        tmp_path,
+        *rows[:-1],
+        rows[-1].replace(",0.5,3", ",0.6,3"),
+        header="metric,source,target,score,performance,classes",
     ).notes
-    assert [f"{metric} is as high as it can be for two sources or more on x, y:" in note for note in notes] == (
+    assert [f"{metric} is as high as it can be for two sources or more on 'x', 'y':" in note for note in notes] == (
         [True] * saturated
     )

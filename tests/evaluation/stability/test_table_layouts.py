@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.stability.table import TransferTable, read_table
+from headstart.evaluation.stability.table import TransferTable, read_table, without_holes
 from headstart.evaluation.stability.table_layout import TableLayout
 from headstart.output.errors import UserError
 
@@ -103,7 +103,10 @@ REPEATED = ["source,target,performance,seed,val"] + [
 def test_rows_of_a_cell_are_averaged_over_seeds_or_the_best_is_chosen(read: Read) -> None:
     mean = read(REPEATED, mean_over=["seed"])
     np.testing.assert_allclose(mean.performances, [[0.5, 0.1], [0.5, 0.5]])
-    assert mean.notes == ["2 cells are means of 2 to 3 rows that differ in seed, such as source 'a', target 'x'."]
+    assert mean.notes == [
+        "2 cells are means over rows that differ in seed, of 1 to 3 rows each, such as source 'a', target 'x'; rows "
+        "without a value do not count."
+    ]
     best = read(REPEATED, best_by="val")
     np.testing.assert_allclose(best.performances, [[0.4, 0.1], [0.5, 0.3]])
     assert best.notes == ["2 cells are the best of up to 3 rows by val, such as source 'a', target 'x'."]
@@ -164,6 +167,67 @@ def test_a_metric_that_does_not_know_a_source_is_left_out(read: Read) -> None:
     lines += [f"{m},{s},{t},{i}{s},0.{s}" for i, m in enumerate(("one", "two")) for s in (1, 2, 3) for t in "xy"]
     partly = [*lines, *(f"accuracy,{s},{t},7{s},0.{s}" for s in (1, 2) for t in "xy"), "accuracy,3,x,,0.3"]
     table = read(partly, 2)
-    assert (table.metrics, table.left_out) == (["one", "two"], {"accuracy": "no score of 3"})
+    assert (table.metrics, table.left_out) == (["one", "two"], {"accuracy": "no score of '3'"})
     with pytest.raises(UserError, match="1 missing cells: metric 'accuracy', source '3', target 'y'"):
         read([*partly[:-1], "accuracy,3,x,7,0.3"], 2)
+
+
+def test_codes_are_found_before_rows_are_averaged_and_in_a_file_of_performances(read: Read, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="performance is -1 in 1 cells and 0 or above in all others"):
+        read([*REPEATED, "b,x,-1,1,0.1"], mean_over=["seed"])
+    cleaned = read([*REPEATED, "b,x,-1,1,0.1"], mean_over=["seed"], missing_values=[-1])
+    np.testing.assert_allclose(cleaned.performances, [[0.5, 0.1], [0.5, 0.5]])
+
+    lines = [
+        "metric,source,target,score",
+        *(f"m,{s},{t},{i}" for i, (s, t) in enumerate(map(tuple, ("ax", "ay", "bx", "by", "cx", "cy")))),
+    ]
+    path = tmp_path / "performances.csv"
+    path.write_text("source,target,performance\na,x,0.1\na,y,-1\nb,x,\nb,y,0.4\nc,x,0.5\nc,y,0.6\n")
+    with pytest.raises(UserError, match="performance is -1 in 1 cells"):
+        read(lines, 1, str(path))
+    whole = read(lines, 1, str(path), missing_values=[-1], missing="pairwise")
+    assert np.argwhere(whole.holes).tolist() == [[0, 1], [1, 0]]
+
+
+def test_performances_are_averaged_over_the_rows_of_all_metrics(read: Read) -> None:
+    """A seed that one metric lacks counts for the performances of the other, too."""
+    rows = ["one,a,x,1,0.2,0", "one,a,x,3,0.4,1", "two,a,x,5,0.2,0", "one,b,x,7,0.5,0", "two,b,x,4,0.5,0"]
+    table = read(["metric,source,target,score,performance,seed", *rows], 2, mean_over=["seed"])
+    np.testing.assert_allclose(table.performances, [[0.3], [0.5]])
+    np.testing.assert_allclose(table.scores[:, :, 0], [[2, 7], [5, 4]])
+
+
+def test_a_source_that_one_of_many_metrics_knows_costs_no_metric(read: Read) -> None:
+    lines = ["metric,source,target,score,performance"]
+    lines += [f"m{m},{s},{t},{m}{s},0.{s}" for m in (1, 2, 3) for s in (1, 2, 3) for t in "xy"]
+    table = read([*lines, "m1,9,x,7,0.9", "m1,9,y,7,0.9"], 2, missing="complete")
+    assert (table.metrics, table.left_out) == (["m1", "m2", "m3"], {})
+    assert without_holes(table, "complete", 2).sources == ["1", "2", "3"]
+
+
+def test_targets_that_rank_nothing_are_named(read: Read) -> None:
+    lines = ["source,from,target,performance", "a,x,x,1", "b,x,x,2", "c,y,x,3", "a,x,z,1", "b,x,z,2", "c,y,z,3"]
+    table = without_holes(read(lines, own="from"), "refuse", 0)
+    assert (table.targets, table.notes) == (["z"], ["Left out, as there is nothing to rank: 'x'."])
+    gone = read([*lines[:3], *lines[4:]], own="from")
+    assert gone.notes == ["Left out: targets from which all sources come: 'x'."]
+
+
+def test_columns_that_are_there_twice_or_in_another_order_are_named(read: Read) -> None:
+    for layout, message in (
+        ({"target_columns": ["x", "...", "b"]}, "target_columns: 'x' comes after 'b' in the first line"),
+        ({"columns": {"source": []}}, r"columns: source is to be \[\], no column"),
+    ):
+        with pytest.raises(UserError, match=message):
+            read(["source,b,c,x", "s,1,2,3"], **layout)
+    for layout in ({"own": "b"}, {"columns": {"performance": "b"}}):
+        with pytest.raises(UserError, match=r"'b'.* twice"):
+            read(["source,target,performance,b,b", "s,t,0,1,2"], **layout)
+
+
+def test_a_column_called_classes_that_holds_something_else_does_not_count(read: Read) -> None:
+    lines = ["source,target,performance,classes", "a,x,0.1,cat", "b,x,0.2,dog"]
+    assert read(lines).performances.tolist() == [[0.1], [0.2]]
+    with pytest.raises(UserError, match="classes is 'cat' and not a finite number"):
+        read(lines, columns={"classes": "classes"})
