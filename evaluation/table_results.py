@@ -33,7 +33,7 @@ class TableResults(DashboardResults):
         own: Column that names the data set that a source comes from; sources are not judged on it.
         where: Rows that count, by texts in columns, '{method: linear, seed: ["0", "1"]}'.
         names: Other names for metrics, sources, targets and data sets of `own`, by their names in the file.
-        best_by: Column by whose highest value one of several rows of a cell is chosen, the first of equals.
+        best_by: Column by whose highest value one of several rows of a cell is chosen; of equal ones the first.
         mean_over: Columns in which several rows of a cell may differ, '[seed]'; they are averaged.
         skip_lines: Lines of the file that do not count, by their numbers, such as lines that are torn off.
         classes: Number of classes of targets, '{pets: 37}', where no column says it; H-score is checked against it.
