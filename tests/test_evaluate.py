@@ -92,6 +92,7 @@ ABSENT = {
     "stability": (["--table=nowhere.csv"], "runs/stability/stability.json"),
     "sources-report": (["--table=nowhere.csv"], "runs/sources_report/sources_report.json"),
     "audit": (["--table=nowhere.csv"], "runs/audit/audit.json"),
+    "published": (["parc_all", "--file=nowhere.csv"], "runs/published/parc_all/audit.json"),
 }
 
 
