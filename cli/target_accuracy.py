@@ -19,8 +19,9 @@ from headstart.datamodules.photo_data import PhotoData
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import RANDOM
-from headstart.modules.networks.freeze_boundary import WHOLE, cut
+from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
+from headstart.modules.networks.spec import WHOLE
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
@@ -126,9 +127,8 @@ its accuracy there, unless the ledger has it.
         self.fed = {
             **self.decided_by(self.spec, self.backbone.preprocessing),
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
-            # Accuracies that were stored before these options existed are found without them.
-            **({"selection_share": batches.selection_share} if batches.selection_share else {}),
-            **({"trainable_from": batches.trainable_from} if batches.trainable_from != WHOLE else {}),
+            "selection_share": batches.selection_share,
+            "trainable_from": batches.trainable_from,
         }
 
     def _cut(self) -> None:

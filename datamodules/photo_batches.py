@@ -16,9 +16,8 @@ from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Precision
 from headstart.datamodules.rows import label_maps, pixels, rows
 from headstart.modules.arithmetic import settle_arithmetic
-from headstart.modules.networks.freeze_boundary import WHOLE
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.spec import WHOLE, NetworkSpec
 from headstart.output.errors import prefix_errors
 from headstart.store.cache import cache_folder
 

@@ -16,7 +16,8 @@ from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_
 from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
-from headstart.modules.networks.freeze_boundary import WHOLE, SplitBackbone, cut
+from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
+from headstart.modules.networks.spec import WHOLE
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows

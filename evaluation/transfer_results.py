@@ -15,7 +15,7 @@ from headstart.evaluation.runs import require_same
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
-from headstart.modules.networks.spec import WEIGHT_FILES
+from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
 from headstart.store.accuracy_traces import Counted, only_classes, parts_of
@@ -27,6 +27,8 @@ Trained = Literal["all", "tail", "head"]
 # Settings that all sources of a target share, and settings that all targets of a source share.
 OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
 OF_A_SOURCE = ("network", "preprocessing", "trainable_from")
+# What runs and ledgers of versions without these options were made with.
+BEFORE = {"selection_share": 0.0, "trainable_from": WHOLE}
 TITLES = {
     "all": "the whole network fine-tuned",
     "tail": "fine-tuned behind a freeze boundary",
@@ -212,7 +214,7 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
 
 def _trained(result: TransferResult) -> str:
     trained = str(result.recipe["trained"])
-    return "tail" if trained == "all" and result.of_source["trainable_from"] else trained
+    return "tail" if trained == "all" and result.of_source["trainable_from"] != WHOLE else trained
 
 
 def _result(
@@ -224,6 +226,7 @@ def _result(
     only: Mapping[int, str],
     selection: Mapping[int, float],
 ) -> TransferResult:
+    fed = {**BEFORE, **fed}
     common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
     trainer = common.pop("trainer")
     common["device"] = trainer.get("device")

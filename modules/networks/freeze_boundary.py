@@ -15,9 +15,6 @@ from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.tracing import trace
 from headstart.output.errors import UserError, reason_of
 
-# In place of a module: there is no boundary.
-WHOLE = "all"
-
 
 @dataclass(frozen=True)
 class SplitBackbone:

@@ -21,6 +21,8 @@ LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
+# In place of the module at a freeze boundary: there is no boundary.
+WHOLE = "all"
 # Libraries whose networks end in a classifier; the argument `num_classes` sets its width.
 CLASSIFIERS = ("torchvision", "timm")
 
