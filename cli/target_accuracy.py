@@ -27,7 +27,7 @@ from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
-from headstart.store.accuracy_traces import Counted, only_classes, parts_of
+from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes, parts_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import DESCRIPTION
@@ -203,8 +203,8 @@ its accuracy there, unless the ledger has it.
         """Return what readers should know of the inputs besides what decides the accuracies."""
         batches = self.datamodule
         parts = {"parts": batches.parts} if batches.of_pixels else {}
-        selected = {"selection_size": len(batches.selection_labels)} if batches.selection_share else {}
-        described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **selected, **parts}
+        sizes = {**self.sizes(), "selection_size": len(batches.selection_labels)}
+        described = {**self._names(), "classes": list(batches.classes), **sizes, **parts}
         return {**described, "unreadable_photos": batches.unreadable}
 
     def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
@@ -212,10 +212,7 @@ its accuracy there, unless the ledger has it.
         batches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         described = ledger.origin(stream)[DESCRIPTION]
-        values = {"validation": [counts[ordering].correct / parts_of(described) for ordering in batches.orderings]}
-        if batches.selection_share:
-            parts = parts_of(described, "selection")
-            values["selection"] = [(counts[ordering].selected or 0) / parts for ordering in batches.orderings]
+        values = {split: list(accuracies_of(counts, described, split).values()) for split in batches.evaluated}
         means = {split: sum(each) / len(each) for split, each in values.items()}
         only = only_classes(counts, batches.classes)
         warnings = one_class_warnings(only, len(batches.orderings), batches.of_pixels)
@@ -231,11 +228,8 @@ its accuracy there, unless the ledger has it.
             "measure": measure,
             "accuracy": means["validation"],
             "accuracies": values["validation"],
-            **(
-                {"selection_accuracy": means["selection"], "selection_accuracies": values["selection"]}
-                if "selection" in means
-                else {}
-            ),
+            "selection_accuracy": means.get("selection"),
+            "selection_accuracies": values.get("selection"),
             "orderings": list(batches.orderings),
             "only_classes": [only.get(ordering) for ordering in batches.orderings],
             "warnings": warnings,

@@ -244,6 +244,7 @@ class TargetBatches(PhotoBatches):
             UserError: Their share is too small or too large.
         """
         if not self.selection_share:
+            self.selection_inputs, self.selection_labels = self.train_inputs[:0], self.train_labels[:0]
             return
         # A label map has no single class.
         labels = np.zeros(len(self.train_labels), int) if self.of_pixels else self.train_labels.cpu().numpy()

@@ -18,7 +18,7 @@ from headstart.metrics.sample_efficiency.result_warnings import one_class_warnin
 from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
-from headstart.store.accuracy_traces import Counted, only_classes, parts_of
+from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes
 from headstart.store.ledger_file import DESCRIPTION
 
 TASK = "target_accuracy"
@@ -284,11 +284,6 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
                     for (key, ordering), numbers in traces.counts.items()
                     if key == method
                 }
-                values = {ordering: each.correct / parts_of(names) for ordering, each in counts.items()}
+                values, selection = (accuracies_of(counts, names, split) for split in ("validation", "selection"))
                 only = only_classes(counts, names.get("classes", ()))
-                selection = {
-                    ordering: each.selected / parts_of(names, "selection")
-                    for ordering, each in counts.items()
-                    if each.selected is not None
-                }
                 yield _result(folder, names, fed, training, values, only, selection)

@@ -42,6 +42,22 @@ def only_classes(counts: Mapping[int, Counted], classes: Sequence[str]) -> dict[
     return {ordering: classes[each.only_class] for ordering, each in counts.items() if each.only_class is not None}
 
 
+def accuracies_of(
+    counts: Mapping[int, Counted], description: Mapping[str, Any], split: str = "validation"
+) -> dict[int, float]:
+    """Return the accuracies on a split by ordering, without the orderings in which nothing was counted for it.
+
+    Args:
+        counts: Counts by ordering.
+        description: Description of the stream, which has the sizes of the splits.
+        split: `validation` or `selection`.
+    """
+    correct = {ordering: each.correct if split == "validation" else each.selected for ordering, each in counts.items()}
+    return {
+        ordering: number / parts_of(description, split) for ordering, number in correct.items() if number is not None
+    }
+
+
 def parts_of(description: Mapping[str, Any], split: str = "validation") -> int:
     """Return the number of predictions that an accuracy counts: by default one for each photo of the split."""
     return int(description.get("parts", description[f"{split}_size"]))
