@@ -1,7 +1,7 @@
 """Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
 
 from collections.abc import Collection, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,13 +145,15 @@ def sample_validation(
     return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
 
 
-def sample_selection(labels: NDArray[np.int64], share: float, seed: int) -> NDArray[np.int64]:
+def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: float, seed: int) -> NDArray[np.int64]:
     """Sample the training photos that are not trained on, by which one of several runs is chosen.
 
-    Every class has its share of them; see `sample_validation`.
+    Photos of equal content are one photo here: all or none of them are selected. Every class has its share of such
+    photos; see `sample_validation`.
 
     Args:
         labels: Class of every training photo, `[samples]`.
+        contents: What is equal for photos of equal content, such as their digests, `[samples]`.
         share: Share of the photos, between 0 and 1.
         seed: Seed of the run.
 
@@ -161,15 +163,18 @@ def sample_selection(labels: NDArray[np.int64], share: float, seed: int) -> NDAr
     Raises:
         UserError: No photo of some class would be selected, or none would be trained on.
     """
-    size = round(share * len(labels))
-    selected = sample_validation(labels, size, seed)
-    sizes = np.bincount(labels), np.bincount(labels[selected], minlength=labels.max() + 1)
-    if size < (sizes[0] > 0).sum() or (sizes[0] == sizes[1]).any(where=sizes[0] > 0):
+    _, first, content = np.unique(contents, return_index=True, return_inverse=True)
+    first.sort()
+    sampled = first[sample_validation(labels[first], round(share * len(first)), seed)]
+    selected = np.isin(content, content[sampled])
+
+    if any(np.setdiff1d(labels, labels[part]).size for part in (selected, ~selected)):
         raise UserError(
-            f"data.selection_share: {share} given, which selects {size} of {len(labels)} training photos, but both "
-            "the selected and the others need a photo of every class; choose another share, or give more photos"
+            f"data.selection_share: {share} given, which selects {selected.sum()} of {len(labels)} training photos, "
+            "but both the selected and the others need a photo of every class; choose another share, or give more "
+            "photos"
         )
-    return selected
+    return np.flatnonzero(selected)
 
 
 def sample_seed(ordering: int, seed: int) -> int:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt, PositiveInt
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
@@ -130,16 +131,18 @@ class PhotoBatches(PhotoData):
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
-        (self.train_inputs, self.train_labels), (self.validation_inputs, self.validation_labels) = (
+        train, validation = (
             self._load(photos, split, preprocessing, source, policy)
             for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
+        self.train_inputs, self.train_labels, self.readable = train
+        self.validation_inputs, self.validation_labels, _ = validation
         self.move_samples(device)
 
     def _load(
         self, photos: Photos, split: str, preprocessing: Preprocessing, source: NetworkSpec | None, policy: Policy
-    ) -> tuple[Tensor, Tensor]:
-        """Load the inputs and labels of the readable photos."""
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Load the inputs and labels of the readable photos, and which ones these are; None where all are."""
         resources = self.resources(split)
         with self.explain_row_errors(photos):
             if source is None:
@@ -160,7 +163,7 @@ class PhotoBatches(PhotoData):
             inputs, labels = inputs[readable], labels[readable]
         if photos.maps is None:
             self.require_readable(self.classes, labels, split)
-        return inputs, labels
+        return inputs, labels, readable
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Return a loader of the batches of an epoch: inputs and labels."""
@@ -198,7 +201,8 @@ class TargetBatches(PhotoBatches):
         precision: Arithmetic of the frozen source where the head alone is trained; `auto` takes bfloat16 where the
             processor or GPU gains from it.
         selection_share: Share of the training photos that are not trained on. The accuracy on them is measured as well:
-            it chooses one of several learning rates, say, while that on the validation photos is reported.
+            it chooses one of several learning rates, say, while that on the validation photos is reported. Photos of
+            equal content are all trained on, or all selected.
         trainable_from: The first module of the source that is trained, such as `features.14`; what comes before it
             stays frozen, with batch norm on its stored statistics. `all` for the whole network.
     """
@@ -221,6 +225,16 @@ class TargetBatches(PhotoBatches):
         self.selection_share = selection_share
         self.trainable_from = trainable_from
 
+    def setup(self, stage: str) -> None:
+        """List the photos and check them, and that a share of them can be selected.
+
+        Raises:
+            UserError: The share of the selection photos is too small or too large.
+        """
+        super().setup(stage)
+        if self.selection_share:
+            self._sample_selection()
+
     def choose(self, ordering: int) -> int:
         """Choose the ordering that is fed.
 
@@ -241,19 +255,27 @@ class TargetBatches(PhotoBatches):
         """Set the selection photos apart from the training photos, once these are loaded.
 
         Raises:
-            UserError: Their share is too small or too large.
+            UserError: Their share is too small or too large for those that can be decoded.
         """
         if not self.selection_share:
             self.selection_inputs, self.selection_labels = self.train_inputs[:0], self.train_labels[:0]
             return
-        # A label map has no single class.
-        labels = np.zeros(len(self.train_labels), int) if self.of_pixels else self.train_labels.cpu().numpy()
-        selected = torch.zeros(len(labels), dtype=torch.bool)
-        selected[sample_selection(labels, self.selection_share, self.seed)] = True
+        selected = torch.zeros(len(self.train_labels), dtype=torch.bool)
+        selected[self._sample_selection(self.readable)] = True
         selected = selected.to(self.train_labels.device)
 
         self.selection_inputs, self.selection_labels = self.train_inputs[selected], self.train_labels[selected]
         self.train_inputs, self.train_labels = self.train_inputs[~selected], self.train_labels[~selected]
+
+    def _sample_selection(self, readable: Tensor | None = None) -> NDArray[np.int64]:
+        """Sample the indices of the selection photos among the readable training photos."""
+        photos = self.train_photos
+        # A label map has no single class.
+        labels = np.zeros(len(photos), int) if self.of_pixels else photos.labels
+        contents = np.array(photos.digests())
+        if readable is not None:
+            labels, contents = labels[readable.numpy()], contents[readable.numpy()]
+        return sample_selection(labels, contents, self.selection_share, self.seed)
 
     @property
     def evaluated(self) -> tuple[str, ...]:

@@ -70,7 +70,7 @@ def plain_accuracies(
     photos = load(root, backbone)
     if share:
         inputs, labels = photos["train"]
-        selected = np.isin(np.arange(24), sample_selection(labels.numpy(), share, seed))
+        selected = np.isin(np.arange(24), sample_selection(labels.numpy(), np.arange(24), share, seed))
         for split, mask in (("selection", selected), ("train", ~selected)):
             photos[split] = inputs[mask], labels[mask]
     head = nn.Linear(backbone.width, 2)

@@ -111,11 +111,33 @@ def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.5])
 def test_every_class_has_its_share_of_the_selection_photos(share: float) -> None:
     labels = np.random.default_rng(1).permutation(np.repeat([0, 1, 2], [100, 60, 40]))
-    selected = sample_selection(labels, share, 5)
+    distinct = np.random.default_rng(2).permutation(200)
+    selected = sample_selection(labels, distinct, share, 5)
     assert len(np.unique(selected)) == len(selected) == 200 * share
     assert np.bincount(labels[selected]) == pytest.approx(share * np.array([100, 60, 40]))
-    assert (sample_selection(labels, share, 5) == selected).all()
-    assert set(sample_selection(labels, share, 6)) != set(selected)
+    assert (selected == sample_validation(labels, len(selected), 5)).all()
+    assert set(sample_selection(labels, distinct, share, 6)) != set(selected)
+
+
+@pytest.mark.parametrize("copies", [2, 5])
+def test_photos_of_equal_content_are_selected_together(copies: int) -> None:
+    generator = np.random.default_rng(copies)
+    contents = generator.permutation(np.repeat(np.arange(150), np.where(np.arange(150) % 3, 1, copies)))
+    labels = (contents >= 100).astype(int)
+    selected = sample_selection(labels, contents, 0.2, 5)
+    assert not set(contents[selected]) & set(np.delete(contents, selected))
+    # Each class has its share of the 100 and 50 different photos.
+    assert np.bincount(np.unique(contents[selected]) >= 100).tolist() == [20, 10]
+
+
+def test_a_photo_of_two_classes_is_on_one_side() -> None:
+    labels, contents = np.repeat([0, 1], 10), np.concatenate([np.arange(10), np.arange(5, 15)])
+    for seed in range(5):
+        selected = sample_selection(labels, contents, 0.4, seed)
+        assert not set(contents[selected]) & set(np.delete(contents, selected))
+    # The second class has no photo of its own that could be trained on.
+    with pytest.raises(UserError, match=r"data.selection_share: 0.4 given, which selects [12] of 4"):
+        sample_selection(np.array([0, 0, 0, 1]), np.array([1, 2, 3, 3]), 0.4, 0)
 
 
 @pytest.mark.parametrize("share", [0.01, 0.97, 1.0])
@@ -124,4 +146,4 @@ def test_selected_and_other_photos_have_every_class(share: float) -> None:
     with pytest.raises(
         UserError, match=f"data.selection_share: {share} given, which selects {round(share * len(labels))} of"
     ):
-        sample_selection(labels, share, 0)
+        sample_selection(labels, np.arange(len(labels)), share, 0)

@@ -82,3 +82,39 @@ def test_orderings_are_the_same_whichever_others_there_are(photo_folder: Path) -
 
     assert order(2, orderings=3) == order(2, first_ordering=2)
     assert len({tuple(order(k)) for k in range(4)} | {tuple(order(0, seed=1))}) == 5
+
+
+def test_equal_photos_are_not_on_both_sides_of_a_selection(photo_folder: Path) -> None:
+    folder = photo_folder / "train"
+    for path in sorted(folder.glob("*/[0-3].jpg")):
+        for copy in range(3):
+            shutil.copy(path, path.with_name(f"copy-{copy}-{path.name}"))
+    # An unreadable photo before the others moves their indices.
+    (min(folder.iterdir()) / "#.jpg").write_text("no photo")
+    for seed in range(4):
+        batches = TargetBatches(
+            photos=ClassFolders(str(photo_folder)),
+            backbone=BackboneSpec(),
+            num_workers=0,
+            on_bad_image="skip",
+            selection_share=0.25,
+            seed=seed,
+        )
+        batches.setup("fit")
+        batches.load_photos(SMALL, CPU)
+        batches.select()
+        selected, trained = (
+            {photo.numpy().tobytes() for photo in photos} for photos in (batches.selection_inputs, batches.train_inputs)
+        )
+        assert (len(selected), len(trained)) == (6, 18)
+        assert not selected & trained
+
+
+def test_a_share_that_selects_too_few_photos_is_refused_before_they_are_loaded(photo_folder: Path) -> None:
+    photos = ClassFolders(str(photo_folder))
+    for share, selected in ((0.02, 0), (0.05, 1), (1, 24)):
+        batches = TargetBatches(photos=photos, backbone=BackboneSpec(), selection_share=share)
+        with pytest.raises(
+            UserError, match=rf"^data.selection_share: {share} given, which selects {selected} of 24 training photos"
+        ):
+            batches.setup("fit")
