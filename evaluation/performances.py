@@ -8,7 +8,8 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from headstart.evaluation.grouping import grouped
-from headstart.evaluation.recipe_choice import Choices, choose_recipes, print_movement
+from headstart.evaluation.recipe_choice import Choices, choose_recipes
+from headstart.evaluation.recipe_movement import compare_recipes, movement_csv, print_movement
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS, WARNING
 from headstart.evaluation.transfer_results import (
@@ -22,12 +23,13 @@ from headstart.evaluation.transfer_results import (
     pair_warnings,
     read_accuracies,
     rename,
+    show_setting,
     task_of,
 )
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
-from headstart.output.files import output_file, write_text
+from headstart.output.files import output_file, require_unchanged, write_text, write_texts
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, print_table
@@ -78,7 +80,8 @@ def performances(
             `head` alone; needed if there are runs of several.
         best: For fine-tuning with `--data.selection_share`: for each source and target, the run that is best on the
             selection photos, of those that differ in learning rate, weight decay or other settings of the training. Of
-            equal ones the first counts, in the order of the settings' values. The table has the settings, too.
+            equal ones the first counts, in the order of the settings' values. The table has the settings, too; a second
+            file, such as performances.movement.csv, has what each recipe alone would have given.
         names: Other names for sources and targets, by their default names: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
@@ -131,17 +134,21 @@ def _tabulate_best(choices: Choices, title: str, path: Path, overwrite: bool) ->
         [*pair, one.accuracy, one.chosen_by, *dict(one.recipe).values(), " ".join(warnings[pair])]
         for pair, one in chosen.items()
     ]
-    write_text(path, csv_text(columns, lines), overwrite)
+    movements, beside = compare_recipes(choices), path.with_name(f"{path.stem}.movement.csv")
+    texts = {path: csv_text(columns, lines), beside: movement_csv(choices, movements)}
+    for file, text in texts.items():
+        require_unchanged(file, text, overwrite)
+    write_texts(path.parent, {file.name: text for file, text in texts.items()})
 
     rows = [["source", "target", "performance", "on selection photos", *choices.settings, "orderings"]]
     for pair, one in chosen.items():
         numbers = format_number(one.accuracy), format_number(one.chosen_by)
-        rows.append([*pair, *numbers, *(str(value) for _, value in one.recipe), str(len(one.accuracies))])
+        rows.append([*pair, *numbers, *(show_setting(value) for _, value in one.recipe), str(len(one.accuracies))])
     print_table(f"Performance: {title}, chosen on selection photos, mean over orderings", rows)
-    print_movement(choices)
+    print_movement(choices, movements)
     ties = f"{choices.ties} of {len(chosen)} choices are ties, of which the first recipe in the order of values counts."
     print_lines([*_warning_lines(warnings), *[ties] * bool(choices.ties)])
-    say(f"wrote {path}")
+    say(f"wrote {path} and {beside}")
     return {pair: one.accuracy for pair, one in chosen.items()}
 
 

@@ -1,11 +1,10 @@
 """The run of each source on each target that its accuracy on the selection photos chooses among several recipes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
 
 from headstart.evaluation.grouping import grouped
 from headstart.evaluation.protocol_differences import shorten
@@ -15,9 +14,10 @@ from headstart.evaluation.transfer_results import (
     join_orderings,
     pair_warnings,
     require_comparable,
+    show_setting,
 )
 from headstart.output.errors import UserError
-from headstart.output.tables import format_number, print_table
+from headstart.output.printable import say
 
 # Decimals to which means over orderings are compared: they are sums of fractions.
 DECIMALS = 12
@@ -80,18 +80,25 @@ class Choices:
         return {pair: one for pair, each in self.candidates.items() for one in each if one.recipe == recipe}
 
     def edges(self, pair: Pair) -> list[str]:
-        """Return where the chosen value of a setting is the lowest or highest that was tried on a pair."""
-        edges = []
+        """Return where the chosen value of a setting is the lowest or highest that was tried on a pair.
+
+        Of recipes that are equal to the chosen one, none has a value of the setting between these.
+        """
+        edges, equal = [], self.equal(pair)
         for index, (name, value) in enumerate(self.chosen[pair].recipe):
             values = {one.recipe[index][1] for one in self.candidates[pair]}
             if len(values) < 2 or not all(map(_is_number, values)):
                 continue
-            if value == max(values):
-                edges.append(f"The chosen {name} {value} is the highest that was tried; widen the grid.")
             # Nothing lies below no weight decay.
-            elif value == min(values) != 0:
-                edges.append(f"The chosen {name} {value} is the lowest that was tried; widen the grid.")
+            ends = {max(values): "highest"} | ({min(values): "lowest"} if min(values) != 0 else {})
+            if all(one.recipe[index][1] in ends for one in equal):
+                advice = "; widen the grid" if name.startswith("optimizer.") else ""
+                edges.append(f"The chosen {name} {value} is the {ends[value]} that was tried{advice}.")
         return edges
+
+    def equal(self, pair: Pair) -> list[Candidate]:
+        """Return the chosen candidate of a pair, and those that the selection photos find as good."""
+        return [one for one in self.candidates[pair] if one.chosen_by == self.chosen[pair].chosen_by]
 
     def warnings(self, pair: Pair) -> list[str]:
         """Return what readers of the accuracy of a pair should know: values at an edge, and recipes without a run."""
@@ -102,10 +109,7 @@ class Choices:
     @property
     def ties(self) -> int:
         """Number of pairs for which another recipe is equal to the chosen one by the selection photos."""
-        return sum(
-            [one.chosen_by for one in each].count(self.chosen[pair].chosen_by) > 1
-            for pair, each in self.candidates.items()
-        )
+        return sum(len(self.equal(pair)) > 1 for pair in self.candidates)
 
 
 def choose_recipes(results: Sequence[TransferResult]) -> Choices:
@@ -117,12 +121,15 @@ def choose_recipes(results: Sequence[TransferResult]) -> Choices:
     Raises:
         UserError: There are no accuracies on selection photos, or results differ in more than the recipe.
     """
-    for each in results:
-        if not each.selection:
-            raise UserError(
-                f"best: {str(each.folder)!r} has no accuracy on selection photos; run headstart train with "
-                "--data.selection_share=0.2"
-            )
+    without = dict.fromkeys(str(each) for each in results if not each.selection)
+    results = [each for each in results if each.selection]
+    if not results:
+        raise UserError(
+            f"best: no accuracy on selection photos is there of {', '.join(without)}; run headstart train with "
+            "--data.selection_share=0.2"
+        )
+    if without:
+        say(f"WARNING: Left out, without an accuracy on selection photos: {', '.join(without)}.")
     require_comparable(results)
 
     settings = _varied([each.recipe for each in results])
@@ -138,56 +145,15 @@ def choose_recipes(results: Sequence[TransferResult]) -> Choices:
     return Choices(tuple(short.values()), candidates)
 
 
-def print_movement(choices: Choices) -> None:
-    """Print how well each recipe does for all pairs, and how far its rankings of the sources are from the chosen ones.
-
-    Args:
-        choices: The chosen runs.
-    """
-    chosen = choices.chosen
-    of_target = grouped((target, (source, target)) for source, target in chosen)
-    if len(choices.recipes) == 1 or max(map(len, of_target.values())) == 1:
-        return
-
-    rows = [["recipe for all", "pairs", "accuracy", "chosen for", *(f"tau, {target}" for target in of_target)]]
-    for recipe in choices.recipes:
-        alone = choices.of(recipe)
-        taus = [_tau(pairs, alone, chosen) for pairs in of_target.values()]
-        times = sum(one.recipe == recipe for one in chosen.values())
-        mean = format_number(_mean(alone.values()))
-        rows.append([describe(recipe), str(len(alone)), mean, str(times), *(format_number(tau, ".2f") for tau in taus)])
-
-    captions = [f"chosen for each pair: accuracy {format_number(_mean(chosen.values()))}"]
-    complete = [each for each in map(choices.of, choices.recipes) if len(each) == len(chosen)]
-    if complete:
-        best = max(complete, key=lambda each: sum(one.chosen_by for one in each.values()))
-        name, mean = describe(next(iter(best.values())).recipe), format_number(_mean(best.values()))
-        captions.append(f"the best recipe for all by the selection photos, {name}: {mean}")
-    captions.append("tau: Kendall's, of the rankings of the sources by the recipe and by the chosen runs")
-    print_table("One recipe for all pairs, and the chosen runs", rows, "; ".join(captions))
-
-
 def describe(recipe: Recipe) -> str:
     """Return a recipe as text."""
-    return ", ".join(f"{name} {value}" for name, value in recipe)
-
-
-def _tau(pairs: Sequence[Pair], alone: Mapping[Pair, Candidate], chosen: Mapping[Pair, Candidate]) -> float | None:
-    """Return Kendall's tau-b of two rankings of sources; None where one is missing or has no order."""
-    if not all(pair in alone for pair in pairs) or len(pairs) == 1:
-        return None
-    tau = kendalltau(*([each[pair].accuracy for pair in pairs] for each in (alone, chosen))).statistic
-    return None if np.isnan(tau) else float(tau)
-
-
-def _mean(candidates: Iterable[Candidate]) -> float:
-    return float(np.mean([one.accuracy for one in candidates]))
+    return ", ".join(f"{name} {show_setting(value)}" for name, value in recipe)
 
 
 def _varied(recipes: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the settings in which recipes differ, sorted."""
     keys = {key for recipe in recipes for key in recipe}
-    return sorted(key for key in keys if len({str(recipe.get(key)) for recipe in recipes}) > 1)
+    return sorted(key for key in keys if len({recipe.get(key) for recipe in recipes}) > 1)
 
 
 def _order(recipe: Recipe) -> list[tuple[bool, Any]]:

@@ -4,14 +4,14 @@ import json
 import sys
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
 import numpy as np
 
 from headstart.evaluation.grouping import grouped
-from headstart.evaluation.protocol_differences import flatten
-from headstart.evaluation.runs import require_same
+from headstart.evaluation.protocol_differences import LISTED, flatten, show
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
@@ -28,7 +28,8 @@ Trained = Literal["all", "tail", "head"]
 OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
 OF_A_SOURCE = ("network", "preprocessing", "trainable_from")
 # What runs and ledgers of versions without these options were made with.
-BEFORE = {"selection_share": 0.0, "trainable_from": WHOLE}
+SHARE = "selection_share"
+BEFORE = {SHARE: 0.0, "trainable_from": WHOLE}
 TITLES = {
     "all": "the whole network fine-tuned",
     "tail": "fine-tuned behind a freeze boundary",
@@ -71,6 +72,15 @@ class TransferResult:
     warnings: Sequence[str] = ()
     recipe: Mapping[str, Any] = field(default_factory=dict)
     selection: Mapping[int, float] = field(default_factory=dict)
+
+    @property
+    def pair(self) -> Pair:
+        """Source and target."""
+        return self.source, self.target
+
+    def __str__(self) -> str:
+        """Return source, target and folder, as messages name them."""
+        return f"{self.source} on {self.target} in {str(self.folder)!r}"
 
 
 def name_source(backbone: str, weights: str, registry: object) -> str:
@@ -115,9 +125,10 @@ def pair_results(results: Sequence[TransferResult]) -> PairedResults:
     Raises:
         UserError: The results cannot be compared.
     """
+    choose = "give runs of one recipe, or --best for the one that the selection photos choose for each pair"
+    _require_same(results, [{SHARE: each.common.get(SHARE)} for each in results], choose)
     require_comparable(results)
-    chosen = "give runs of one recipe, or --best for the one that the selection photos choose for each pair"
-    require_same([each.folder for each in results], [each.recipe for each in results], chosen)
+    _require_same(results, [each.recipe for each in results], choose)
     pairs = join_orderings(results)
     return {pair: np.array([values[number] for number in sorted(values)]) for pair, values in pairs.items()}
 
@@ -136,7 +147,7 @@ def join_orderings(
     """
     pairs: dict[Pair, dict[int, float]] = {}
     for each in results:
-        values = pairs.setdefault((each.source, each.target), {})
+        values = pairs.setdefault(each.pair, {})
         for ordering, value in getattr(each, kind).items():
             if values.setdefault(ordering, value) != value:
                 raise UserError(
@@ -146,10 +157,10 @@ def join_orderings(
     return pairs
 
 
-def pair_warnings(results: Sequence[TransferResult]) -> dict[tuple[str, str], list[str]]:
+def pair_warnings(results: Sequence[TransferResult]) -> dict[Pair, list[str]]:
     """Return the warnings of results by source and target."""
     warnings = {}
-    for pair, its in grouped(((each.source, each.target), each) for each in results).items():
+    for pair, its in grouped((each.pair, each) for each in results).items():
         only = {ordering: name for each in its for ordering, name in each.only_classes.items()}
         orderings = {ordering for each in its for ordering in each.values}
         others = dict.fromkeys(warning for each in its for warning in each.warnings)
@@ -160,12 +171,11 @@ def pair_warnings(results: Sequence[TransferResult]) -> dict[tuple[str, str], li
 
 def require_comparable(results: Sequence[TransferResult]) -> None:
     """Raise a UserError unless results differ in nothing but source, target, orderings and recipe."""
-    folders = [each.folder for each in results]
-    require_same(folders, [each.common for each in results], "only sources, targets and orderings may differ")
+    _require_same(results, [each.common for each in results], "only sources, targets and orderings may differ")
 
     # Results of one source, of one target, and of both must agree in further settings.
     groups = grouped(
-        (group, (each.folder, settings))
+        (group, (each, settings))
         for each in results
         for group, settings in (
             (f"the source {each.source}", each.of_source),
@@ -174,7 +184,23 @@ def require_comparable(results: Sequence[TransferResult]) -> None:
         )
     )
     for group, members in groups.items():
-        require_same([folder for folder, _ in members], [settings for _, settings in members], f"both are of {group}")
+        _require_same([each for each, _ in members], [settings for _, settings in members], f"both are of {group}")
+
+
+def _require_same(results: Sequence[TransferResult], settings: Sequence[Mapping[str, Any]], remedy: str) -> None:
+    """Raise a UserError that names the results, the settings and their values unless all settings agree."""
+    first = flatten(settings[0])
+    for result, other in zip(results, map(flatten, settings), strict=True):
+        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
+        if differing:
+            values = [f"{key} ({show_setting(other.get(key))}, {show_setting(first.get(key))})" for key in differing]
+            listed = ", ".join([*values[:LISTED], *["…"] * (len(values) > LISTED)])
+            raise UserError(f"runs: {result} differs from {results[0]} in {listed}; {remedy}")
+
+
+def show_setting(value: object) -> str:
+    """Return the value of a setting as text: a digest shortened, a dash where there is none."""
+    return "–" if value is None else show(value)
 
 
 def task_of(folder: Path) -> str:
@@ -202,12 +228,13 @@ def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[l
         UserError: There are several kinds, or none, or a file is damaged or cannot be read.
     """
     results = [each for folder in folders for each in (_read_ledger(folder) if is_ledger(folder) else [_read(folder)])]
-    kinds = sorted({_trained(each) for each in results})
+    kinds = {_trained(each): each for each in reversed(results)}
     if trained is None and len(kinds) > 1:
-        raise UserError(f"trained: accuracies of {' and of '.join(kinds)} are given; choose by --trained")
+        listed = " and ".join(f"of {kind} ({each})" for kind, each in sorted(kinds.items(), key=itemgetter(0)))
+        raise UserError(f"trained: accuracies {listed} are given; choose by --trained")
     chosen = [each for each in results if trained in (None, _trained(each))]
     if not chosen:
-        there = f"; they are of {kinds[0]}" if kinds else ""
+        there = f"; they are of {' and of '.join(sorted(kinds))}" if kinds else ""
         raise UserError(f"runs: no accuracy{f' of {trained}' if trained else ''} is in what is given{there}")
     return chosen, f"{chosen[0].common.get('measure', 'accuracy')}, {TITLES[_trained(chosen[0])]}"
 

@@ -120,7 +120,10 @@ def test_networks_that_predict_one_class_alone_are_named(tmp_path: Path, capsys:
 
 def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> None:
     write(tmp_path / "runs" / "head", ("first", "pets"), {0: 50}, trained="head")
-    with pytest.raises(UserError, match="trained: accuracies of all and of head are given; choose by --trained"):
+    with pytest.raises(
+        UserError,
+        match=r"trained: accuracies of all \(first on farms in .*\) and of head \(first on pets in .*\) are",
+    ):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
     head = performances(str(runs / "*"), trained="head", output=str(tmp_path / "head.csv"))
     assert head == {("first", "pets"): 1.0}
@@ -130,10 +133,15 @@ def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("pair", "counts", "change", "message"),
     [
-        (("first", "birds"), {0: 1}, {"batch_size": 4}, "in batch_size; give runs of one recipe, or --best"),
-        (("first", "birds"), {0: 1}, {"seed": 4}, "in seed; only sources, targets and orderings"),
-        (("first", "pets"), {2: 1}, {"network": "other"}, "in network; both are of the source first"),
-        (("mine", "pets"), {2: 1}, {"train_photos_sha256": "x"}, "in train_photos_sha256; both are of the target pets"),
+        (("first", "birds"), {0: 1}, {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe, or --best"),
+        (("first", "birds"), {0: 1}, {"seed": 4}, r"in seed \(4, –\); only sources, targets and orderings"),
+        (("first", "pets"), {2: 1}, {"network": "other"}, r"in network \(other, first\); both are of the source first"),
+        (
+            ("mine", "pets"),
+            {2: 1},
+            {"train_photos_sha256": "x"},
+            r"in train_photos_sha256 \(x, train of pets\); both are of the target pets",
+        ),
         (("mine", "pets"), {1: 1}, {}, "holds ordering 1 of mine on pets again, and differently"),
     ],
 )

@@ -3,6 +3,7 @@
 import csv
 import itertools
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,8 @@ def test_the_selection_photos_choose_and_the_validation_photos_are_reported(
     assert [row["warning"] for row in rows.values()] == [
         "",
         "The chosen optimizer.lr 0.1 is the highest that was tried; widen the grid.",
-        "The chosen optimizer.lr 0.001 is the lowest that was tried; widen the grid.",
+        # Of two equal ones, the other has a learning rate between others.
+        "",
     ]
     printed = words(capsys)
     assert "WARNING: three on pets: The chosen optimizer.lr 0.1 is the highest that was tried; widen" in printed
@@ -102,10 +104,17 @@ def test_rankings_by_one_recipe_are_compared_with_the_chosen_one(
     printed = words(capsys)
     chosen = np.array([0.75, 0.6, 0.85])
     means = {rate: [np.mean([v for v, _ in PETS[source][rate]]) for source in PETS] for rate in sorted(RATES)}
+    with (tmp_path / "best.movement.csv").open(newline="") as file:
+        written = {float(row["optimizer.lr"]): row for row in csv.DictReader(file)}
+    assert list(written) == sorted(RATES)
     for rate, alone in means.items():
         pairs = list(itertools.combinations(range(3), 2))
         tau = np.mean([np.sign((chosen[i] - chosen[j]) * (alone[i] - alone[j])) for i, j in pairs])
         assert f"optimizer.lr {rate} 3 {np.mean(alone) / 100:.4g} 1 {tau:z.2f}" in printed
+        selected = np.mean([s / 20 for source in PETS for _, s in PETS[source][rate]])
+        numbers = [float(written[rate][name]) for name in ("pairs", "accuracy", "selection_accuracy", "tau pets")]
+        assert numbers == pytest.approx([3, np.mean(alone) / 100, selected, tau])
+        assert written[rate]["chosen_for"] == "1"
     # 10.5 + 10 + 3, 14.5 + 10 + 4, and 9 + 8 + 16.5 of 20 selection photos.
     best = f"the best recipe for all by the selection photos, optimizer.lr 0.1: {np.mean(means[0.1]) / 100:.4g}"
     assert f"chosen for each pair: accuracy 0.7333; {best};" in printed
@@ -115,7 +124,75 @@ def test_zero_is_no_edge_and_missing_recipes_are_named(tmp_path: Path, capsys: p
     some: dict[str, Counts] = {"one": {0: [(50, 9)], 0.01: [(40, 8)]}, "two": {0.01: [(30, 5)]}}
     rows = choose(write(tmp_path / "runs", "pets", some))
     assert [row["warning"] for row in rows] == ["", "It was chosen from 1 of 2 recipes."]
-    assert "WARNING: two on pets: It was chosen from 1 of 2 recipes." in words(capsys)
+    printed = words(capsys)
+    assert "WARNING: two on pets: It was chosen from 1 of 2 recipes." in printed
+    # Its mean is over another set of pairs.
+    assert "optimizer.lr 0 1 – 1 – optimizer.lr 0.01 2 0.35 1 1.00" in printed
+    assert (tmp_path / "best.movement.csv").read_text().splitlines()[1] == "0,1,,,1,"
+
+
+def test_a_missing_comparison_of_recipes_is_explained(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    choose(write(tmp_path / "runs", "pets", {"one": PETS["one"]}))
+    assert "Each target has one source, so that the choice of a recipe can move no ranking." in words(capsys)
+    choose(write(tmp_path / "others", "pets", {source: {0.1: [(1, 1)]} for source in ("one", "two")}))
+    assert "All runs have one recipe, so that nothing was chosen" in words(capsys)
+    (tmp_path / "best.csv").unlink()
+    with pytest.raises(UserError, match=r"best.movement.csv' holds something else"):
+        performances(f"{tmp_path / 'runs'}/*", best=True, output=str(tmp_path / "best.csv"))
+    assert not (tmp_path / "best.csv").exists()
+
+
+def test_a_tie_with_a_value_in_between_is_at_no_edge(tmp_path: Path) -> None:
+    tied: Counts = {0.001: [(50, 9)], 0.01: [(40, 9)], 0.1: [(40, 8)]}
+    assert [row["warning"] for row in choose(write(tmp_path / "runs", "pets", {"one": tied}))] == [""]
+
+
+def test_only_settings_of_the_optimizer_are_to_be_tried_more_widely(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for size, correct in ((8, 9), (16, 12), (None, 3)):
+        write(tmp_path / str(size), "pets", {"one": {0.1: [(50, correct)]}, "two": {0.1: [(50, 5)]}}, batch_size=size)
+    shutil.rmtree(tmp_path / "None" / "pets-two-0.1")
+    shutil.rmtree(tmp_path / "16" / "pets-two-0.1")
+    rows = []
+    for folders in (("8", "16"), ("8", "None")):
+        table = tmp_path / "table.csv"
+        performances([f"{tmp_path / each}/*" for each in folders], best=True, output=str(table), overwrite=True)
+        with table.open(newline="") as file:
+            rows += [row["warning"] for row in csv.DictReader(file) if row["source"] == "one"]
+    assert rows == ["The chosen batch_size 16 is the highest that was tried.", ""]
+    printed = words(capsys)
+    assert "batch_size – 1 –" in printed
+    assert "None" not in printed.replace(str(tmp_path), "")
+
+
+def test_a_ledger_of_runs_with_and_without_selection_photos(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def store(ledger: Ledger, source: str, counted: Counted, **fed: Any) -> None:
+        made_from, training = documents(source, "pets", 0.1, **fed)
+        if not fed:
+            # As in ledgers of earlier versions.
+            del made_from["selection_share"]
+        stream = ledger.record(made_from, description=protocol(source, "pets"))
+        ledger.write({TraceKey(stream, ledger.record(training), 0): counted.trace()})
+
+    with Ledger(tmp_path / "ledger") as ledger:
+        store(ledger, "one", Counted(90))
+        store(ledger, "one", Counted(80, None, 15), selection_share=0.2, trainable_from="all")
+        store(ledger, "two", Counted(70, None, 15), selection_share=0.2, trainable_from="all")
+    output = str(tmp_path / "table.csv")
+    message = (
+        r"runs: (one|two) on pets in '.*ledger' differs from (one|two) on pets in '.*ledger' in selection_share "
+        r"\((0.0, 0.2|0.2, 0.0)\); give runs of one recipe, or --best"
+    )
+    with pytest.raises(UserError, match=message):
+        performances(str(tmp_path / "ledger"), output=output)
+    chosen = performances(str(tmp_path / "ledger"), best=True, output=output)
+    assert chosen == {("one", "pets"): 0.8, ("two", "pets"): 0.7}
+    assert "WARNING: Left out, without an accuracy on selection photos: one on pets in" in words(capsys)
+
+    with Ledger(tmp_path / "earlier") as ledger:
+        store(ledger, "one", Counted(90))
+    assert performances(str(tmp_path / "earlier"), output=output, overwrite=True) == {("one", "pets"): 0.9}
 
 
 def test_a_ledger_gives_the_same_choice(tmp_path: Path) -> None:
@@ -136,7 +213,10 @@ def test_a_ledger_gives_the_same_choice(tmp_path: Path) -> None:
 
 def test_runs_of_several_recipes_need_a_choice(tmp_path: Path) -> None:
     write(tmp_path / "runs", "pets", PETS)
-    message = r"in optimizer\.init_args\.lr; give runs of one recipe, or --best for the one that the selection photos"
+    message = (
+        r"runs: (three|one) on (pets|farms) in '.*' differs from one on pets in '.*-one-0.*' in "
+        r"optimizer\.init_args\.lr \(0.\d+, 0.\d+\); give runs of one recipe, or --best for the one "
+    )
     with pytest.raises(UserError, match=message):
         performances(f"{tmp_path / 'runs'}/*", output=str(tmp_path / "x.csv"))
     for other in ("pets", "farms"):
@@ -150,8 +230,12 @@ def test_runs_of_several_recipes_need_a_choice(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fed", "counts", "message"),
     [
-        ({"selection_share": 0.3}, [(1, 1), (1, 1)], r"in selection_share; only sources, targets and orderings"),
-        ({"seed": 3}, [(1, 1), (1, 1)], r"in seed; only"),
+        (
+            {"selection_share": 0.3},
+            [(1, 1), (1, 1)],
+            r"in selection_share \(0.3, 0.2\); only sources, targets and orderings",
+        ),
+        ({"seed": 3}, [(1, 1), (1, 1)], r"in seed \(3, –\); only"),
         ({}, [(1, 1)], r"best: one on pets has orderings 0, 1 of optimizer\.lr 0\.001, but 0 of optimizer\.lr 1; run"),
     ],
 )
@@ -171,5 +255,7 @@ def test_runs_without_selection_photos_have_no_choice(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     del document["selection_accuracies"]
     path.write_text(json.dumps(document))
-    with pytest.raises(UserError, match=r"best: '.*pets-one-0.1' has no accuracy on selection photos; run headstart"):
+    with pytest.raises(
+        UserError, match=r"best: no accuracy on selection photos is there of one on pets in '.*pets-one-0.1'; run"
+    ):
         choose(folder)
