@@ -48,7 +48,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert [(row["state"], row["computed_traces"]) for row in again.values()] == [("complete", 0)] * 4
     with pytest.raises(
         ValueError,
-        match=r"network\.arguments\.width_mult \(0.\d+, 0.\d+\); both are of the source",
+        match=r"in network\.arguments\.width_mult \(0.\d+, 0.\d+\), .*; both are of the source",
     ):
         performances(f"{tmp_path / 'a'}/*", trained="all", output=str(tmp_path / "table.csv"))
 
