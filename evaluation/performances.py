@@ -7,11 +7,11 @@ from typing import Any, Literal
 import numpy as np
 from jsonargparse.typing import PositiveInt
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS, WARNING
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.recipe_choice import Choices, choose_recipes
 from headstart.evaluation.recipe_movement import compare_recipes, movement_csv, print_movement
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_run, warnings_of
-from headstart.evaluation.tables import PERFORMANCE_COLUMNS, WARNING
 from headstart.evaluation.transfer_results import (
     TASK,
     Pair,

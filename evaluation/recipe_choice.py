@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import shorten
 from headstart.evaluation.transfer_results import (
     Pair,

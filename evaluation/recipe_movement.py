@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import kendalltau
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.recipe_choice import Candidate, Choices, Recipe, describe
 from headstart.evaluation.transfer_results import Pair
 from headstart.output.markup import csv_text

@@ -7,8 +7,8 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.evaluation.stability.table import read_table, without_holes
-from headstart.evaluation.stability.table_layout import Missing, TableLayout
+from headstart.contract.tables.layout import Missing, TableLayout
+from headstart.contract.tables.table import read_table, without_holes
 from headstart.output.dashboard import Tables
 from headstart.output.errors import UserError, require_different
 from headstart.output.results_folder import DashboardResults

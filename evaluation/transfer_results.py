@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import LISTED, flatten, show
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats

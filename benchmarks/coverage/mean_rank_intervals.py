@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.audit.summaries import RESAMPLES
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.aggregates import bootstrap_counts, jackknife_values
 from headstart.metrics.ranking.over_targets import mean_interval, respread
 from headstart.metrics.ranking.ranking_measures import MEASURES

@@ -3,12 +3,12 @@
 import numpy as np
 
 from headstart.benchmarks.coverage.frame import Shares, Values, holds, print_table, simulate
-from headstart.evaluation.stability.pools import Pools
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.best_metrics import find_best
 from headstart.metrics.ranking.over_targets import mean_interval
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.static_orders import measure_targets
 
 SOURCES, POOL, TARGETS = 8, 6, 400

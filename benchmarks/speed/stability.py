@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.benchmarks.speed.frame import run, temporary_folder, timed
-from headstart.evaluation.stability.table import read_table
+from headstart.contract.tables.table import read_table
 
 SCENARIOS = {"scenario1": "source_datasets_table.csv", "scenario2": "source_model_architectures_table.csv"}
 LARGE, LARGE_POOL = (5, 24, 9), 12

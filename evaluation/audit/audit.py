@@ -11,9 +11,9 @@ from headstart.evaluation.audit.findings import audit_table, csv_tables
 from headstart.evaluation.audit.hole_effects import effects_of_holes
 from headstart.evaluation.audit.rankers import read_facts, require_distinct, varying_facts
 from headstart.evaluation.audit.tables import markdown_text, print_audit
-from headstart.evaluation.stability.pools import choose_pools
 from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.table_results import TableResults
+from headstart.metrics.ranking.pools import choose_pools
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.output.printable import say
@@ -63,7 +63,7 @@ def audit(
     known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
     require_distinct(cells, known)
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
-    studied = choose_pools(cells, size, int(pools) if pools else None, int(seed))
+    studied = choose_pools(cells.scores, size, int(pools) if pools else None, int(seed))
 
     settings = {
         **results.reading,

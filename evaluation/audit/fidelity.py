@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets, over_targets, with_interval
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.static_orders import scores_differ
 from headstart.metrics.sample_efficiency.scores import finite

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets, over_targets, with_interval
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.sample_efficiency.scores import finite

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.holes import largest_complete, usable
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.rankers import Facts, rank_sources
 from headstart.evaluation.audit.summaries import summarize
 from headstart.evaluation.estimates import with_interval
-from headstart.evaluation.stability.holes import largest_complete, usable
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Flags
 
 # What each part keeps.

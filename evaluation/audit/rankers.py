@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.stability.table import TransferTable
-from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.contract.tables.csv_tables import finite_number, read_csv, require_fields
+from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.ranking.static_orders import (

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.rankers import MEAN_RANK, Rankers, given_mean_rank, measure_resampled
 from headstart.evaluation.estimates import by_measure, over_targets
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import bootstrap_counts
 from headstart.metrics.ranking.over_targets import FEWEST, respread

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.audit.fidelity import fidelity_tables
 from headstart.evaluation.audit.helpful_pools import helpful_tables
 from headstart.evaluation.audit.hole_effects import effects_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.estimates import INTERVAL, with_interval
 from headstart.evaluation.stability.study_tables import RATED, with_error
-from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.over_targets import LEVEL
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.output.markup import escape_markdown

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.read_settings import name_settings
 from headstart.evaluation.leaderboard.settings import STREAM, Setting
 from headstart.output.errors import UserError

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.resolution import AllPairs, compare_all_pairs, orderings_needed

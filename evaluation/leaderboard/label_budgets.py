@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.entries import standings
 from headstart.evaluation.leaderboard.over_settings import choose_comparable, common_methods, describe_variety
 from headstart.evaluation.leaderboard.requested_budgets import Budget, is_balanced, requested_budgets

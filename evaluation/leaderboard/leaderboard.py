@@ -6,7 +6,7 @@ from typing import Any
 from jsonargparse.typing import PositiveInt
 from threadpoolctl import threadpool_limits
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.axis import describe_axis
 from headstart.evaluation.leaderboard.differences import compare_methods
 from headstart.evaluation.leaderboard.entries import describe

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.requested_budgets import requested_labels
 from headstart.evaluation.leaderboard.seeds import pool_seeds
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.class_accuracies import join_class_accuracies
-from headstart.evaluation.grouping import grouped
 from headstart.evaluation.leaderboard.settings import STREAM, Setting
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.protocol_differences import distinguishing_keys
 from headstart.evaluation.runs import Run
 from headstart.metrics.arrays import Floats

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.settings import DATA_SET, Setting, differing_within, values_of
 from headstart.evaluation.protocol_differences import distinguish_methods
 from headstart.evaluation.runs import Run

@@ -5,9 +5,9 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS
+from headstart.contract.tables.published_register import PublishedFile, PublishedTable
 from headstart.datamodules.photos.download import download, fetch_once
-from headstart.evaluation.published.register import PublishedFile, PublishedTable
-from headstart.evaluation.tables import PERFORMANCE_COLUMNS
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_text
 from headstart.output.markup import csv_text

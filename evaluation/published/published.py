@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from headstart.contract.tables.published_register import TABLES, PublishedTable
 from headstart.evaluation.audit.audit import audit
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.published.files import find_files, other_version, readable_file
-from headstart.evaluation.published.register import TABLES, PublishedTable
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_text

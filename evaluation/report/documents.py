@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
+from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.sources.source_ranking import SATURATED
-from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.output.page.cells import number, text
 from headstart.output.page.layout import Cell, Column, Part, Section, Table

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.runs import Run
 from headstart.output.files import digest_file
 from headstart.output.page.cells import text

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.budget_tables import budget_tables
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.sources.scores import Metrics, Score
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.arrays import Flags

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
+from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.sources.results import RankedSources, ScoredCandidates, describe_first
 from headstart.evaluation.sources.targets import SPLITS
 from headstart.output.markup import escape_markdown, escape_names

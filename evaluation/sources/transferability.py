@@ -11,6 +11,7 @@ from typing import Any
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.documents import read_registries, registry_path
+from headstart.contract.tables.csv_tables import SOURCE_COLUMNS, read_performances
 from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.engines.options import EngineOptions
@@ -24,7 +25,6 @@ from headstart.evaluation.sources.source_features import SourceFeatures, source_
 from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
 from headstart.evaluation.sources.stored_scores import StoredScores
 from headstart.evaluation.sources.targets import Split, Target, read_target
-from headstart.evaluation.tables import SOURCE_COLUMNS, read_performances
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.output.errors import UserError, require_different

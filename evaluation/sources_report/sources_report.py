@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import by_measure, few_targets
 from headstart.evaluation.sources_report.tables import latex_text, markdown_text, print_report
-from headstart.evaluation.stability.table import TransferTable
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.best_metrics import find_best

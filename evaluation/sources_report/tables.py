@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.estimates import INTERVAL, with_interval
-from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.output.markup import escape_latex, escape_markdown, latex_tables
 from headstart.output.printable import print_lines

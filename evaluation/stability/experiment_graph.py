@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.figure_choice import FigureChoice, varying_target
 from headstart.evaluation.stability.study import Study, pool_outcomes
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import Study
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
 from headstart.output.errors import UserError, prefix_errors

@@ -20,9 +20,9 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.metric_agreement import plot_agreement
-from headstart.evaluation.stability.pools import in_words
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
+from headstart.metrics.ranking.pools import in_words
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
 from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten
 

@@ -3,8 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 from headstart.output.figures import INK, shorten, width_of_names
 

@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.stability.pools import Pools
-from headstart.evaluation.stability.table import TransferTable
+from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Floats, Indices
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.files import replacing
 from headstart.output.markup import escape_cell

@@ -8,11 +8,11 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from headstart.evaluation.stability.figure_choice import Example, FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_files
-from headstart.evaluation.stability.pools import choose_pools
 from headstart.evaluation.stability.study import choose_pool_size, run_study
 from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_table, win_rate_table
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.outcomes import Ties
+from headstart.metrics.ranking.pools import choose_pools
 from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.output.errors import UserError
 from headstart.output.printable import print_lines, print_written
@@ -104,7 +104,7 @@ def stability(
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size)
     examples = fitting_examples(conventions.examples, cells)
     figures.require_known(cells, size, examples)
-    studied = choose_pools(cells, size, int(pools) if pools else None, int(seed))
+    studied = choose_pools(cells.scores, size, int(pools) if pools else None, int(seed))
 
     settings: dict[str, Any] = {
         **results.reading,

@@ -8,10 +8,10 @@ from operator import add
 
 import numpy as np
 
-from headstart.evaluation.stability.batches import over_pools
 from headstart.evaluation.stability.study import COMPONENTS, Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.outcomes import MeanAgreement, Ties
+from headstart.metrics.ranking.pool_batches import over_pools
 
 
 def standard_error(without: Floats) -> Floats:

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from headstart.evaluation.stability.batches import Batch, over_pools
-from headstart.evaluation.stability.pools import Pools
-from headstart.evaluation.stability.table import TransferTable
+from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.outcomes import (
     AgreementsByTarget,
@@ -20,6 +18,8 @@ from headstart.metrics.ranking.outcomes import (
     agreement_vectors,
     group_agreements,
 )
+from headstart.metrics.ranking.pool_batches import Batch, over_pools
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress

@@ -8,6 +8,7 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.documents import read_registry, registry_path
+from headstart.contract.tables.csv_tables import SCORE_COLUMNS, read_performances
 from headstart.datamodules import import_photo_sources
 from headstart.datamodules.photos.photo_source import PhotoSource
 from headstart.evaluation.embeddings import networks_of
@@ -15,7 +16,6 @@ from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricN
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.targets import Split, read_target
-from headstart.evaluation.tables import SCORE_COLUMNS, read_performances
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
 from headstart.evaluation.target_selection.target_ranking import RankedTargets, print_target_ranking, target_report
 from headstart.metrics.transferability.inputs import ClassShare, Pool, sample_targets

@@ -12,10 +12,10 @@ from PIL import Image
 from scipy import stats
 
 from headstart import evaluate
+from headstart.contract.tables.table import read_table
 from headstart.evaluation.audit import audit as command
 from headstart.evaluation.audit import findings
 from headstart.evaluation.audit.rankers import Facts, rank_sources, without
-from headstart.evaluation.stability.table import read_table
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import require_checkout

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit import fidelity as module
 from headstart.evaluation.audit.fidelity import describe_fidelity, fidelity_csv, fidelity_tables, measure_fidelity
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 
 SOURCES, TARGETS = ["a", "b", "c", "d", "e", "f", "g"], ["t0", "t1", "t2"]

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv, helpful_tables
-from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 
 SIZE, TARGETS = 4, ["t0", "t1", "t2"]

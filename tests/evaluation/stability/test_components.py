@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.stability.pools import Pools
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.study_tables import moves_most, moves_most_in_words, setup_stability_interval
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.outcomes import AgreementsByTarget, MeanAgreement
+from headstart.metrics.ranking.pools import Pools
 from headstart.tests.material.root import require_checkout
 
 PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.stability.pools import BATCHES, Pools
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.standard_errors import setup_stability_errors, tied_errors, win_rate_errors
 from headstart.evaluation.stability.study import COMPONENTS, pool_outcomes, run_study
 from headstart.evaluation.stability.study_tables import few_pools, pools_in_words, unsure_lead
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.outcomes import agreement_vectors
+from headstart.metrics.ranking.pools import BATCHES, Pools
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.score_tables import run
 

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.experiment_graph import rank_in_words
 from headstart.evaluation.stability.figure_choice import (
     EXAMPLES,
@@ -18,9 +19,8 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
-from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.errors import UserError
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability import study as studies
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes
-from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
-from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES
 
 SOURCES = ["plain", "with; semicolon", 'with "quotes"', "with, comma", "naïve 方法"]

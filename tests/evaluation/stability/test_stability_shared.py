@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
+from headstart.contract.tables.table import read_table
 from headstart.evaluation.stability.figure_choice import EXAMPLES, fitting_examples
 from headstart.evaluation.stability.stability import PRESETS
-from headstart.evaluation.stability.table import read_table
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 from headstart.tests.material.root import ROOT, require_checkout
 

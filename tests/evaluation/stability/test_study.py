@@ -12,11 +12,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability import study as studies
-from headstart.evaluation.stability.pools import Pools
 from headstart.evaluation.stability.study import run_study
-from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.outcomes import agreement_vectors
+from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.ranking.ranking_measures import MEASURES
 
 TOLERANCE = 1e-12

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.stability.table import TransferTable, read_table, without_holes
-from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.contract.tables.layout import TableLayout
+from headstart.contract.tables.table import TransferTable, read_table, without_holes
 from headstart.output.errors import UserError
 
 SOURCES, TARGETS = ["net, a", "net, b", "deep, a"], ["b", "x", "y"]

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.evaluation.stability.holes import MOST_NAMED, describe_holes, keep_complete, name_some, usable
-from headstart.evaluation.stability.implausible import impossible_values, require_no_codes, saturated_scores
-from headstart.evaluation.stability.table_layout import Missing, TableLayout
-from headstart.evaluation.stability.table_records import TableRecords, combine_rows, find_holes, read_records
-from headstart.evaluation.tables import read_performances
+from headstart.contract.tables.csv_tables import read_performances
+from headstart.contract.tables.holes import MOST_NAMED, describe_holes, keep_complete, name_some, usable
+from headstart.contract.tables.implausible import impossible_values, require_no_codes, saturated_scores
+from headstart.contract.tables.layout import Missing, TableLayout
+from headstart.contract.tables.records import TableRecords, combine_rows, find_holes, read_records
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.static_orders import scores_differ
 from headstart.metrics.transferability.catalogue import METRICS, title_with_options

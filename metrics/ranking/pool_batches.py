@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.stability.pools import Pools
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.outcomes import MeanAgreement, Wins, agreements_across
+from headstart.metrics.ranking.pools import Pools
 
 
 @dataclass

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.evaluation.stability.table import TransferTable, read_table
-from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.contract.tables.layout import TableLayout
+from headstart.contract.tables.table import TransferTable, read_table
 from headstart.output.errors import UserError
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.stability import pools as module
-from headstart.evaluation.stability.pools import BATCHES, Pools, choose_pools, draw_batch
-from headstart.evaluation.stability.table import TransferTable
+from headstart.contract.tables.table import TransferTable
+from headstart.metrics.ranking import pools as module
+from headstart.metrics.ranking.pools import BATCHES, Pools, choose_pools, draw_batch
 from headstart.output.errors import UserError
 
 
@@ -55,12 +55,12 @@ def test_blocks_hold_all_batches_in_order(most: int) -> None:
 
 def test_pools_are_drawn_where_there_are_more_than_asked_for() -> None:
     table = make_table(12)
-    assert choose_pools(table, 8, None, 5) == choose_pools(table, 8, comb(12, 8), 5) == Pools(12, 8)
-    assert choose_pools(table, 8, comb(12, 8) - 1, 5) == Pools(12, 8, comb(12, 8) - 1, 5)
+    assert choose_pools(table.scores, 8, None, 5) == choose_pools(table, 8, comb(12, 8), 5) == Pools(12, 8)
+    assert choose_pools(table.scores, 8, comb(12, 8) - 1, 5) == Pools(12, 8, comb(12, 8) - 1, 5)
     with pytest.raises(UserError, match=f"pools: 5 is given; {BATCHES} or more are needed"):
-        choose_pools(table, 8, 5, 0)
-    large = choose_pools(make_table(500, 100), 350, None, 0)
-    assert (large.count, choose_pools(make_table(80, 7), 56, None, 0).count) == (module.FEWER, module.DRAWN)
+        choose_pools(table.scores, 8, 5, 0)
+    large = choose_pools(make_table(500, 100).scores, 350, None, 0)
+    assert (large.count, choose_pools(make_table(80, 7).scores, 56, None, 0).count) == (module.FEWER, module.DRAWN)
     assert str(large) == "1,000 pools drawn at random of about 10^131"
     assert large.all_in_json == "about 10^131"
     assert Pools(12, 8).all_in_json == comb(12, 8)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from headstart.evaluation.stability.holes import name_some
+from headstart.contract.tables.holes import name_some
 from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
-    from headstart.evaluation.stability.table_records import TableRecords
+    from headstart.contract.tables.records import TableRecords
 
 # The least and the greatest score of metrics, by their names in the catalogue; that of H-score is classes - 1.
 BOUNDS = {

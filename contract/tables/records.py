@@ -11,10 +11,10 @@ from pathlib import Path
 
 import numpy as np
 
-from headstart.evaluation.grouping import grouped
-from headstart.evaluation.stability.holes import name_some
-from headstart.evaluation.stability.table_layout import TRAINABLE, RowReader, TableLayout
-from headstart.evaluation.tables import WARNING, finite_number, read_csv, read_value, require_fields
+from headstart.contract.tables.csv_tables import WARNING, finite_number, read_csv, read_value, require_fields
+from headstart.contract.tables.grouping import grouped
+from headstart.contract.tables.holes import name_some
+from headstart.contract.tables.layout import TRAINABLE, RowReader, TableLayout
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.stability.table import TransferTable, metric_titles, read_table
-from headstart.evaluation.stability.table_layout import TableLayout
+from headstart.contract.tables.layout import TableLayout
+from headstart.contract.tables.table import TransferTable, metric_titles, read_table
 from headstart.output.errors import UserError
 
 PLAIN = ["metric,source,target,score,performance"] + [

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
 
-from headstart.evaluation.tables import WARNING, finite_number
+from headstart.contract.tables.csv_tables import WARNING, finite_number
 from headstart.output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are

@@ -7,8 +7,7 @@ from itertools import combinations, islice
 
 import numpy as np
 
-from headstart.evaluation.stability.table import TransferTable
-from headstart.metrics.arrays import Indices
+from headstart.metrics.arrays import Floats, Indices
 from headstart.output.errors import UserError
 
 # Pools up to which all are studied.
@@ -98,11 +97,11 @@ class Pools:
         return f"{self.drawn:,} pools drawn at random of {in_words(self.all)}"
 
 
-def choose_pools(table: TransferTable, size: int, pools: int | None, seed: int) -> Pools:
+def choose_pools(scores: Floats, size: int, pools: int | None, seed: int) -> Pools:
     """Decide whether pools are drawn.
 
     Args:
-        table: The table of the study.
+        scores: Scores of the study, `[m, n, t]`.
         size: Sources in a pool.
         pools: Number of pools to draw if there are more; by default `DRAWN` or `FEWER` if there are more than
             `MOST_POOLS`.
@@ -111,12 +110,12 @@ def choose_pools(table: TransferTable, size: int, pools: int | None, seed: int) 
     Raises:
         UserError: Fewer pools are to be drawn than there are batches.
     """
-    sources = len(table.sources)
+    sources = scores.shape[1]
     if math.comb(sources, size) <= (pools or MOST_POOLS):
         return Pools(sources, size)
     if pools is not None and pools < BATCHES:
         raise UserError(f"pools: {pools} is given; {BATCHES} or more are needed for a standard error")
-    return Pools(sources, size, pools or (FEWER if table.scores.size * sources > LARGE else DRAWN), seed)
+    return Pools(sources, size, pools or (FEWER if scores.size * sources > LARGE else DRAWN), seed)
 
 
 def draw_batch(generator: np.random.Generator, sources: int, size: int, count: int) -> Indices:

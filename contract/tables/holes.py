@@ -10,7 +10,7 @@ from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
-    from headstart.evaluation.stability.table import TransferTable
+    from headstart.contract.tables.table import TransferTable
 
 # Sources or targets with holes up to which all subsets of them are tried.
 MOST_TRIED = 20

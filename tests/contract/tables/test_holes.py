@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.evaluation.stability import holes as module
-from headstart.evaluation.stability.holes import largest_complete
+from headstart.contract.tables import holes as module
+from headstart.contract.tables.holes import largest_complete
+from headstart.contract.tables.layout import TableLayout
+from headstart.contract.tables.table import TransferTable, read_table, without_holes
 from headstart.evaluation.stability.study import pool_outcomes
-from headstart.evaluation.stability.table import TransferTable, read_table, without_holes
-from headstart.evaluation.stability.table_layout import TableLayout
 from headstart.metrics.ranking.ranking_measures import measure_pools
 from headstart.output.errors import UserError
 

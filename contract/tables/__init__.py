@@ -1,0 +1,1 @@
+"""Tables of scores and performances: how their files are read, and whether they are valid."""
