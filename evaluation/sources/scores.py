@@ -53,6 +53,11 @@ class Score:
     at_bound: bool = False
 
     @property
+    def at_bound_without_parts(self) -> bool:
+        """Whether it is the highest possible score whichever part of the photos is left out."""
+        return self.uncertain == AT_BOUND
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval over photos and random starts; None where there is none."""
         if self.value is None or not self.left_out:

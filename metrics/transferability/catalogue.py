@@ -58,6 +58,7 @@ class TransferabilityMetric:
         is_default: Whether the metric is computed where no metrics are named.
         bound: Returns the highest score that features can reach on a target of so many classes. At it, a score says
             neither which source is better nor how uncertain it is. None where there is no such score.
+        features_reach_bound: Whether enough features reach the bound, whatever the labels.
         combine: Returns the scores of the sources of a pool, `[..., sources]`, from the terms of each and from those
             that set the scale, `[..., sources, terms]`, by default the same; None where the score of a source does not
             depend on the others.
@@ -79,6 +80,7 @@ class TransferabilityMetric:
     baseline: str = ""
     is_default: bool = True
     bound: Callable[[int], float] | None = None
+    features_reach_bound: bool = False
     combine: Callable[..., Floats] | None = None
     pooled: Callable[[Pool], Floats] | None = None
     pooled_rest: Callable[[Inputs], float] | None = None
@@ -170,6 +172,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         "spread between the classes relative to that of the features",
         lambda statistics: h_score(statistics),
         bound=_other_classes,
+        features_reach_bound=True,
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",
@@ -199,7 +202,11 @@ METRICS: dict[str, TransferabilityMetric] = {
         "PARC", "rank correlation between distances of features and of labels", parc, bound=_one, prepare=prepare_parc
     ),
     "sfda": TransferabilityMetric(
-        "SFDA", "probability of the labels by Fisher discriminants, features made harder to tell", sfda, bound=_one
+        "SFDA",
+        "probability of the labels by Fisher discriminants, features made harder to tell",
+        sfda,
+        bound=_one,
+        features_reach_bound=True,
     ),
     # The scores of these two change with the pool.
     "etran": TransferabilityMetric(

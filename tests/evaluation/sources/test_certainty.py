@@ -48,6 +48,11 @@ def test_the_answer_says_what_the_photos_tell() -> None:
         "The photos show that it is better than D under every metric.",
         "No metric can tell it from B by these photos.",
     ]
+    assert describe_first("A", ["D", "C"], certainties, untested=["kNN"]) == [
+        "First by mean rank: A.",
+        "The photos show that it is better than D under 2 of 3 metrics (not tested under kNN).",
+        "The photos show that it is better than C under 1 of 3 metrics (worse under LogME; not tested under kNN).",
+    ]
     assert describe_first("A", ["B"], {}) == ["First by mean rank: A."]
     assert describe_first("A", ["B", "C"], certainties, ["B"]) == [
         "First by mean rank: A, B, alike.",
