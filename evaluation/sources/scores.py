@@ -168,11 +168,7 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
     """Note whether a score on a target of so many classes is the highest possible, up to rounding errors."""
     if score.value is None or metric.bound is None:
         return score
-    return replace(score, at_bound=_is_same(score.value, metric.bound(classes)))
-
-
-def _is_same(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+    return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
 
 
 def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:
