@@ -18,6 +18,8 @@ from headstart.output.printable import encodable, print_lines, printable
 # Blanks between two columns, and the smallest width of names; narrower tables continue below.
 GAP = 2
 NARROWEST = 12
+# Numbers, relative and absolute, that differ by less differ by rounding errors.
+ROUNDING = 1e-10
 
 Cells = Sequence[Sequence[str]]
 
@@ -114,20 +116,26 @@ def format_number(value: float | None, form: str = ".4g") -> str:
 
 
 def format_with_error(value: float | None, error: float | None) -> str:
-    """Format a number with its error after ±, without digits beyond the two that the error has.
+    """Format a number with its error after ±: the error has two digits, and the number as many decimals.
+
+    A number or an error that is within rounding errors of 0 is 0.
 
     Args:
         value: The number; None where it is missing.
         error: Half the width of its interval; None where it is not known.
     """
-    if value is None or error is None:
+    if value is None:
         return format_number(value)
-    return f"{format_number(round_to_error(value, error))} ± {error:.2g}"
+    value = 0.0 if abs(value) <= ROUNDING else value
+    if error is None:
+        return format_number(value)
+    if error <= ROUNDING * max(abs(value), 1):
+        return f"{format_number(value)} ± 0"
 
-
-def round_to_error(value: float, error: float) -> float:
-    """Round a number to the second digit of its error; an error of 0 leaves it."""
-    return round(value, 1 - math.floor(math.log10(error))) if error > 0 else value
+    # Rounded first: 0.0999 is 0.10.
+    decimals = 1 - math.floor(math.log10(float(f"{error:.1e}")))
+    form = f".{max(decimals, 0)}f"
+    return " ± ".join(format_number(round(number, decimals), form) for number in (value, error))
 
 
 def print_scores(document: dict[str, Any]) -> None:

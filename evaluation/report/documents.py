@@ -150,7 +150,7 @@ SECTIONS = (
         "Transferability",
         "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
         "photos; in brackets: the rank, 1 being best. A saturated metric has the highest possible score for several "
-        "sources, and no part in the mean rank.",
+        "sources, or for one by its number of features, and no part in the mean rank.",
         _transferability,
     ),
     (

@@ -51,6 +51,13 @@ class MetricName(str):
     options: dict[str, Any]
 
 
+def _with_name(name: str, options: Mapping[str, Any]) -> MetricName:
+    """Return the name of a metric with options."""
+    metric = MetricName(f"{name}({_describe_options(options)})" if options else name)
+    metric.name, metric.options = name, dict(sorted(options.items()))
+    return metric
+
+
 def _read(value: object) -> MetricName:
     """Read a metric, with or without options."""
     if isinstance(value, MetricName):
@@ -69,9 +76,7 @@ def _read(value: object) -> MetricName:
             f"{name!r} is no metric{closest}; there are {', '.join(METRICS)}, and functions by import path, module.name"
         )
 
-    metric = MetricName(name + (f"({_describe_options(options)})" if options else ""))
-    metric.name, metric.options = name, dict(sorted(options.items()))
-    return metric
+    return _with_name(name, options)
 
 
 def _write(metric: MetricName) -> str | dict[str, dict[str, Any]]:
@@ -97,24 +102,26 @@ def find_metrics(names: Sequence[str | Mapping[str, Any]]) -> Metrics:
 
     Raises:
         UserError: There is none, one comes twice with the same options, an import path is not that of such a function,
-            or an option is unknown or of another type.
+            or an option is unknown or of another type. Options that are given their default do not count.
     """
     try:
         chosen = [_read(name) for name in names]
     except ValueError as error:
         raise UserError(f"metrics: {error}") from error
-    require_different("metrics", chosen)
-    return {name: _with_options(METRICS.get(name.name) or _import_metric(name), name) for name in chosen}
+    found = [_with_options(METRICS.get(name.name) or _import_metric(name), name) for name in chosen]
+    different = [_with_name(name.name, metric.options) for name, metric in zip(chosen, found, strict=True)]
+    require_different("metrics", different)
+    return dict(zip(different, found, strict=True))
 
 
 def _with_options(metric: TransferabilityMetric, name: MetricName) -> TransferabilityMetric:
     """Set the options of a metric, after checking them, and add them and its variant to its title."""
-    allowed = metric.option_names
+    defaults = metric.defaults
     # A user's own annotations may be of any kind.
     hints = get_type_hints(metric.function) if name.name in METRICS else {}
     for option, value in name.options.items():
-        if option not in allowed:
-            has = f"it has {', '.join(allowed)}" if allowed else "it has no options"
+        if option not in defaults:
+            has = f"it has {', '.join(defaults)}" if defaults else "it has no options"
             raise UserError(f"metrics: {name.name}: there is no option {option!r}; {has}")
         try:
             TypeAdapter(hints.get(option, Any)).validate_python(value, strict=True)
@@ -122,13 +129,28 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
             reason = " or ".join(dict.fromkeys(each["msg"] for each in error.errors()))
             raise UserError(f"metrics: {name.name}: {option} is {value!r}: {reason}") from error
 
-    chosen = replace(metric, options=name.options)
-    shown = name.options | ({} if chosen.variant is None else {"variant": chosen.variant})
-    title = title_with_options(metric.title, _describe_options(shown)) if shown else metric.title
-    # Titles of the user's own functions are their names.
-    title = title if name.name in METRICS else str(name)
+    # Defaults make no other metric, nor does a variant that has no effect.
+    options = {option: value for option, value in name.options.items() if not _is_default(value, defaults[option])}
+    chosen = replace(metric, options=options)
+    if chosen.variant is None and name.name in METRICS:
+        options.pop("variant", None)
     # The computation for a whole pool has no options.
-    return replace(chosen, title=title, pooled=None if name.options else metric.pooled)
+    return replace(chosen, title=_title(chosen, name.name), pooled=None if options else metric.pooled)
+
+
+def _is_default(value: object, default: object) -> bool:
+    """Return whether an option has its default value; true and 1 differ."""
+    if not isinstance(default, str | float | int | None):
+        return False
+    return value == default and isinstance(value, bool) == isinstance(default, bool)
+
+
+def _title(metric: TransferabilityMetric, name: str) -> str:
+    """Return the title of a metric with its options and its variant; that of the user's own function is its name."""
+    if name not in METRICS:
+        return str(_with_name(name, metric.options))
+    shown = metric.options or ({} if metric.variant is None else {"variant": metric.variant})
+    return title_with_options(metric.title, _describe_options(shown)) if shown else metric.title
 
 
 def digest_metrics(names: Iterable[str]) -> dict[str, str]:

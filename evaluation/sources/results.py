@@ -109,7 +109,11 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
 
 
 def describe_first(
-    first: str, others: Sequence[str], certainties: Mapping[str, Certainty], alike: Sequence[str] = ()
+    first: str,
+    others: Sequence[str],
+    certainties: Mapping[str, Certainty],
+    alike: Sequence[str] = (),
+    untested: Sequence[str] = (),
 ) -> list[str]:
     """Return sentences on which source is first, and by how many metrics it is significantly better than the others.
 
@@ -118,6 +122,7 @@ def describe_first(
         others: The other sources, best first.
         certainties: By the titles of the metrics that rank.
         alike: Those of the others that have the same mean rank as the first.
+        untested: Titles of the metrics that rank, but whose differences are not tested.
 
     Returns:
         A sentence, and one for every other source; one for all that do not differ from the first by any metric.
@@ -135,7 +140,9 @@ def describe_first(
             continue
         but = [f"worse under {', '.join(worse)}"] if worse else []
         but += [f"no significant difference under {', '.join(equal)}"] if equal else []
-        share = "every metric" if len(better) == len(signs) else f"{len(better)} of {len(signs)} metrics"
+        but += [f"not tested under {', '.join(untested)}"] if untested else []
+        metrics = len(signs) + len(untested)
+        share = "every metric" if len(better) == metrics else f"{len(better)} of {metrics} metrics"
         more = f" ({'; '.join(but)})" if but else ""
         lines.append(f"The photos show that {subject} is better than {other} under {share}{more}.")
 
@@ -170,14 +177,24 @@ class ScoredCandidates:
 
     @cached_property
     def saturated(self) -> dict[str, list[str]]:
-        """The candidates that have the highest possible score, by metric, where these are two or more.
+        """The candidates that have the highest possible score, by saturated metric.
 
-        Such a metric cannot tell which of them is the best.
+        Two or more of them saturate a metric: it cannot tell which is the best. A score that enough features reach,
+        whatever the labels, saturates the metric with one candidate, also where it is reached with any part of the
+        photos left out only.
         """
-        at_bound = {
-            metric: [name for name, scores in self.scores.items() if scores[metric].at_bound] for metric in self.metrics
-        }
-        return {metric: names for metric, names in at_bound.items() if len(names) > 1}
+        saturated = {}
+        for metric, known in self.metrics.items():
+            by_features = known.features_reach_bound
+            scores = {name: by_metric[metric] for name, by_metric in self.scores.items()}
+            names = [
+                name
+                for name, score in scores.items()
+                if score.at_bound or (by_features and score.at_bound_without_parts)
+            ]
+            if len(names) > 1 or (names and by_features):
+                saturated[metric] = names
+        return saturated
 
     @cached_property
     def tied(self) -> dict[str, float]:

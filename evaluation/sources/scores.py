@@ -15,7 +15,7 @@ from headstart.metrics.transferability.catalogue import TransferabilityMetric
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.left_out import SAME, interval
 from headstart.output.progress import Progress
-from headstart.output.tables import format_number, format_with_error, round_to_error
+from headstart.output.tables import format_with_error
 
 Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"
@@ -53,6 +53,11 @@ class Score:
     at_bound: bool = False
 
     @property
+    def at_bound_without_parts(self) -> bool:
+        """Whether it is the highest possible score whichever part of the photos is left out."""
+        return self.uncertain == AT_BOUND
+
+    @property
     def interval(self) -> tuple[float, float] | None:
         """The 95 % interval over photos and random starts; None where there is none."""
         if self.value is None or not self.left_out:
@@ -61,20 +66,9 @@ class Score:
 
     @property
     def shown(self) -> str:
-        """The score with half the width of its interval, without the digits that differ between random starts."""
-        if self.value is not None and self.half_width is None and len(self.starts) > 1:
-            # Parts of the photos without any spread leave that of the starts.
-            low, high = interval(self.value, np.zeros(2), np.array(self.starts))
-            return format_number(round_to_error(self.value, (high - low) / 2))
-        return format_with_error(self.value, self.half_width)
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the width of the interval, 0 where it is within rounding errors; None where there is none."""
-        if self.interval is None:
-            return None
-        low, high = self.interval
-        return 0.0 if _is_same(low, high) else (high - low) / 2
+        """The score with half the width of its interval."""
+        low, high = self.interval or (None, None)
+        return format_with_error(self.value, None if low is None or high is None else (high - low) / 2)
 
 
 def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
@@ -174,11 +168,7 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
     """Note whether a score on a target of so many classes is the highest possible, up to rounding errors."""
     if score.value is None or metric.bound is None:
         return score
-    return replace(score, at_bound=_is_same(score.value, metric.bound(classes)))
-
-
-def _is_same(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=SAME, abs_tol=SAME)
+    return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
 
 
 def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:

@@ -12,7 +12,7 @@ from headstart.output.markup import escape_markdown, escape_names
 from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, markdown_table, print_table
 
-# After the title of a metric that has the highest possible score for several candidates.
+# After the title of a saturated metric.
 SATURATED = " (saturated)"
 
 
@@ -81,11 +81,19 @@ def performance_remarks(results: ScoredCandidates) -> list[str]:
 
 def saturation_remarks(results: ScoredCandidates, kind: str) -> list[str]:
     """Return remarks on the saturated metrics; `kind` is what the candidates are, in the plural."""
-    return [
-        f"{results.metrics[name].title} is saturated: {len(names)} of {len(results.scores)} {kind} have the highest "
-        "possible score. It cannot tell which of them is the best, and has no part in the mean rank."
-        for name, names in results.saturated.items()
-    ]
+    remarks = []
+    for metric, names in results.saturated.items():
+        known, have = results.metrics[metric], "have" if len(names) > 1 else "has"
+        every = all(results.scores[name][metric].at_bound for name in names)
+        parts = "" if every else f", or {have} it whichever part of the photos is left out"
+        them, why = "them", ""
+        if known.features_reach_bound:
+            them, why = f"the {kind}", ": many features reach that score, whatever the labels"
+        remarks.append(
+            f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
+            f"score{parts}. It cannot tell which of {them} is the best, and has no part in the mean rank{why}."
+        )
+    return remarks
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
@@ -142,12 +150,10 @@ def _conclusion(ranked: RankedSources) -> list[str]:
     if means[first] is None or not others:
         return []
     alike = [name for name in others if means[name] == means[first]]
-    certainties = {
-        ranked.metrics[name].title: certainty
-        for name, certainty in ranked.certainties.items()
-        if name in ranked.ranking.ranks
-    }
-    return describe_first(first, others, certainties, alike)
+    titles = {name: ranked.metrics[name].title for name in ranked.ranking.ranks if not ranked.metrics[name].baseline}
+    certainties = {titles[name]: certainty for name, certainty in ranked.certainties.items() if name in titles}
+    untested = [title for title in titles.values() if title not in certainties]
+    return describe_first(first, others, certainties, alike, untested)
 
 
 def _photos(ranked: RankedSources) -> str:

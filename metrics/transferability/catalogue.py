@@ -3,7 +3,7 @@
 import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
@@ -50,6 +50,7 @@ class TransferabilityMetric:
         data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
             head; one of `facts` is the same for all targets.
         options: Options of the function, by name.
+        without_variant: An option and its value with which all variants are the same; None for no such value.
         higher_is_better: Whether a higher score means that the source transfers better. This is false for a baseline
             only, whose sign is reversed where targets are ranked.
         baseline: How the metric follows from the labels of the target alone, or from the source alone. It is then the
@@ -58,6 +59,7 @@ class TransferabilityMetric:
         is_default: Whether the metric is computed where no metrics are named.
         bound: Returns the highest score that features can reach on a target of so many classes. At it, a score says
             neither which source is better nor how uncertain it is. None where there is no such score.
+        features_reach_bound: Whether enough features reach the bound, whatever the labels.
         combine: Returns the scores of the sources of a pool, `[..., sources]`, from the terms of each and from those
             that set the scale, `[..., sources, terms]`, by default the same; None where the score of a source does not
             depend on the others.
@@ -75,25 +77,30 @@ class TransferabilityMetric:
     function: Callable[..., Any]
     data: tuple[str, ...] = ("statistics",)
     options: Mapping[str, Any] = field(default_factory=dict)
+    without_variant: tuple[str, Any] | None = None
     higher_is_better: bool = True
     baseline: str = ""
     is_default: bool = True
     bound: Callable[[int], float] | None = None
+    features_reach_bound: bool = False
     combine: Callable[..., Floats] | None = None
     pooled: Callable[[Pool], Floats] | None = None
     pooled_rest: Callable[[Inputs], float] | None = None
     prepare: Callable[..., Callable[[Flags], float | Floats]] | None = None
 
     @property
-    def option_names(self) -> list[str]:
-        """The options that the function has."""
-        return [name for name in inspect.signature(self.function).parameters if name not in (*ARGUMENTS, *self.data)]
+    def defaults(self) -> dict[str, Any]:
+        """The options that the function has, with their defaults."""
+        parameters = inspect.signature(self.function).parameters
+        return {name: each.default for name, each in parameters.items() if name not in (*ARGUMENTS, *self.data)}
 
     @property
     def variant(self) -> str | None:
-        """The variant that is computed, of a metric that has several; None for others."""
-        option = inspect.signature(self.function).parameters.get("variant")
-        return None if option is None else str(self.options.get("variant", option.default))
+        """The variant that is computed, of a metric that has several; None where all are the same."""
+        options = {**self.defaults, **self.options}
+        if "variant" not in self.defaults or self.without_variant in list(options.items()):
+            return None
+        return str(options["variant"])
 
     def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
         """Compute the score of one source model on one target, or its terms."""
@@ -117,12 +124,19 @@ class TransferabilityMetric:
 
 
 def title_with_options(title: str, options: str) -> str:
-    """Return the title of a metric with options, such as `GBC (diagonal)` or `N-LEEP (components per class 2)`.
+    """Return the title of a metric with options, such as `GBC (diagonal)` or `PARC (components 32, published)`.
+
+    The variant is always among the options in the title, for a metric that has several.
 
     Args:
         title: Title of the metric without options.
         options: The options as in the metric's name, such as `covariance=diagonal` or `components_per_class=2`.
     """
+    metric = next(each for each in METRICS.values() if each.title == title)
+    given = dict(re.findall(r"(\w+)=([^,]*)", options))
+    variant = replace(metric, options=given).variant
+    if given and variant and "variant" not in given:
+        options = f"{options}, variant={variant}"
     # A value that is a word needs no name.
     short = re.sub(r"\w+=(?!(?:true|false|null)\b)([^\W\d]\w*)(?=, |$)", r"\1", options)
     return f"{title} ({re.sub('[_=]', ' ', short)})"
@@ -146,6 +160,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         "GBC",
         "overlap of the classes as Gaussians (Bhattacharyya), negative",
         gbc,
+        without_variant=("covariance", "diagonal"),
         bound=_zero,
         pooled=gbc_of_targets,
     ),
@@ -170,6 +185,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         "spread between the classes relative to that of the features",
         lambda statistics: h_score(statistics),
         bound=_other_classes,
+        features_reach_bound=True,
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",
@@ -199,7 +215,11 @@ METRICS: dict[str, TransferabilityMetric] = {
         "PARC", "rank correlation between distances of features and of labels", parc, bound=_one, prepare=prepare_parc
     ),
     "sfda": TransferabilityMetric(
-        "SFDA", "probability of the labels by Fisher discriminants, features made harder to tell", sfda, bound=_one
+        "SFDA",
+        "probability of the labels by Fisher discriminants, features made harder to tell",
+        sfda,
+        bound=_one,
+        features_reach_bound=True,
     ),
     # The scores of these two change with the pool.
     "etran": TransferabilityMetric(

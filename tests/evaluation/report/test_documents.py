@@ -73,7 +73,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
     assert "biased 0.2500, debiased –, calibrated 0.1250;" in "".join(page.texts)
     assert page.tables["pets"][0] == ["source", "mean rank", "LogME (saturated)"]
-    assert page.tables["pets"][1:] == [["one", "1.00", "0.5 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
+    assert page.tables["pets"][1:] == [["one", "1.00", "0.50 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
     assert [row[0] for row in page.tables["Rankers"][1:]] == ["mean rank elsewhere", "LogME"]
     assert "0.750 [0.500, 1.000]" in page.tables["Rankers"][1]
     assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]

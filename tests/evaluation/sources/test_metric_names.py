@@ -13,6 +13,7 @@ import pytest
 
 from headstart import evaluate
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
+from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.inputs import Inputs
@@ -132,7 +133,7 @@ def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
         (
             {"gbc": {"pca": None, "covariance": "diagonal"}},
             "gbc(covariance=diagonal, pca=null)",
-            "GBC (diagonal, pca null, textbook)",
+            "GBC (diagonal, pca null)",
             None,
         ),
         (
@@ -150,6 +151,7 @@ def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
         ),
         ({"gbc": {}}, "gbc", "GBC (textbook)", {}),
         ({"parc": {}}, "parc", "PARC (published)", {}),
+        ({"parc": {"components": 3}}, "parc(components=3)", "PARC (components 3, published)", {"components": 3}),
         ({"knn": {}}, "knn", "kNN", {}),
     ],
 )
@@ -191,6 +193,32 @@ def test_options_that_are_refused(given: Any, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "name", "title"),
+    [
+        ({"etran": {"variant": "released"}}, "etran", "ETran (released)"),
+        ({"n_leep": {"fits": 8}}, "n_leep", "N-LEEP"),
+        ({"pactran": {"penalty_share": 1}}, "pactran", "PACTran (released)"),
+        ({"gbc": {"pca": None, "covariance": "spherical"}}, "gbc(pca=null)", "GBC (pca null, textbook)"),
+        # The diagonal form is the same in both variants.
+        ({"gbc": {"covariance": "diagonal", "variant": "released"}}, "gbc(covariance=diagonal)", "GBC (diagonal)"),
+    ],
+)
+def test_options_without_an_effect_make_no_other_metric(given: Any, name: str, title: str) -> None:
+    [(key, metric)] = find_metrics([given]).items()
+    assert (key, metric.title) == (name, title)
+    assert (metric.pooled is METRICS[name.partition("(")[0]].pooled) == ("(" not in name)
+    with pytest.raises(UserError, match="none of them twice"):
+        find_metrics([given, key if "(" not in name else given])
+
+
+def test_readers_of_a_table_give_metrics_with_options_the_same_titles() -> None:
+    plain = {"gbc": {"covariance": "diagonal"}, "parc": {"components": 32}, "pactran": {"prior_variance": 5}}
+    given = {**plain, "etran": {"variant": "published"}, "n_leep": {"fits": 2, "pca": 0.9}}
+    metrics = find_metrics([{name: options} for name, options in given.items()])
+    assert metric_titles(list(metrics)) == [metric.title for metric in metrics.values()]
+
+
 def test_a_metric_comes_once_with_the_same_options() -> None:
     find_metrics(["gbc", {"gbc": {"variant": "released"}}])
     options = {"variant": "released", "covariance": "diagonal"}
@@ -204,6 +232,7 @@ def test_options_of_a_function_of_the_users_own(mine: str) -> None:
     assert (name, metric.title) == (f"{path}(scale=5)", f"{path}(scale=5)")
     assert metric.compute(Inputs(FEATURES, LABELS, HEAD, seed=3)) == 5 * 6 + 6 + 1000 * 3
     assert digest_metrics([name]) == digest_metrics([path])
+    assert list(find_metrics([{path: {"scale": 2}}])) == [path]
     # Further arguments of a function can be options.
     assert find_metrics([{f"{mine}.other": {"classes": 2}}])[f"{mine}.other(classes=2)"].compute(
         Inputs(FEATURES, LABELS)

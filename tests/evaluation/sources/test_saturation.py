@@ -73,12 +73,38 @@ def _by_source(ranked: RankedSources) -> dict[str, dict[str, float]]:
     return {name: {metric: ranks[name] for metric, ranks in ranked.ranking.ranks.items()} for name in ranked.scores}
 
 
-def test_one_source_alone_at_the_bound_is_the_best() -> None:
-    ranked = rank({"narrow": make(8, 1), "wide": make(100, 1)}, "h_score")
+@pytest.mark.parametrize(
+    ("features", "remark"),
+    [
+        (100, "1 of 3 sources has the highest possible score. It cannot tell which of the sources is the best"),
+        # There are 60 samples, but 48 without a part.
+        (58, "1 of 3 sources has the highest possible score, or has it whichever part of the photos is left out."),
+    ],
+)
+def test_noise_of_many_features_does_not_win(features: int, remark: str, capsys: pytest.CaptureFixture[str]) -> None:
+    noise = np.random.default_rng(0).standard_normal((60, features))
+    ranked = rank({"noise": noise, "good": make(8, 3), "fair": make(10, 1)}, "h_score", "sfda", "knn", "log_me")
+    assert ranked.saturated == {"h_score": ["noise"], "sfda": ["noise"]}
+    assert ranked.ranking.ranks["h_score"]["noise"] == 1
+    assert list(ranked.certainties) == ["knn", "log_me"]
+    assert ranked.ranking.mean_ranks == {"good": 1, "fair": 2, "noise": 3}
+
+    print_source_ranking([ranked])
+    for text in (source_report([ranked], DOCUMENT), " ".join(capsys.readouterr().out.split())):
+        assert remark in text
+        assert "no part in the mean rank: many features reach that score, whatever the labels." in text
+        assert (
+            "The photos show that it is better than noise under 2 of 4 metrics (not tested under H-score, SFDA)."
+            in text
+        )
+
+
+def test_one_source_alone_whose_accuracy_is_1_is_the_best() -> None:
+    ranked = rank({"fair": make(8, 1), "perfect": 100 * np.eye(3)[LABELS] + 1e-9 * make(3, 0)}, "knn")
     assert ranked.saturated == {}
-    assert ranked.ranking.mean_ranks == {"narrow": 2, "wide": 1}
+    assert ranked.ranking.mean_ranks == {"fair": 2, "perfect": 1}
     # Its interval cannot be computed, so that the difference is not significant.
-    assert ranked.scores["wide"]["h_score"].interval is None
+    assert ranked.scores["perfect"]["knn"].interval is None
     assert ranked.certainties == {}
 
 
@@ -96,3 +122,10 @@ def test_a_metric_at_its_bound_for_all_sources_is_named_once() -> None:
     assert list(ranked.saturated) == ["knn"]
     assert ranked.tied == {}
     assert ranked.ranking.mean_ranks == {"one": None, "two": None}
+
+
+def test_the_catalogue_marks_the_metrics_whose_bound_many_features_reach() -> None:
+    inputs = Inputs(np.random.default_rng(0).standard_normal((60, 100)), LABELS)
+    bounded = {name: each for name, each in METRICS.items() if each.bound and each.data == ("statistics",)}
+    reached = {name for name, each in bounded.items() if each.bound(3) == pytest.approx(each.compute(inputs))}  # type: ignore[misc]
+    assert reached == {name for name, each in METRICS.items() if each.features_reach_bound}

@@ -62,12 +62,12 @@ def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str)
     assert f"| {METRICS[name].title} |" in line
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.option_names])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.defaults])
 def test_the_documentation_has_the_options_of_a_metric(name: str) -> None:
     require_checkout()
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"- `{name}`: ")]
-    assert set(re.findall(r"`(\w+)` \(", line)) == set(METRICS[name].option_names)
+    assert set(re.findall(r"`(\w+)` \(", line)) == set(METRICS[name].defaults)
 
 
 def test_names_titles_and_summaries_of_metrics_are_distinct() -> None:
