@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
@@ -59,12 +60,12 @@ def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, 
     patterns = bits @ holes[with_holes]
     subsets = np.arange(1 << len(with_holes))
 
-    kept_across = _sums_within(np.bincount(patterns, minlength=len(subsets)).astype(np.float64))
+    kept_across = _sums_within(np.bincount(patterns, minlength=len(subsets)))
     whole = np.delete(counted, with_holes, axis=0).sum(axis=0)
     cells = _sums_within(np.bincount(patterns, whole, minlength=len(subsets)))
     kept_lines = np.full(len(subsets), len(holes))
     for bit, line in zip(bits, with_holes, strict=True):
-        in_line = _sums_within(np.bincount(patterns, counted[line].astype(np.float64), minlength=len(subsets)))
+        in_line = _sums_within(np.bincount(patterns, counted[line], minlength=len(subsets)))
         is_kept = (subsets & bit) == 0
         cells += in_line * is_kept
         kept_lines -= ~is_kept
@@ -77,9 +78,9 @@ def _best_lines(holes: Flags, counted: Flags, of_targets: bool) -> tuple[Flags, 
     return lines, np.asarray((patterns & ~best) == 0)
 
 
-def _sums_within(values: Floats) -> Floats:
+def _sums_within(values: NDArray[Any]) -> Floats:
     """Sum values over all subsets of each subset, `[2^m]`."""
-    sums = values.copy()
+    sums = values.astype(np.float64)
     for bit in range(len(values).bit_length() - 1):
         halves = sums.reshape(-1, 2, 1 << bit)
         halves[:, 1] += halves[:, 0]

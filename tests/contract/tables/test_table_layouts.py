@@ -221,9 +221,9 @@ def test_columns_that_are_there_twice_or_in_another_order_are_named(read: Read) 
     ):
         with pytest.raises(UserError, match=message):
             read(["source,b,c,x", "s,1,2,3"], **layout)
-    for layout in ({"own": "b"}, {"columns": {"performance": "b"}}):
+    for twice in ({"own": "b"}, {"columns": {"performance": "b"}}):
         with pytest.raises(UserError, match=r"'b'.* twice"):
-            read(["source,target,performance,b,b", "s,t,0,1,2"], **layout)
+            read(["source,target,performance,b,b", "s,t,0,1,2"], **twice)
 
 
 def test_a_column_called_classes_that_holds_something_else_does_not_count(read: Read) -> None:

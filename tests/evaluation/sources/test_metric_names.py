@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
+from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
-from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.inputs import Inputs

@@ -55,7 +55,7 @@ def test_blocks_hold_all_batches_in_order(most: int) -> None:
 
 def test_pools_are_drawn_where_there_are_more_than_asked_for() -> None:
     table = make_table(12)
-    assert choose_pools(table.scores, 8, None, 5) == choose_pools(table, 8, comb(12, 8), 5) == Pools(12, 8)
+    assert choose_pools(table.scores, 8, None, 5) == choose_pools(table.scores, 8, comb(12, 8), 5) == Pools(12, 8)
     assert choose_pools(table.scores, 8, comb(12, 8) - 1, 5) == Pools(12, 8, comb(12, 8) - 1, 5)
     with pytest.raises(UserError, match=f"pools: 5 is given; {BATCHES} or more are needed"):
         choose_pools(table.scores, 8, 5, 0)
