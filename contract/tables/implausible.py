@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headstart.contract.tables.holes import name_some
-from headstart.metrics.arrays import Flags, Floats
+from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
@@ -90,16 +90,22 @@ def impossible_values(records: TableRecords, metric_of: Mapping[str, str | None]
 
 def _other_scale(records: TableRecords, performances: Floats) -> list[str]:
     """Return a warning about targets whose performances are from 0 to 1 where those of others are from 0 to 100."""
-    targets = np.array(records.axes[2])
-    small = [
-        name for name in dict.fromkeys(records.axes[2]) if np.nanmax(performances[targets == name], initial=0) <= 1
-    ]
+    names, targets = _targets(records)
+    largest = np.zeros(len(names))
+    np.fmax.at(largest, targets, performances)
+    small = [name for name, most in zip(names, largest, strict=True) if most <= 1]
     if not small:
         return []
     return [
         f"WARNING: performances are from 0 to 1 on {name_some(small, MOST_NAMED)}, and from 0 to 100 on the other "
         "targets."
     ]
+
+
+def _targets(records: TableRecords) -> tuple[list[str], Indices]:
+    """Return the names of the targets, and the index of that of each record."""
+    index = {name: position for position, name in enumerate(dict.fromkeys(records.axes[2]))}
+    return list(index), np.fromiter(map(index.__getitem__, records.axes[2]), np.intp, len(records.axes[2]))
 
 
 def saturated_scores(records: TableRecords, metric_of: Mapping[str, str | None]) -> list[str]:
@@ -111,16 +117,16 @@ def saturated_scores(records: TableRecords, metric_of: Mapping[str, str | None])
         records: The records of a table.
         metric_of: Names in the catalogue of its metrics, None for others.
     """
-    scores, metrics, targets = np.array(records.scores), np.array(records.axes[0]), np.array(records.axes[2])
+    scores, metrics, (names, targets) = np.array(records.scores), np.array(records.axes[0]), _targets(records)
     lines = []
     for metric in (name for name, known in metric_of.items() if known in BOUNDED):
-        saturated = []
-        for target in dict.fromkeys(records.axes[2]):
-            its = scores[(metrics == metric) & (targets == target) & np.isfinite(scores)]
-            highest = round(its.max(initial=0.0))
-            if highest >= 1 and (np.abs(its - highest) <= AT_BOUND).sum() > 1:
-                saturated.append(target)
-        if saturated:
+        its = np.flatnonzero((metrics == metric) & np.isfinite(scores))
+        highest = np.zeros(len(names))
+        np.maximum.at(highest, targets[its], scores[its])
+        bound = np.maximum(highest.round(), 1)
+        at_bound = its[np.abs(scores[its] - bound[targets[its]]) <= AT_BOUND]
+        count = np.bincount(targets[at_bound], minlength=len(names))
+        if saturated := [name for name, number in zip(names, count, strict=True) if number > 1]:
             lines.append(
                 f"WARNING: {metric} is as high as it can be for two sources or more on "
                 f"{name_some(saturated, MOST_NAMED)}: it is saturated, and does not rank them."
