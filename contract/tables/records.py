@@ -285,6 +285,7 @@ def find_holes(
             "missing cells": [_cell((names[0][m], names[1][s], names[2][t])) for t, s, m in gaps],
             "missing performances": [_pair(pair) for pair in sorted(unknown)],
         }
+
     hints = [
         ", or choose metrics that have them" if names[0] != [""] else "",
         ", or choose --missing=complete|pairwise",

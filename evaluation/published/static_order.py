@@ -7,8 +7,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.audit.tables import ranker_titles
-from headstart.evaluation.estimates import INTERVAL, with_interval
+from headstart.evaluation.audit.tables import OVER_TARGETS, ranker_titles
+from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.study import COMPONENTS
 from headstart.evaluation.stability.study_tables import with_error
 from headstart.output.figures import ALARM, INK, drawing
@@ -72,6 +72,7 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
     beyond: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
     stability: Rows = [["table", *(f"{name} varies" for name in COMPONENTS)]]
     holes: Rows = [["table", "kept", "sources x targets", "mean rank on the other targets"]]
+
     for name, document in documents.items():
         titles, size = ranker_titles(document), f"{len(document['sources'])} x {len(document['targets'])}"
         orders.append([name, size, with_interval(document["rankers"][MEAN_RANK]["weighted_kendall"])])
@@ -86,11 +87,12 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
         for kept, part in document["holes"].items():
             order = with_interval(part["rankers"][MEAN_RANK])
             holes.append([name, kept, f"{part['sources']} x {part['targets']}", order])
+
     return [
-        ("Static order", f"weighted Kendall, mean over targets, {INTERVAL}", orders),
-        ("What metrics add to it", f"mean over targets, {INTERVAL}", beyond),
+        ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),
+        ("What metrics add to it", OVER_TARGETS, beyond),
         ("Setup stability of the metrics", "±: standard error of drawing pools", stability),
-        ("What holes do to it", f"weighted Kendall, mean over targets, {INTERVAL}", holes),
+        ("What holes do to it", f"weighted Kendall, {OVER_TARGETS}", holes),
     ]
 
 

@@ -157,7 +157,7 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
 
 
 def _summarize(study: Study) -> None:
-    """Put the batches together; experiments that differ in the pool alone come from all of them."""
+    """Join the batches; experiments that differ in the pool alone come from all of them."""
     study.wins = reduce(add, (batch.wins for batch in study.batches))
     for name in ("target", "measure"):
         study.setup_stability[name] = reduce(add, (batch.agreements[name] for batch in study.batches))

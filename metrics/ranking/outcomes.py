@@ -206,7 +206,7 @@ class MeanAgreement:
         self.pairs += int(pairs.sum())
 
     def __add__(self, other: MeanAgreement) -> MeanAgreement:
-        """Put the groups of both together."""
+        """Join the groups of both."""
         return MeanAgreement(self.total + other.total, self.groups + other.groups, self.pairs + other.pairs)
 
     @property
