@@ -165,7 +165,7 @@ def score_one(compute: Callable[[Inputs], float | Floats | Sequence[float]], inp
 
 
 def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int) -> Score:
-    """Return whether a score on a target of so many classes is the highest possible, up to rounding errors."""
+    """Mark a score that is the highest possible on a target of so many classes, up to rounding errors."""
     if score.value is None or metric.bound is None:
         return score
     return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
