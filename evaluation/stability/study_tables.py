@@ -308,7 +308,7 @@ def _effects_of_targets(study: Study, ties: Ties) -> list[str]:
 
 
 def unsure_lead(rates: Floats, without: Floats) -> str:
-    """Return sentences about where a lead may come from drawing pools, by rates `[m]` and those without each batch, `[batches, m]`."""
+    """Return where a lead may come from drawing pools, by rates `[m]` and those without each batch, `[batches, m]`."""
     second, first = np.argsort(rates, kind="stable")[-2:]
     error = float(standard_error(without[:, first] - without[:, second]))
     unsure = rates[first] - rates[second] < SURE * error
