@@ -146,7 +146,7 @@ def test_networks_that_predict_the_background_alone_are_named(
     of_background = (labels == 0).mean() / len(np.unique(labels))
     warning = "predicts 'background' for all pixels of the validation photos."
     # After two epochs the source may do so by itself.
-    assert source["warnings"] == [warning] * (source["accuracy"] == pytest.approx(of_background))
+    assert source["warnings"] == [warning] * bool(source["accuracy"] == pytest.approx(of_background))
     tuned = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32")
     trained = run(
         tmp_path / "alone",
