@@ -287,7 +287,7 @@ def find_holes(
         }
 
     hints = [
-        ", or choose metrics that have them" if names[0] != [""] else "",
+        ", or choose metrics that have them" if names[0] != [""] and holes.get("missing cells") else "",
         ", or choose --missing=complete|pairwise",
     ]
     hint = f"; complete them{''.join(hints)}" if any(holes.values()) else ""

@@ -270,8 +270,9 @@ def _leave_out_unknown(records: TableRecords, metrics: Sequence[str], least: int
             scored[metric].add(source)
     scorers = Counter(source for its in scored.values() for source in its)
     others = len(metrics) - 1
+    sources = dict.fromkeys(records.axes[1])
     lacking = {
-        name: [source for source, count in scorers.items() if source not in its and count > others / 2]
+        name: [source for source in sources if source not in its and scorers[source] > others / 2]
         for name, its in scored.items()
     }
     reasons = {name: f"no score of {name_some(sources, 1)}" for name, sources in lacking.items() if sources}
