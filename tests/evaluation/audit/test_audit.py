@@ -242,7 +242,10 @@ def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     expected = stats.kendalltau(*performances.T).statistic
     assert document["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
     assert document["leave_one_model_out"] == {}
-    assert (document["pools"], len(document["not_computed"])) == (None, 5)
+    assert document["win_rate_percent"] == {}
+    reasons = " ".join(document["not_computed"])
+    for missing in ("leave one model out: 20000 sources", "setup stability", "win rates", "no intervals of 95 %"):
+        assert missing in reasons
 
 
 @pytest.mark.usefixtures("without_figures")
