@@ -92,7 +92,10 @@ class TableResults(DashboardResults):
             require_different("metrics", metrics, least=max(least, 1))
         if (performance_columns or performance_where) and performances is None:
             raise UserError("performance_columns, performance_where: they describe a file that performances names")
+        if own is not None and not exclude_target:
+            raise UserError(f"own: {own!r} given, which has no effect with exclude_target=false; leave one of them out")
         super().__init__(default, file_names, **options)
+
         layout = TableLayout(
             columns=columns or {},
             target_columns=target_columns or (),
@@ -111,11 +114,12 @@ class TableResults(DashboardResults):
             exclude_target=exclude_target,
             trainable=trainable,
         )
+        standard = TableLayout()
+        self.reading = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
+        self.reading |= {name: value for name, value in asdict(layout).items() if value != getattr(standard, name)}
+
         self.whole = read_table(Path(table_path), layout, metrics, least, performances)
         self.table = without_holes(self.whole, missing, least)
-        self.reading = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
-        standard = TableLayout()
-        self.reading |= {name: value for name, value in asdict(layout).items() if value != getattr(standard, name)}
         self.table_path = table_path
         self.origin = {"table": {"path": table_path, "sha256": self.table.sha256}, "performances": performances}
 

@@ -220,10 +220,16 @@ def _average(records: TableRecords, rows: Mapping[Key, Sequence[int]], columns: 
     """Average the scores of each cell, and the performances of each source on a target, over the rows there are."""
     _require_repeats(records, rows)
     reached: dict[tuple[str, str], dict[tuple[str, ...], float]] = {}
+    contradicting = []
     for record, repeat in enumerate(records.repeats):
-        if not math.isnan(records.performances[record]):
-            # The rows of all metrics say the same performance.
-            reached.setdefault(records.key(record)[1:], {}).setdefault(repeat, records.performances[record])
+        value, pair = records.performances[record], records.key(record)[1:]
+        if math.isnan(value):
+            continue
+        # The rows of all metrics say the same performance.
+        known = reached.setdefault(pair, {}).setdefault(repeat, value)
+        if not math.isclose(value, known, rel_tol=SAME_PERFORMANCE):
+            contradicting.append(f"{_pair(pair)} has {known} and {value} on line {records.lines[record]}")
+    _require_none({"contradicting performances": contradicting})
 
     for key, its in rows.items():
         scored = [records.scores[record] for record in its if not math.isnan(records.scores[record])]
@@ -269,6 +275,7 @@ def find_holes(
     """
     indices, shape = records.indices(names), [len(axis) for axis in names]
     counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=math.prod(shape)).reshape(shape)
+
     scores, performances = np.full(shape, np.nan), np.full(shape[1:], np.nan)
     scores[indices] = records.scores
     known = ~np.isnan(records.performances)

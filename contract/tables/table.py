@@ -163,6 +163,8 @@ def read_table(
         raise UserError("best_by, mean_over: both given; the rows of a cell are chosen from or averaged, not both")
     records = read_records(path, layout, chosen, least > 0, performances is None)
     metrics, sources, targets = (list(dict.fromkeys(axis)) for axis in records.axes)
+    if unknown := [name for name in layout.classes if name not in targets]:
+        raise UserError(f"classes: {', '.join(map(repr, unknown))} given; the targets are {', '.join(targets)}")
     metrics = sorted(
         filter(None, metrics), key=lambda name: PAPER_ORDER.get(_plain(name.partition("(")[0]), len(PAPER_ORDER))
     )

@@ -71,6 +71,7 @@ class HelpfulPools:
         targets, names = self.table.targets, self.table.metrics[1:]
         third = self._thirds()
         inside = [third == part for part in range(THIRDS)]
+
         count = [np.where(each, self.pools, 0).sum(axis=2) for each in inside]
         means = [_divide(np.where(each, self.totals, 0).sum(axis=2), n) for each, n in zip(inside, count, strict=True)]
         shares = [
@@ -78,6 +79,7 @@ class HelpfulPools:
             for each, n in zip(inside, count, strict=True)
         ]
         overall = _divide(self.better[0].sum(axis=1), self.pools[0].sum(axis=1)[:, None])
+
         return {
             "thirds": {
                 kind: [finite(float(mean_over_targets(mean[index]))) for mean in means]

@@ -231,3 +231,17 @@ def test_a_column_called_classes_that_holds_something_else_does_not_count(read: 
     assert read(lines).performances.tolist() == [[0.1], [0.2]]
     with pytest.raises(UserError, match="classes is 'cat' and not a finite number"):
         read(lines, columns={"classes": "classes"})
+
+
+def test_metrics_that_contradict_each_other_in_a_seed_are_named(read: Read) -> None:
+    lines = ["metric,source,target,score,performance,seed"]
+    lines += [f"{m},{s},x,{i}{s},0.{s},{seed}" for i, m in enumerate(("one", "two")) for s in (1, 2) for seed in (0, 1)]
+    with pytest.raises(
+        UserError, match=r"1 contradicting performances: source '2' on target 'x' has 0\.2 and 0\.5 on line"
+    ):
+        read([*lines[:-1], "two,2,x,12,0.5,1"], 2, mean_over=["seed"])
+
+
+def test_classes_of_unknown_targets_are_named(read: Read) -> None:
+    with pytest.raises(UserError, match="classes: 'y' given; the targets are x"):
+        read(["source,target,performance", "a,x,0.1", "b,x,0.2"], classes={"y": 2})
