@@ -242,6 +242,13 @@ def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.Monkey
         ({}, ["--metrics=[gbc]"], "metrics: 'gbc' not in the table; it has none"),
         ({}, ["--metrics=[]"], "metrics: none given; one or more"),
         ({}, ["--columns={sources: x}"], "columns: 'sources' given; there are metric, source, target"),
+        (
+            {},
+            ["--own=source", "--exclude_target=false"],
+            "own: 'source' given, which has no effect with exclude_target",
+        ),
+        ({}, ["--performance_where={a: b}"], "performance_columns, performance_where: they describe a file that"),
+        ({}, ["--classes={t9: 2}"], "classes: 't9' given; the targets are t0, t1, t2"),
         ({}, ["--facts=none.csv"], "facts: 'none.csv' cannot be read"),
         (
             {"facts.csv": "source,size\n"},
