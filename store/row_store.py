@@ -13,6 +13,7 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from headstart.output.files import write_together
+from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
 from headstart.store.segments import (
     DamagedError,
@@ -27,6 +28,9 @@ from headstart.store.segments import (
 
 log = logging.getLogger(__name__)
 
+# Bytes of scattered rows up to which they are copied into memory.
+COPIED = 2**30
+
 Compute = Callable[[list[int]], RowSource]
 
 
@@ -36,13 +40,13 @@ class StoredRows:
 
     Attributes:
         rows: `[names, ...]` in the order of the names. Memory-mapped if they follow each other in one segment; changes
-            do not reach the disk.
+            do not reach the disk. Others are copied, or if they are larger than `COPIED` read when they are indexed.
         notes: Notes of the source on all rows.
         remarks: Remarks of the source on single rows, by their indices, ascending.
         computed: Number of rows that this call computed.
     """
 
-    rows: NDArray[Any]
+    rows: NDArray[Any] | GatheredRows
     notes: dict[str, Any]
     remarks: dict[int, str]
     computed: int
@@ -217,11 +221,8 @@ def _gather(names: Sequence[str], segments: list[Segment], computed: int) -> Sto
 
     if (owners == owners[0]).all() and (np.diff(rows) == 1).all():
         return StoredRows(first[rows[0] : rows[0] + len(names)], notes, remarks, computed)
-    gathered = np.empty((len(names), *first.shape[1:]), first.dtype)
-    for owner in np.unique(owners):
-        mine = owners == owner
-        gathered[mine] = segments[owner].rows[rows[mine]]
-    return StoredRows(gathered, notes, remarks, computed)
+    gathered = GatheredRows([segment.rows for segment in segments], owners, rows)
+    return StoredRows(gathered if gathered.nbytes > COPIED else gathered[:], notes, remarks, computed)
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:

@@ -1,0 +1,55 @@
+"""Rows of several segments in one order, read from the disk when they are indexed."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class GatheredRows:
+    """Rows that lie in several arrays, as one array that is read row by row.
+
+    Args:
+        parts: Arrays of one type, and of one shape but for the number of rows; memory-mapped.
+        owners: Which array holds each row, `[rows]`.
+        positions: Where in that array, `[rows]`.
+
+    Attributes:
+        shape: `[rows, ...]`.
+        dtype: Type of the values.
+    """
+
+    def __init__(self, parts: Sequence[NDArray[Any]], owners: NDArray[np.integer], positions: NDArray[np.integer]):
+        self._parts, self._owners, self._positions = parts, owners, positions
+        self.shape = len(owners), *parts[0].shape[1:]
+        self.dtype = parts[0].dtype
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self._owners)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all rows."""
+        return len(self) * self._parts[0].dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
+
+    def __getitem__(self, rows: slice | NDArray[Any]) -> NDArray[Any]:
+        """Read some of the rows.
+
+        Args:
+            rows: A slice, indices or a mask.
+
+        Returns:
+            A copy of them, `[chosen, ...]`.
+        """
+        owners, positions = self._owners[rows], self._positions[rows]
+        chosen = np.empty((len(owners), *self.shape[1:]), self.dtype)
+        for owner in np.unique(owners):
+            mine = owners == owner
+            chosen[mine] = self._parts[owner][positions[mine]]
+        return chosen
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: ANN401 - NumPy's protocol
+        """Read all rows into memory, for NumPy's functions."""
+        return np.asarray(self[:], dtype)
