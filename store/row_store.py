@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +16,9 @@ from numpy.typing import NDArray
 from headstart.output.files import write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.segments import (
-    DamagedError,
-    RowSource,
-    Segment,
-    SegmentWriter,
-    StoreError,
-    drop,
-    explain_os_errors,
-    open_segments,
-)
+from headstart.store.name_index import Names, NameIndex, first_indices, pack
+from headstart.store.row_table import Filler, RowTable
+from headstart.store.segments import RowSource, Segment, StoreError, drop, explain_os_errors
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +49,10 @@ class StoredRows:
 class RowStore:
     """Tables on disk whose rows are computed once each, however requests for them overlap.
 
-    A table is a folder, named by the digest of its key, of segments, each with the rows that one call computed. Rows
+    A table is a folder, named by the digest of its key, of segments, each with the rows that one process computed. Rows
     can be read as soon as they are written, also if the computation is cut off. Their digests are checked before they
-    are used, so altered rows are computed again. A process waits for another one only while that computes rows that it
-    needs.
+    are used, so altered rows are computed again. Rows are computed piece by piece, and processes share the pieces. A
+    process waits for another one only while that computes rows that it needs, and nothing else is left to do.
 
     Args:
         folder: Folder of the store, created when rows are written.
@@ -67,13 +61,16 @@ class RowStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def get(self, key: Mapping[str, Any], names: Sequence[str], source: Compute) -> StoredRows:
+    def get(
+        self, key: Mapping[str, Any], names: Sequence[str], source: Compute, piece: int | None = None
+    ) -> StoredRows:
         """Return rows of a table, after computing those that are missing or damaged.
 
         Args:
             key: Everything that all rows of the table depend on; JSON values.
             names: What one row depends on besides, such as the digest of a file; a name may occur more than once.
             source: Returns the source of rows, from their indices in `names`; not called if no row is missing.
+            piece: Rows that are computed together; all missing ones by default.
 
         Returns:
             The rows.
@@ -84,37 +81,39 @@ class RowStore:
         """
         if not names:
             raise ValueError("names: none given; without a row, the table's shape is not known")
-        table = self.folder / digest_of(key)
-        computed = 0
-        damaged: set[Path] = set()
-        written = table
+        table, requested = self.table(key), pack(names)
+        computed, waited = 0, False
 
-        while True:
-            with explain_os_errors(table, "read"):
-                segments = _open_checked(table, set(names), damaged)
-                stored = _names_of(segments)
-                # A name that occurs several times is computed at its first index.
-                first = {name: index for index, name in reversed(list(enumerate(names))) if name not in stored}
-                missing = sorted(first.values())
-                if not missing:
-                    return _gather(names, segments, computed)
+        with self.filler(key) as filler:
+            while True:
+                found = _Found(table, requested)
+                missing = found.missing
+                if not len(missing):
+                    return found.gather(computed)
+                if computed and computed + len(missing) > len(np.unique(requested)):
+                    filler.require_kept()
+                    raise ValueError("the source contradicts itself: its rows came with other notes or another shape")
 
-            with explain_os_errors(table, "written"):
-                writer, indices, other = _share(table, key, names, missing, damaged)
-            if writer is not None:
-                with writer:
-                    computed += len(indices)
-                    if computed > len(set(names)):
-                        _require_kept(table, written)
-                        raise ValueError(
-                            "the source contradicts itself: its rows came with other notes or another shape"
-                        )
-                    written = writer.path
-                    writer.write(source(indices))
-            elif other is not None:
-                log.warning("another process is computing the same rows in %s; waiting for it", table)
-                with explain_os_errors(table, "written"):
-                    other.wait()
+                before = computed
+                for part in np.split(missing, range(piece or len(missing), len(missing), piece or len(missing))):
+                    computed += filler.fill([names[index] for index in part], lambda free: source(part[free].tolist()))
+                if computed == before:
+                    if not waited:
+                        log.warning("another process is computing the same rows in %s; waiting for it", table.folder)
+                    waited = True
+                    filler.wait([names[index] for index in missing])
+
+    def table(self, key: Mapping[str, Any]) -> RowTable:
+        """Return the table of a key."""
+        return RowTable(self.folder / digest_of(key))
+
+    def filler(self, key: Mapping[str, Any], run: str = "") -> Filler:
+        """Return what computes missing rows of the table of a key; arguments as for `Filler`."""
+        return Filler(self.table(key), key, run)
+
+    def missing(self, key: Mapping[str, Any], names: Sequence[str]) -> NDArray[np.int64]:
+        """Return the first index of each name without an intact row, ascending; arguments and errors as for `get`."""
+        return _Found(self.table(key), pack(names)).missing
 
     def look_up(self, key: Mapping[str, Any], names: set[str]) -> tuple[set[str], set[str]]:
         """Find stored rows, and remove damaged ones.
@@ -126,11 +125,15 @@ class RowStore:
         Returns:
             Names of the rows that are stored, and of those that were damaged.
         """
-        table = self.folder / digest_of(key)
-        with explain_os_errors(table, "read"):
-            listed = _names_of(_of_one_origin(open_segments(table))) & names
-            intact = _names_of(_open_checked(table, names, set())) & names
-        return intact, listed - intact
+        table, listed = self.table(key), list(names)
+        packed = pack(listed)
+        with explain_os_errors(table.folder, "read"):
+            before = NameIndex([segment.names for segment in table.segments()]).find(packed) >= 0
+        intact = _Found(table, packed).at >= 0
+        return (
+            {name for name, there in zip(listed, intact, strict=True) if there},
+            {name for name, lost in zip(listed, before & ~intact, strict=True) if lost},
+        )
 
     def forget(self, key: Mapping[str, Any], names: set[str]) -> int:
         """Remove segments that hold rows which proved to be wrong, unless one is being written.
@@ -144,85 +147,67 @@ class RowStore:
         """
         if not names:
             return 0
-        table, removed = self.folder / digest_of(key), 0
-        with explain_os_errors(table, "written"), FileLock(table / "lock"):
-            for segment in open_segments(table):
-                if names.intersection(segment.names) and not segment.is_being_written():
+        table, wrong, removed = self.table(key), pack(sorted(names)), 0
+        with explain_os_errors(table.folder, "written"), FileLock(table.folder / "lock"):
+            for segment in table.segments(of_any_origin=True):
+                if np.isin(wrong, segment.names).any() and not segment.is_being_written():
                     drop(segment.path)
                     removed += len(segment.names)
         return removed
 
 
-def _require_kept(table: Path, written: Path) -> None:
-    """Check that the rows that were just written are still there."""
-    if not written.exists():
-        reason = "rows vanished just after they were written; does something remove the cache?"
-        raise StoreError(f"{str(table)!r} cannot be used ({reason})")
+class _Found:
+    """Where requested rows are.
 
+    Args:
+        table: The table, whose requested rows are checked; damaged segments are removed.
+        requested: Names of the rows.
 
-def _open_checked(table: Path, requested: set[str], damaged: set[Path]) -> list[Segment]:
-    """Open the segments whose requested rows are intact; damaged segments are removed, and added to `damaged`."""
-    checked = []
-    for segment in _of_one_origin(open_segments(table, damaged)):
-        try:
-            segment.check(requested)
-            checked.append(segment)
-        except DamagedError as error:
-            drop(segment.path, error)
-            damaged.add(segment.path)
-    return checked
-
-
-def _names_of(segments: list[Segment]) -> set[str]:
-    return {name for segment in segments for name in segment.names}
-
-
-def _of_one_origin(segments: list[Segment]) -> list[Segment]:
-    """Return the segments with rows of the same origin as the newest, because older ones may be outdated."""
-    filled = [segment for segment in segments if segment.names]
-    return [segment for segment in filled if segment.origin == filled[-1].origin]
-
-
-def _share(
-    table: Path, key: Mapping[str, Any], names: Sequence[str], missing: list[int], damaged: set[Path]
-) -> tuple[SegmentWriter | None, list[int], Segment | None]:
-    """Begin a segment of the missing rows that no other process is computing; else find one to wait for, if any.
-
-    Returns:
-        What writes the rows, their indices, and a segment of another process with some of the missing rows.
+    Attributes:
+        at: Index of each row among all rows of the segments, `[requested]`; -1 where there is none.
     """
-    table.mkdir(parents=True, exist_ok=True)
-    # The lock is held only while journals are read.
-    with FileLock(table / "lock"):
-        busy = {segment.path for segment in open_segments(table, damaged) if segment.is_being_written()}
-        # Journals are read again: that of a segment that is no longer being written is complete only now.
-        segments = open_segments(table, damaged)
-        taken = _names_of(_of_one_origin(segments))
-        other = None
-        for segment in segments:
-            if segment.path in busy:
-                taken.update(segment.promised)
-                if any(names[index] in segment.promised for index in missing):
-                    other = segment
-            elif not segment.names:
-                drop(segment.path)
 
-        free = [index for index in missing if names[index] not in taken]
-        return SegmentWriter(table, key, [names[index] for index in free]) if free else None, free, other
+    def __init__(self, table: RowTable, requested: Names) -> None:
+        self.requested = requested
+        with explain_os_errors(table.folder, "read"):
+            while True:
+                self.segments = table.segments()
+                self.at = NameIndex([segment.names for segment in self.segments]).find(requested)
+                self.starts = np.cumsum([0, *(len(segment.names) for segment in self.segments)])
+                needed = np.zeros(self.starts[-1], bool)
+                needed[self.at[self.at >= 0]] = True
+                parts = [needed[first:end] for first, end in pairwise(self.starts)]
+                if table.check(self.segments, parts):
+                    break
 
+    @property
+    def missing(self) -> NDArray[np.int64]:
+        """The first index of each name without a row, ascending."""
+        return first_indices(self.requested, self.at < 0)
 
-def _gather(names: Sequence[str], segments: list[Segment], computed: int) -> StoredRows:
-    """Return the rows in the order of the names, without a copy if they are stored in that order."""
-    positions = {name: (owner, row) for owner, segment in enumerate(segments) for row, name in enumerate(segment.names)}
-    owners, rows = np.array([positions[name] for name in names]).T
-    all_remarks = {name: remark for segment in segments for name, remark in segment.remarks.items()}
-    remarks = {index: all_remarks[name] for index, name in enumerate(names) if name in all_remarks}
-    notes, first = segments[owners[0]].origin["notes"], segments[owners[0]].rows
+    def gather(self, computed: int) -> StoredRows:
+        """Return the rows, of which none is missing, without a copy if they are stored in their order."""
+        owners = np.searchsorted(self.starts, self.at, side="right") - 1
+        rows = self.at - self.starts[owners]
+        first = self.segments[owners[0]]
+        remarks = self._remarks()
+        if (owners == owners[0]).all() and (np.diff(rows) == 1).all():
+            return StoredRows(first.rows[rows[0] : rows[0] + len(rows)], first.origin["notes"], remarks, computed)
 
-    if (owners == owners[0]).all() and (np.diff(rows) == 1).all():
-        return StoredRows(first[rows[0] : rows[0] + len(names)], notes, remarks, computed)
-    gathered = GatheredRows([segment.rows for segment in segments], owners, rows)
-    return StoredRows(gathered if gathered.nbytes > COPIED else gathered[:], notes, remarks, computed)
+        used, owners = np.unique(owners, return_inverse=True)
+        gathered = GatheredRows([self.segments[owner].rows for owner in used], owners, rows)
+        return StoredRows(
+            gathered if gathered.nbytes > COPIED else gathered[:], first.origin["notes"], remarks, computed
+        )
+
+    def _remarks(self) -> dict[int, str]:
+        """Return the remarks on requested rows, by their indices."""
+        remarks = {name: remark for segment in self.segments for name, remark in segment.remarks.items()}
+        if not remarks:
+            return {}
+        texts = list(remarks.values())
+        which = NameIndex([pack(list(remarks))]).find(self.requested)
+        return {int(index): texts[which[index]] for index in np.flatnonzero(which >= 0)}
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:

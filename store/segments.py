@@ -2,7 +2,8 @@
 
 A segment is two files: the rows as they are in memory, and a journal. The journal's first line names the rows to come;
 the second has the values that all of them share; every further line stands for a chunk of written rows, and has their
-digest. A line is written after its rows, so the rows of every line exist however the writing ends.
+digest; or it names further rows to come. A line is written after its rows, so the rows of every line exist however the
+writing ends.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from io import FileIO
@@ -27,6 +28,7 @@ from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
 from headstart.output.files import replacing
+from headstart.store.name_index import Names, pack, unpack
 
 log = logging.getLogger(__name__)
 
@@ -77,8 +79,8 @@ class Segment:
         journal: The journal's file.
 
     Attributes:
-        promised: Names of all rows, also of those that are or were still to be written.
-        names: Names of the written rows.
+        promised: Names of all rows, also of those that are or were still to be written, packed, `[rows]`.
+        names: Names of the written rows, packed, `[written rows]`.
         origin: Values that all rows share, the `form` (type and shape of one) and the `notes` of their source.
         chunks: The written rows.
 
@@ -96,14 +98,20 @@ class Segment:
 
         try:
             head, *others = map(json.loads, lines)
-            self.promised: list[str] = head["names"]
-            self.origin: dict[str, Any] = others[0] if others else {"form": ["|u1", []], "notes": {}}
+            promised = [pack(head["names"])]
+            self.origin: dict[str, Any] = {"form": ["|u1", []], "notes": {}}
             self.chunks: list[Chunk] = []
             end = 0
-            for chunk in others[1:]:
-                first, end = end, end + chunk["count"]
-                self.chunks.append(Chunk(first, end, chunk["remarks"], chunk["sha256"]))
+            for line in others:
+                if "form" in line:
+                    self.origin = line
+                elif "names" in line:
+                    promised.append(pack(line["names"]))
+                else:
+                    first, end = end, end + line["count"]
+                    self.chunks.append(Chunk(first, end, line["remarks"], line["sha256"]))
 
+            self.promised: Names = np.concatenate(promised)
             self.names = self.promised[:end]
             kind, shape = self.origin["form"]
             self.dtype, self.shape = np.dtype(kind), (end, *shape)
@@ -125,11 +133,11 @@ class Segment:
         """Remarks on single rows, by name."""
         return {name: remark for chunk in self.chunks for name, remark in chunk.remarks.items()}
 
-    def check(self, requested: set[str]) -> None:
+    def check(self, requested: NDArray[np.bool_]) -> None:
         """Check the digests of the chunks with requested rows; those of unchanged files are checked once.
 
         Args:
-            requested: Names of the rows; other names do not matter.
+            requested: Which of the written rows are requested, `[written rows]`.
 
         Raises:
             DamagedError: A chunk differs from what was written.
@@ -137,9 +145,7 @@ class Segment:
         """
         checked = self._checked()
         unchecked = [
-            chunk
-            for chunk in self.chunks
-            if chunk.first not in checked and not requested.isdisjoint(self.names[chunk.first : chunk.end])
+            chunk for chunk in self.chunks if chunk.first not in checked and requested[chunk.first : chunk.end].any()
         ]
         if not unchecked:
             return
@@ -148,7 +154,8 @@ class Segment:
             for chunk in unchecked:
                 file.seek(chunk.first * self.row_bytes)
                 content = file.read((chunk.end - chunk.first) * self.row_bytes)
-                if _digest(self.names[chunk.first : chunk.end], self.origin, chunk.remarks, content) != chunk.sha256:
+                names = unpack(self.names[chunk.first : chunk.end])
+                if _digest(names, self.origin, chunk.remarks, content) != chunk.sha256:
                     raise DamagedError("altered")
 
         if time.time_ns() - max(time_of_change for _, time_of_change, _ in self.state) > SETTLED:
@@ -166,8 +173,15 @@ class Segment:
             return {chunk.first for chunk in self.chunks}.intersection(checked) if state == self.state else set()
         return set()
 
+    def is_unchanged(self) -> bool:
+        """Whether its files are as they were when it was read."""
+        try:
+            return self.state == [_state_of(self.path), _state_of(self.path.with_suffix(ROWS))]
+        except (OSError, DamagedError):
+            return False
+
     def is_being_written(self) -> bool:
-        """Whether rows are still to come; not if the process that wrote them has ended."""
+        """Whether promised rows are still to come; not if the process that wrote them has ended."""
         return len(self.names) < len(self.promised) and not self.wait(0)
 
     def wait(self, seconds: float = -1) -> bool:
@@ -194,17 +208,24 @@ class SegmentWriter:
     Args:
         table: The folder of the table.
         key: Everything that all rows of the table depend on, for readers of the journal.
-        names: Names of the rows to come.
+        names: Names of the rows to come first.
+        run: Beginning of the second part of the segment's name.
+        newest: Time in the name of the newest segment, in nanoseconds; the clock of another machine may be ahead.
 
     Raises:
         OSError: The folder cannot be written.
     """
 
-    def __init__(self, table: Path, key: Mapping[str, Any], names: Sequence[str]) -> None:
+    def __init__(
+        self, table: Path, key: Mapping[str, Any], names: Sequence[str], run: str = "", newest: int = 0
+    ) -> None:
+        # Names of the rows that are promised and not written, the number of the written ones, and what these share.
         self.names = names
         self.done = 0
+        self.origin: dict[str, Any] = {}
         # The order of names is that in which segments were created.
-        self.path = table / f"{time.time_ns():020}-{secrets.token_hex(4)}{JOURNAL}"
+        stamp = max(time.time_ns(), newest + 1)
+        self.path = table / f"{stamp:020}-{run}{secrets.token_hex(4)}{JOURNAL}"
         lock = FileLock(self.path.with_suffix(LOCK))
         with ExitStack() as files:
             files.callback(self._leave, lock)
@@ -223,8 +244,17 @@ class SegmentWriter:
         """End the segment, with the rows that are written."""
         self.files.close()
 
+    def promise(self, names: Sequence[str]) -> None:
+        """Name further rows to come, when those that were named before are written.
+
+        Raises:
+            OSError: The journal cannot be written.
+        """
+        self._note({"names": list(names)})
+        self.names = names
+
     def write(self, source: RowSource) -> None:
-        """Compute the rows and write them.
+        """Compute the promised rows and write them.
 
         Args:
             source: The source of the rows.
@@ -235,29 +265,39 @@ class SegmentWriter:
         """
         if len(source) != len(self.names):
             raise ValueError(f"the source was asked for {len(self.names)} rows and promises {len(source)}")
+        count, first = 0, self.done
         for rows in source:
-            with explain_os_errors(self.path.parent, "written"):
-                self._append(np.ascontiguousarray(rows), source)
-        if self.done != len(self.names):
-            raise ValueError(f"the source promised {len(self.names)} rows and gave {self.done}")
+            count += len(rows)
+            if count <= len(source):
+                with explain_os_errors(self.path.parent, "written"):
+                    self._append(np.ascontiguousarray(rows), source, self.done - first)
+        if count != len(source):
+            raise ValueError(f"the source promised {len(source)} rows and gave {count}")
 
-    def _append(self, rows: NDArray[Any], source: RowSource) -> None:
-        end = self.done + len(rows)
-        names = list(self.names[self.done : end])
-        remarks = {name: source.remarks[i] for i, name in enumerate(names, self.done) if i in source.remarks}
+    def _append(self, rows: NDArray[Any], source: RowSource, first: int) -> None:
+        """Write a chunk, whose first row has an index in the source."""
+        names = list(self.names[: len(rows)])
+        remarks = {name: source.remarks[i] for i, name in enumerate(names, first) if i in source.remarks}
         origin = {"form": [rows.dtype.str, list(rows.shape[1:])], "notes": dict(source.notes)}
+        if self.done and origin != self.origin:
+            raise ValueError("the source contradicts itself: its rows came with other notes or another shape")
         lines: list[Any] = [] if self.done else [origin]
         lines.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
         _write_all(self.rows, rows.data.cast("B"))
+        self._note(*lines)
+        self.origin = origin
+        self.done += len(rows)
+        self.names = self.names[len(rows) :]
+
+    def _note(self, *lines: object) -> None:
         _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in lines).encode()))
         if not self.path.exists():
             raise OSError("it was removed while it was written; try again")
-        self.done = end
 
     def _leave(self, lock: FileLock) -> None:
         if not self.done:
             drop(self.path)
-        elif self.done < len(self.names):
+        elif self.names:
             # A full disk may hold a part of rows that the journal does not list.
             with suppress(OSError, DamagedError):
                 segment = Segment(self.path)
@@ -266,32 +306,20 @@ class SegmentWriter:
         self.path.with_suffix(LOCK).unlink(missing_ok=True)
 
 
-def open_segments(table: Path, without: Collection[Path] = ()) -> list[Segment]:
-    """Read the journals of a table, the oldest first, and remove damaged segments; rows are not read.
+def list_journals(table: Path) -> list[Path]:
+    """List the journals of a table, the oldest first.
 
     Args:
         table: The folder of the table, which may be missing.
-        without: Journals that are left out.
-
-    Returns:
-        The segments.
 
     Raises:
-        OSError: The folder, or a journal, cannot be read at the moment.
+        OSError: The folder cannot be read at the moment.
     """
     try:
         with os.scandir(table) as entries:
-            paths = sorted(Path(entry.path) for entry in entries if entry.name.endswith(JOURNAL) and entry.is_file())
+            return sorted(Path(entry.path) for entry in entries if entry.name.endswith(JOURNAL) and entry.is_file())
     except FileNotFoundError:
         return []
-    segments = []
-    for path in paths:
-        if path not in without:
-            try:
-                segments.append(Segment(path))
-            except DamagedError as error:
-                drop(path, error)
-    return segments
 
 
 def drop(journal: Path, reason: Exception | None = None) -> None:

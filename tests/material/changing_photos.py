@@ -13,7 +13,8 @@ from PIL import Image
 
 from headstart.datamodules.rows import TABLES
 from headstart.output.errors import UserError
-from headstart.store.segments import open_segments
+from headstart.store.name_index import unpack
+from headstart.store.row_table import RowTable
 
 VICTIM = "train/dark/1.jpg"
 Rows = dict[tuple[str, str], tuple[bytes, str | None]]
@@ -123,8 +124,8 @@ def stored_rows(cache: Path) -> Rows:
     """Return bytes and remark of every row in a cache, by its table and name."""
     rows = {}
     for table in (cache / TABLES).glob("*"):
-        for segment in open_segments(table):
+        for segment in RowTable(table).segments(of_any_origin=True):
             remarks = segment.remarks
-            for name, row in zip(segment.names, segment.rows, strict=True):
+            for name, row in zip(unpack(segment.names), segment.rows, strict=True):
                 rows[table.name, name] = bytes(row), remarks.get(name)
     return rows
