@@ -1,6 +1,7 @@
 """How missing rows are computed: a frozen network run on decoded pictures in equal passes."""
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 
 from headstart.datamodules.activation_rows import notes_of, pack
 from headstart.datamodules.decoding import Fault, PreparedPictures, decode_batches
+from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
 from headstart.datamodules.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind, pass_size
@@ -26,7 +28,6 @@ from headstart.modules.networks.taps import Tap
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
-from headstart.output.progress import Progress
 
 CHUNK = 64
 SEED = 0
@@ -130,8 +131,9 @@ class ComputedRows:
         indices: Which of them, in order.
         preprocessing: How they are prepared.
         policy: Settings that change the rows.
-        resources: Decoding processes and progress.
+        resources: Decoding processes.
         frozen: The network.
+        report: Receives the progress, after every chunk.
         size: Pictures of a pass.
         notes: What all rows have in common: `weights` and `widths` of a network, JSON values.
         remarks: Why a picture is unreadable and its row that of a black one, by position among the rows.
@@ -143,6 +145,7 @@ class ComputedRows:
     policy: Policy
     resources: Resources
     frozen: FrozenNetwork | None = None
+    report: Report = lambda _: None
     size: int = field(default=1, init=False)
     notes: dict[str, Any] = field(default_factory=dict, init=False)
     remarks: dict[int, str] = field(default_factory=dict, init=False)
@@ -165,21 +168,35 @@ class ComputedRows:
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Compute the rows in chunks, with deterministic arithmetic and without TensorFloat-32."""
-        resources, done = self.resources, 0
+        done = unreadable = 0
+        decoded, seconds = self._decoded_chunks(), {DECODING: 0.0, NETWORK: 0.0, WRITING: 0.0}
+        clock = time.perf_counter()
+
+        def passed() -> float:
+            nonlocal clock
+            before, clock = clock, time.perf_counter()
+            return clock - before
+
         # A custom network's module may have changed these settings when it was imported.
-        with (
-            deterministic(),
-            Progress(resources.title, len(self), "pictures", resources.before, resources.after) as progress,
-        ):
-            for pixels in self._decoded_chunks():
-                yield (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
+        with deterministic():
+            for pixels in decoded:
+                seconds[DECODING] = passed()
+                rows = (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
+                seconds[NETWORK] = passed()
+                yield rows
+                seconds[WRITING] = passed()
                 done += len(pixels)
-                progress.advance(len(pixels))
+                self.report(Step(len(pixels), len(self.remarks) - unreadable, seconds))
+                unreadable = len(self.remarks)
 
     def _decoded_chunks(self) -> Iterator[Tensor]:
         """Decode the pictures, and join them to chunks of equal size, except for the last."""
         device = torch.device("cpu") if self.frozen is None else self.frozen.device
-        workers = count_processors() if self.resources.workers is None else self.resources.workers
+        workers = self.resources.workers
+        if workers is None:
+            workers = count_processors()
+            # A process that decodes would only take turns with this one.
+            workers = 0 if workers == 1 and device.type == "cpu" else workers
         prepared = PreparedPictures(self.pictures, self.indices, self.preprocessing)
 
         waiting: list[Tensor] = []

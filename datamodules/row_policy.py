@@ -20,6 +20,13 @@ Precision = Literal["float32", "bfloat16"]
 PASS_PIXELS = {"cpu": 4 * 224**2}
 PASS_PIXELS_ELSEWHERE = 256 * 224**2
 
+# Pixels of a piece of the missing rows, which one process computes together: some seconds of work. More pictures than
+# MOST_PICTURES are not listed at once, and files of more bytes take too long to decode.
+PIECE_PIXELS = {"cpu": 1024 * 224**2}
+PIECE_PIXELS_ELSEWHERE = 16384 * 224**2
+MOST_PICTURES = 16384
+PIECE_BYTES = 2**30
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -92,6 +99,13 @@ def pass_size(side: int, kind: str) -> int:
         A number of pictures, 1 or more.
     """
     return max(1, PASS_PIXELS.get(kind, PASS_PIXELS_ELSEWHERE) // side**2)
+
+
+def piece_size(side: int, kind: str) -> int:
+    """Return how many pictures are computed together, in whole passes; arguments as for `pass_size`."""
+    size = pass_size(side, kind)
+    most = min(MOST_PICTURES, PIECE_PIXELS.get(kind, PIECE_PIXELS_ELSEWHERE) // side**2)
+    return max(1, most // size) * size
 
 
 def device_kind(device: str) -> str:

@@ -7,14 +7,15 @@ other commands share it. Reading stored rows needs no torch.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
-from importlib.metadata import version
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
+from headstart.datamodules.row_request import RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
@@ -22,7 +23,7 @@ from headstart.output.errors import UserError, reason_of
 from headstart.store.row_store import RowStore, StoredRows, first_measured
 
 if TYPE_CHECKING:
-    from headstart.datamodules.row_computation import ComputedRows
+    from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
 
 TABLES = "rows"
 # Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
@@ -56,7 +57,9 @@ def rows(
     """
     if taps and policy.folded:
         raise ValueError("folded: a network whose batch norm is folded has no layers to take embeddings at")
-    stored = _network_rows(network, taps, "", pictures, policy, resources)
+    assert network.preprocessing is not None
+    request = RowRequest(pictures, network.preprocessing, policy, network, taps)
+    stored = find(request, resources)
     _check_widths(network, taps, stored.notes["widths"], resources.cache)
     return stored
 
@@ -82,7 +85,8 @@ def activations(
         UserError: As `rows`, or the network cannot be cut there.
         NotStoredError: As `rows`.
     """
-    return _network_rows(network, [], boundary, pictures, policy, resources)
+    assert network.preprocessing is not None
+    return find(RowRequest(pictures, network.preprocessing, policy, network, boundary=boundary), resources)
 
 
 def pixels(preprocessing: Preprocessing, pictures: Pictures, resources: Resources) -> StoredRows:
@@ -101,15 +105,7 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, resources: Resource
         UserError: A picture cannot be read at the moment, or a decoding process was killed.
         NotStoredError: As `rows`.
     """
-    policy = Policy(unreadable="remark")
-    key = {
-        "resize": preprocessing.resize,
-        "crop": preprocessing.crop,
-        "interpolation": preprocessing.interpolation,
-        "unreadable": policy.unreadable,
-        "device": "cpu",  # whichever device they are used on
-    }
-    return _find(key, pictures, preprocessing, policy, resources)
+    return find(RowRequest(pictures, preprocessing, Policy(unreadable="remark")), resources)
 
 
 def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resources) -> StoredRows:
@@ -127,62 +123,44 @@ def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resource
     return replace(stored, rows=stored.rows[:, 0].copy())
 
 
-def _network_rows(
-    network: NetworkSpec, taps: Sequence[Tap], boundary: str, pictures: Pictures, policy: Policy, resources: Resources
-) -> StoredRows:
-    preprocessing = network.preprocessing
-    assert preprocessing is not None
-    key = {
-        "network": network.identity,
-        "preprocessing": asdict(preprocessing),
-        **({"boundary": boundary} if boundary else {"taps": [asdict(tap) for tap in taps]}),
-        "policy": policy.identity(preprocessing.crop),
-    }
-    return _find(key, pictures, preprocessing, policy, resources, network, taps, boundary)
+def find(request: RowRequest, resources: Resources) -> StoredRows:
+    """Read rows from the store, after computing the missing ones in this process.
 
+    Args:
+        request: The rows.
+        resources: Cache, decoding processes and progress.
 
-def _find(
-    key: Mapping[str, Any],
-    pictures: Pictures,
-    preprocessing: Preprocessing,
-    policy: Policy,
-    resources: Resources,
-    network: NetworkSpec | None = None,
-    taps: Sequence[Tap] = (),
-    boundary: str = "",
-) -> StoredRows:
-    """Read rows from the store, after computing the missing ones; without a network, rows are prepared pictures."""
-    # These packages decode and scale pictures and run networks, so that rows depend on their versions.
-    versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
-    table = {**key, "decoding": pictures.decoding, **versions}
-
-    decoded: set[int] = set()
+    Raises:
+        StoreError: The cache folder cannot be read or written.
+        UserError: The network cannot be loaded or run, or a picture is refused or cannot be read at the moment, or a
+            decoding process was killed.
+        NotStoredError: Rows are missing and `resources` forbids to compute them.
+    """
+    pictures, decoded = request.pictures, set[int]()
+    store, digests = RowStore(resources.cache / TABLES), pictures.digests(resources.cache)
+    progress = ExtractionProgress(resources.title, len(pictures), resources.before, resources.after)
+    frozen: list[FrozenNetwork | None] = []
 
     def compute(missing: list[int]) -> ComputedRows:
         decoded.update(missing)
         if resources.only_stored:
             raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
-        # This imports torch, which stored rows do not need.
-        from headstart.datamodules.row_computation import ComputedRows, load
+        if not frozen:
+            frozen.append(load(request, resources.cache))
+        progress.begin(len(missing))
+        return request.compute(missing, resources, frozen[0], progress.report)
 
-        frozen = None if network is None else load(network, taps, policy, boundary)
-        if network is not None and frozen is not None and frozen.widths is not None:
-            # Check them before a long computation, not after it.
-            _check_widths(network, taps, frozen.widths, resources.cache)
-        return ComputedRows(pictures, missing, preprocessing, policy, resources, frozen)
-
-    digests = pictures.digests(resources.cache)
     try:
-        store = RowStore(resources.cache / TABLES)
-        if resources.check is not None:
-            resources.check.compare(store, table, digests, compute, resources.title)
-            raise NotStoredError("the rows were checked, not read")
-        stored = store.get(table, digests, compute)
-        doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
-        if doubtful:
-            store.forget(table, {digests[index] for index in doubtful})
-            stored = store.get(table, digests, compute)
-        return stored
+        with progress:
+            if resources.check is not None:
+                resources.check.compare(store, request.key, digests, compute, resources.title)
+                raise NotStoredError("the rows were checked, not read")
+            stored = store.get(request.key, digests, compute, request.cut, progress.begin)
+            doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
+            if doubtful:
+                store.forget(request.key, {digests[index] for index in doubtful})
+                stored = store.get(request.key, digests, compute, request.cut)
+            return stored
     except RuntimeError as error:
         if not DECODING_ENDED.search(str(error)):
             raise
@@ -191,6 +169,14 @@ def _find(
             f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
             "try again, with fewer of them or more memory"
         ) from error
+
+
+def load(request: RowRequest, cache: Path) -> FrozenNetwork | None:
+    """Load the network of a request; check the widths of its rows before a long computation, not after it."""
+    frozen = request.load()
+    if request.network is not None and frozen is not None and frozen.widths is not None:
+        _check_widths(request.network, request.taps, frozen.widths, cache)
+    return frozen
 
 
 def _find_doubtful(pictures: Pictures, stored: StoredRows, decoded: set[int]) -> list[int]:

@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 COPIED = 2**30
 
 Compute = Callable[[list[int]], RowSource]
+Cut = Callable[[NDArray[np.int64]], Sequence[NDArray[np.int64]]]
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,12 @@ class RowStore:
         self.folder = folder
 
     def get(
-        self, key: Mapping[str, Any], names: Sequence[str], source: Compute, piece: int | None = None
+        self,
+        key: Mapping[str, Any],
+        names: Sequence[str],
+        source: Compute,
+        cut: Cut = lambda missing: [missing],
+        begin: Callable[[int], object] = lambda missing: None,
     ) -> StoredRows:
         """Return rows of a table, after computing those that are missing or damaged.
 
@@ -70,7 +76,8 @@ class RowStore:
             key: Everything that all rows of the table depend on; JSON values.
             names: What one row depends on besides, such as the digest of a file; a name may occur more than once.
             source: Returns the source of rows, from their indices in `names`; not called if no row is missing.
-            piece: Rows that are computed together; all missing ones by default.
+            cut: Cuts the indices of missing rows into pieces, which are computed one after the other; by default one.
+            begin: Called with the number of missing rows before they are computed.
 
         Returns:
             The rows.
@@ -94,9 +101,10 @@ class RowStore:
                     filler.require_kept()
                     raise ValueError("the source contradicts itself: its rows came with other notes or another shape")
 
+                begin(len(missing))
                 before = computed
-                for part in np.split(missing, range(piece or len(missing), len(missing), piece or len(missing))):
-                    computed += filler.fill([names[index] for index in part], lambda free: source(part[free].tolist()))
+                for piece in cut(missing):
+                    computed += filler.fill([names[index] for index in piece], partial(_compute, source, piece))
                 if computed == before:
                     if not waited:
                         log.warning("another process is computing the same rows in %s; waiting for it", table.folder)
@@ -154,6 +162,11 @@ class RowStore:
                     drop(segment.path)
                     removed += len(segment.names)
         return removed
+
+
+def _compute(source: Compute, piece: NDArray[np.int64], free: NDArray[np.int64]) -> RowSource:
+    """Return the source of the free rows of a piece."""
+    return source(piece[free].tolist())
 
 
 class _Found:

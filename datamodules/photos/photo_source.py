@@ -78,6 +78,24 @@ class Pictures(ABC):
         read = type(self).read
         return f"{read.__module__}.{read.__qualname__} {self.own_code}".strip()
 
+    def part(self, indices: NDArray[np.int64]) -> Pictures:
+        """Return some of the pictures on their own, to be pickled for another process.
+
+        They hold all pictures unless a data set has a smaller form.
+
+        Args:
+            indices: Indices of the pictures.
+        """
+        return PicturePart(self, indices)
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the files of some pictures, 0 where they are not known.
+
+        Args:
+            indices: Indices of the pictures.
+        """
+        return np.zeros(len(indices), np.int64)
+
     def digests(self, cache: Path | None = None) -> list[str]:
         """Digest the content of every picture, side by side, and each once.
 
@@ -88,6 +106,10 @@ class Pictures(ABC):
             self._digested = self.digest_some(range(len(self)), cache)
         return self._digested
 
+    def set_digests(self, digests: list[str]) -> None:
+        """Set the digests of all pictures, where they are known."""
+        self._digested = digests
+
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some pictures, side by side.
 
@@ -97,6 +119,39 @@ class Pictures(ABC):
         """
         with ThreadPoolExecutor() as pool:
             return list(pool.map(self.digest, indices))
+
+
+class PicturePart(Pictures):
+    """Some of other pictures, to be pickled.
+
+    Args:
+        pictures: The pictures to select from.
+        indices: Indices of the selected ones.
+    """
+
+    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+        self.pictures = pictures
+        self.indices = indices
+        self.kind = pictures.kind
+        self.names = [pictures.names[index] for index in indices]
+
+    @property
+    def own_code(self) -> str:
+        """Digest of the code that decodes the pictures."""
+        return self.pictures.own_code
+
+    @property
+    def decoding(self) -> str:
+        """Name of the function that decodes the pictures."""
+        return self.pictures.decoding
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one picture of the part."""
+        return self.pictures.read(int(self.indices[index]))
+
+    def digest(self, index: int) -> str:
+        """Digest one picture of the part."""
+        return self.pictures.digest(int(self.indices[index]))
 
 
 class Photos(Pictures):
@@ -169,6 +224,14 @@ class PhotoSubset(Photos):
         """Decode one photo of the subset."""
         return self.photos.read(int(self.indices[index]))
 
+    def part(self, indices: NDArray[np.int64]) -> Pictures:
+        """Return some photos of the subset on their own."""
+        return self.photos.part(self.indices[indices])
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the files of some photos of the subset."""
+        return self.photos.file_sizes(self.indices[indices])
+
     def digest(self, index: int) -> str:
         """Digest one photo of the subset."""
         return self.photos.digest(int(self.indices[index]))
@@ -237,6 +300,24 @@ class PhotoFiles(PictureFiles, Photos):
     def path(self, index: int) -> Path:
         """Return the file of one photo."""
         return self.root / self.names[index]
+
+    def part(self, indices: NDArray[np.int64]) -> PhotoFiles:
+        """Return some photos on their own."""
+        photos = PhotoFiles(self.root, [self.names[index] for index in indices], self.labels[indices], self.classes)
+        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        return photos
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the files of some photos."""
+        return np.array([_file_size(self.path(index)) for index in indices], np.int64)
+
+
+def _file_size(path: Path) -> int:
+    """Return the bytes of a file; 0 where it is missing, which is an error when it is read."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
 
 
 class PhotoSource(ABC):
