@@ -7,7 +7,8 @@ other commands share it. Reading stored rows needs no torch.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -150,17 +151,23 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
         progress.begin(len(missing))
         return request.compute(missing, resources, frozen[0], progress.report)
 
+    with explain_decoding_errors(), progress:
+        if resources.check is not None:
+            resources.check.compare(store, request.key, digests, compute, resources.title)
+            raise NotStoredError("the rows were checked, not read")
+        stored = store.get(request.key, digests, compute, request.cut, progress.begin)
+        doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
+        if doubtful:
+            store.forget(request.key, {digests[index] for index in doubtful})
+            stored = store.get(request.key, digests, compute, request.cut)
+    return stored
+
+
+@contextmanager
+def explain_decoding_errors() -> Iterator[None]:
+    """Raise the end of a decoding process as the user's error, which names the option."""
     try:
-        with progress:
-            if resources.check is not None:
-                resources.check.compare(store, request.key, digests, compute, resources.title)
-                raise NotStoredError("the rows were checked, not read")
-            stored = store.get(request.key, digests, compute, request.cut, progress.begin)
-            doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
-            if doubtful:
-                store.forget(request.key, {digests[index] for index in doubtful})
-                stored = store.get(request.key, digests, compute, request.cut)
-            return stored
+        yield
     except RuntimeError as error:
         if not DECODING_ENDED.search(str(error)):
             raise

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from headstart.engines.task import Engine, Outcome, Task, TaskMessage, deferred_signals
@@ -25,7 +25,7 @@ class Listener(Protocol):
 
 def run_tasks(
     engine: Engine,
-    tasks: Sequence[Task],
+    tasks: Iterable[Task],
     listener: Listener,
     retries: int = RETRIES,
     memory_retries: int = MEMORY_RETRIES,
@@ -35,7 +35,7 @@ def run_tasks(
 
     Args:
         engine: Where they run; it is closed at the end.
-        tasks: The tasks.
+        tasks: The tasks; the next is taken when there is room for it.
         listener: It is told what happens to them.
         retries: How often a task is started again whose process or machine was lost.
         memory_retries: How often a task is started again that ran out of memory.
@@ -51,7 +51,7 @@ def run_tasks(
     """
     run = _Run(engine, tasks, listener, {"lost": retries, "memory": memory_retries}, timeout)
     try:
-        while run.waiting or run.running:
+        while run.next() is not None or run.running:
             run.start()
             run.wait()
     except BaseException:
@@ -65,7 +65,7 @@ def run_tasks(
 
     if run.error is not None:
         raise run.error
-    return {task.name: run.outcomes[task.name] for task in tasks}
+    return {name: run.outcomes[name] for name in run.started}
 
 
 class _Run:
@@ -74,13 +74,18 @@ class _Run:
     def __init__(
         self,
         engine: Engine,
-        tasks: Sequence[Task],
+        tasks: Iterable[Task],
         listener: Listener,
         retries: dict[str, int],
         timeout: float | None,
     ) -> None:
         self.engine, self.listener, self.retries, self.timeout = engine, listener, retries, timeout
-        self.waiting = deque(tasks)
+        self._tasks = iter(tasks)
+        # The task that is started next, and those that are to be started again after all others.
+        self._next: Task | None = None
+        self._again = deque[Task]()
+        # Names of the tasks that were started, in their order.
+        self.started: dict[str, None] = {}
         # The time at which each task began to run, by name; None before.
         self.running: dict[str, tuple[Task, float | None]] = {}
         self.outcomes: dict[str, Outcome] = {}
@@ -91,12 +96,21 @@ class _Run:
         self._failures = Counter[tuple[str, str]]()
         self._too_long: set[str] = set()
 
+    def next(self) -> Task | None:
+        """Return the task that is started next, None if there is no more."""
+        if self._next is None:
+            self._next = next(self._tasks, None)
+        if self._next is None and self._again:
+            self._next = self._again.popleft()
+        return self._next
+
     def start(self) -> None:
-        while self.waiting and self.engine.room() > 0:
+        while self.engine.room() > 0 and (task := self.next()) is not None:
             # A signal that stops the command waits until it is known which tasks run.
             with deferred_signals():
-                has_begun = self.engine.start(self.waiting[0])
-                task = self.waiting.popleft()
+                has_begun = self.engine.start(task)
+                self._next = None
+                self.started[task.name] = None
                 # A suspended process never reports that its task has begun.
                 self.running[task.name] = task, time.monotonic() if has_begun else None
 
@@ -114,7 +128,8 @@ class _Run:
     def end_all(self) -> None:
         """Start no more tasks, and ask those that run to end."""
         self.is_ending = True
-        self.waiting.clear()
+        self._tasks, self._next = iter(()), None
+        self._again.clear()
         for task, _ in list(self.running.values()):
             self.engine.end(task)
 
@@ -144,7 +159,7 @@ class _Run:
         again = not self.is_ending and self._failures[failure] <= self.retries.get(outcome.kind, 0)
         self.outcomes[task.name] = outcome
         if again:
-            self.waiting.append(task)
+            self._again.append(task)
         self._tell(self.listener.ended, task, outcome, again)
 
     def _end_overdue(self) -> None:

@@ -92,6 +92,14 @@ class RowTable:
         return intact
 
 
+    def release(self, run: str) -> None:
+        """Remove the locks that the processes of a command left when they were killed; see `Filler`."""
+        for path in list_journals(self.folder):
+            segment = self.open(path) if f"-{run}" in path.name else None
+            if segment is not None:
+                segment.wait(0)
+
+
 class Filler:
     """Computes missing rows of a table piece by piece, but for those that another process has or is computing.
 

@@ -110,7 +110,7 @@ def test_other_decoders_are_other_rows(there: Photos, find: Find, monkeypatch: p
 def test_other_versions_are_other_rows(
     there: Photos, find: Find, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows, "version", lambda name: "another" if name == package else version(name))
+    monkeypatch.setattr(row_request, "version", lambda name: "another" if name == package else version(name))
     with pytest.raises(FetchAttempted):
         find(there)
 
@@ -120,7 +120,7 @@ def test_other_versions_are_other_pixels(
     photos: Photos, tmp_path: Path, computed: list[int], package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     find_pixels(photos, tmp_path)
-    monkeypatch.setattr(rows, "version", lambda name: "another" if name == package else version(name))
+    monkeypatch.setattr(row_request, "version", lambda name: "another" if name == package else version(name))
     for _ in range(2):
         find_pixels(photos, tmp_path)
     assert computed == [24, 24]

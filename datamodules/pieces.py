@@ -1,0 +1,312 @@
+"""Missing rows as many tasks: pieces that workers or the machines of a cluster compute, each into the one store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.datamodules.extraction_progress import ExtractionProgress
+from headstart.datamodules.row_policy import Resources, device_kind
+from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.rows import TABLES, explain_decoding_errors, load
+from headstart.engines.options import EngineOptions
+from headstart.engines.scheduler import run_tasks
+from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage, TaskResources
+from headstart.output.errors import UserError
+from headstart.output.printable import say
+from headstart.output.processors import processors
+from headstart.store.json_digest import digest_of
+from headstart.store.name_index import pack
+from headstart.store.row_store import RowStore
+from headstart.store.row_table import Filler
+from headstart.store.segments import StoreError
+
+if TYPE_CHECKING:
+    from headstart.datamodules.row_computation import FrozenNetwork
+
+STEP = "step"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some of the missing rows of a table, which one task computes.
+
+    Attributes:
+        name: Name of the request.
+        request: The rows, of the pictures of the piece alone.
+        table: Digest of the table's key.
+        run: Name of the command, in the names of its segments.
+        cache: The cache folder.
+        marker: A file that is there where the cache is that of the command.
+        processors: Processors that the task may use.
+        decoders: Processes that decode; None for one per processor.
+    """
+
+    name: str
+    request: RowRequest
+    table: str
+    run: str
+    cache: Path
+    marker: Path
+    processors: int
+    decoders: int | None
+
+
+@dataclass
+class Returned:
+    """Rows that a task could not store, because it does not see the command's cache: a source of one chunk.
+
+    Attributes:
+        rows: The rows, `[rows, ...]`.
+        notes: Notes on all of them.
+        remarks: Remarks on single ones, by index.
+    """
+
+    rows: NDArray[Any]
+    notes: dict[str, Any]
+    remarks: dict[int, str]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Yield the rows."""
+        yield self.rows
+
+    def part(self, indices: NDArray[np.int64]) -> Returned:
+        """Return some of the rows."""
+        remarks = {new: self.remarks[old] for new, old in enumerate(indices.tolist()) if old in self.remarks}
+        return Returned(self.rows[indices], self.notes, remarks)
+
+
+@dataclass
+class Computed:
+    """What became of a piece.
+
+    Attributes:
+        count: Rows that were computed.
+        returned: Those that the task could not store.
+    """
+
+    count: int
+    returned: Returned | None = None
+
+
+@dataclass
+class _Job:
+    """The table that this process computes pieces of: its network, loaded once, and its segment."""
+
+    name: tuple[str, str]
+    frozen: FrozenNetwork | None
+    filler: Filler
+
+
+_jobs: list[_Job] = []
+
+
+def compute_piece(piece: Piece, send: Send) -> Computed:
+    """Compute the rows of a piece as a task, and store them where this process sees the command's cache.
+
+    Args:
+        piece: The piece.
+        send: Sends the progress.
+
+    Returns:
+        The number of rows; the rows themselves where they are not stored.
+
+    Raises:
+        UserError: As for `rows.find`, or this machine has other versions of packages than the command's.
+    """
+    request, resources = piece.request, Resources(piece.cache, "pictures", piece.decoders)
+
+    def source(free: NDArray[np.int64]) -> Any:  # noqa: ANN401 - without importing torch here
+        return request.compute(free.tolist(), resources, job.frozen, lambda step: send(TaskMessage(STEP, step)))
+
+    with processors(piece.processors), explain_decoding_errors(), explain_store_errors():
+        job = _find_job(piece)
+        if piece.marker.exists():
+            return Computed(job.filler.fill(request.pictures.digests(), source))
+        computed = source(np.arange(len(request.pictures)))
+        rows = np.concatenate(list(computed))
+        return Computed(len(rows), Returned(rows, computed.notes, dict(computed.remarks)))
+
+
+def _find_job(piece: Piece) -> _Job:
+    """Return the job of a piece; end the last one where that is another."""
+    name = piece.table, piece.run
+    if not _jobs or _jobs[0].name != name:
+        while _jobs:
+            _jobs.pop().filler.__exit__(None, None, None)
+        key = piece.request.key
+        if digest_of(key) != piece.table:
+            raise UserError(
+                "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
+                "install the same ones"
+            )
+        frozen = load(piece.request, piece.cache)
+        _jobs.append(_Job(name, frozen, RowStore(piece.cache / TABLES).filler(key, piece.run)))
+    return _jobs[0]
+
+
+@contextmanager
+def explain_store_errors() -> Iterator[None]:
+    """Raise errors of the store as the user's, which name the folder."""
+    try:
+        yield
+    except StoreError as error:
+        raise UserError(f"cache_dir: {error}; choose another folder") from error
+
+
+def compute_missing(
+    requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions, engine: Engine | None = None
+) -> int:
+    """Compute the missing rows of requests on an engine, until none is missing; other commands share the pieces.
+
+    Args:
+        requests: The rows, by names for messages.
+        resources: Cache, decoding processes and progress.
+        engines: Where pieces are computed.
+        engine: An engine that is open; it is closed. By default one is opened if rows are missing.
+
+    Returns:
+        Number of rows that were computed.
+
+    Raises:
+        UserError: As for `rows.find`, when the pieces of other requests are done; or a process was lost several times.
+        StoreError: The cache folder cannot be read or written.
+    """
+    run, computed = _Run(requests, resources, engines), 0
+    with run.progress, ExitStack() as opened:
+        if engine is not None:
+            opened.callback(engine.close)
+        while missing := run.find_missing():
+            count = sum(map(len, missing.values()))
+            if computed + count > run.distinct:
+                raise ValueError("the rows contradict themselves: they came with other notes or another shape")
+            run.progress.begin(count)
+            done = run.compute(missing, engine)
+            computed, engine = computed + done, None
+            if not done:
+                run.wait(missing)
+    return computed
+
+
+class _Run:
+    """The pieces of one command, and what became of them.
+
+    Args:
+        requests: The rows, by name.
+        resources: Cache, decoding processes and progress.
+        engines: Where pieces are computed.
+    """
+
+    def __init__(self, requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions) -> None:
+        self.requests, self.resources, self.engines = requests, resources, engines
+        self.name = secrets.token_hex(4)
+        self.store = RowStore(resources.cache.absolute() / TABLES)
+        self.digests = {name: request.pictures.digests(resources.cache) for name, request in requests.items()}
+        total = sum(map(len, self.digests.values()))
+        self.progress = ExtractionProgress(resources.title, total, resources.before, resources.after)
+        self.failed: dict[str, Outcome] = {}
+        self.computed = 0
+        self._steps: dict[str, int] = {}
+
+    @property
+    def distinct(self) -> int:
+        """Number of different rows that are needed."""
+        return sum(len(np.unique(pack(digests))) for digests in self.digests.values())
+
+    def find_missing(self) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of missing rows of each request that has some."""
+        found = {name: self.store.missing(each.key, self.digests[name]) for name, each in self.requests.items()}
+        return {name: indices for name, indices in found.items() if len(indices)}
+
+    def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> int:
+        """Compute missing rows, and return how many were computed."""
+        before = self.computed
+        marker = self.store.folder / f"run-{self.name}"
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        marker.touch()
+        try:
+            engine = engine or self.engines.open_engine(self._needs())
+            run_tasks(engine, self._tasks(missing, marker), self)
+        finally:
+            marker.unlink(missing_ok=True)
+            for name in missing:
+                self.store.table(self.requests[name].key).release(self.name)
+
+        for name, outcome in self.failed.items():
+            if outcome.kind == "failed":
+                raise UserError(outcome.error)
+            outcome.require_result(name)
+        return self.computed - before
+
+    def _needs(self) -> TaskResources:
+        on_gpu = any(device_kind(each.policy.device) == "cuda" for each in self.requests.values())
+        cpus = self.engines.cpus_per_task if self.engines.workers else max(1, self.resources.workers or 1)
+        return TaskResources(cpus, gpus=float(on_gpu))
+
+    def _tasks(self, missing: Mapping[str, NDArray[np.int64]], marker: Path) -> Iterator[Task]:
+        """Yield the pieces; those of a request that has failed are left out."""
+        cpus = self._needs().cpus
+        for name, indices in missing.items():
+            request, done = self.requests[name], 0
+            # Each process sees the device that is meant for it.
+            policy = replace(request.policy, device=device_kind(request.policy.device))
+            table = digest_of(request.key)
+            for piece in request.cut(indices):
+                if name in self.failed:
+                    break
+                part = replace(request.part(piece), policy=policy)
+                cache, decoders = self.resources.cache.absolute(), self.resources.workers
+                argument = Piece(name, part, table, self.name, cache, marker, cpus, decoders)
+                done += len(piece)
+                yield Task(f"{name}: pictures up to {done:,} of {len(indices):,}", f"{__name__}:compute_piece", argument)
+
+    def wait(self, missing: Mapping[str, NDArray[np.int64]]) -> None:
+        """Wait for rows that another command is computing."""
+        for name, indices in missing.items():
+            say(f"{name}: another command is computing the same rows; waiting for it")
+            with self.store.filler(self.requests[name].key) as filler:
+                filler.wait([self.digests[name][index] for index in indices])
+
+    def receive(self, task: Task, message: TaskMessage) -> None:
+        """Show the progress of a piece, and what its process prints."""
+        if message.kind == STEP:
+            self._steps[task.name] = self._steps.get(task.name, 0) + message.content.pictures
+            self.progress.report(message.content)
+        elif message.kind == "printed":
+            say(message.content)
+
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        """Note what became of a piece, and store rows that came with it."""
+        counted = self._steps.pop(task.name, 0)
+        piece: Piece = task.argument
+        if outcome.kind == "done":
+            self.computed += outcome.result.count
+            if outcome.result.returned is not None:
+                self._store(piece, outcome.result.returned)
+                # The outcome is kept to the end.
+                outcome.result.returned = None
+            return
+
+        self.progress.done -= counted
+        if again:
+            say(f"{task.name}: {outcome.error}; it is computed again")
+        else:
+            self.failed.setdefault(piece.name, outcome)
+
+    def _store(self, piece: Piece, returned: Returned) -> None:
+        with self.store.filler(self.requests[piece.name].key) as filler:
+            filler.fill(piece.request.pictures.digests(), returned.part)
+
+    def waited(self) -> None:
+        """Do nothing: no piece becomes overdue."""
