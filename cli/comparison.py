@@ -20,7 +20,7 @@ from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.identity.origins import SUITE
-from headstart.modules.networks.backbone import RANDOM, BackboneSpec
+from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS

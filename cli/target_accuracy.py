@@ -18,7 +18,7 @@ from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.datamodules.photo_data import PhotoData
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
-from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.backbone_spec import RANDOM
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.spec import WHOLE

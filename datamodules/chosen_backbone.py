@@ -6,7 +6,8 @@ from difflib import get_close_matches
 
 import torch
 
-from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors

@@ -18,7 +18,8 @@ from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
 from headstart.datamodules.rows import rows
 from headstart.modules.arithmetic import settle_arithmetic
-from headstart.modules.networks.backbone import Backbone, BackboneSpec
+from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder

@@ -13,7 +13,7 @@ from torch import Tensor
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_policy import Resources
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
 from headstart.store.cache import cache_folder

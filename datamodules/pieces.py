@@ -269,7 +269,9 @@ class _Run:
                 cache, decoders = self.resources.cache.absolute(), self.resources.workers
                 argument = Piece(name, part, table, self.name, cache, marker, cpus, decoders)
                 done += len(piece)
-                yield Task(f"{name}: pictures up to {done:,} of {len(indices):,}", f"{__name__}:compute_piece", argument)
+                yield Task(
+                    f"{name}: pictures up to {done:,} of {len(indices):,}", f"{__name__}:compute_piece", argument
+                )
 
     def wait(self, missing: Mapping[str, NDArray[np.int64]]) -> None:
         """Wait for rows that another command is computing."""

@@ -23,7 +23,7 @@ from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_policy import NotStoredError, Resources
 from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from headstart.modules.method import Start
-from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.backbone_spec import RANDOM
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors

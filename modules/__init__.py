@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from headstart.modules.methods.side_tuning import SideTuning as SideTuning
     from headstart.modules.methods.streaming_lda import StreamingLDA as StreamingLDA
     from headstart.modules.networks.backbone import Backbone as Backbone
-    from headstart.modules.networks.backbone import BackboneSpec as BackboneSpec
+    from headstart.modules.networks.backbone_spec import BackboneSpec as BackboneSpec
     from headstart.modules.networks.preprocessing import Preprocessing as Preprocessing
 
 HOMES, __getattr__ = lazy_exports(__name__)

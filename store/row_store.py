@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from headstart.output.files import write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.name_index import Names, NameIndex, first_indices, pack
+from headstart.store.name_index import NameIndex, Names, first_indices, pack
 from headstart.store.row_table import Filler, RowTable
-from headstart.store.segments import RowSource, Segment, StoreError, drop, explain_os_errors
+from headstart.store.segments import RowSource, drop, explain_os_errors
 
 log = logging.getLogger(__name__)
 

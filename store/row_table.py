@@ -91,7 +91,6 @@ class RowTable:
                 intact = False
         return intact
 
-
     def release(self, run: str) -> None:
         """Remove the locks that the processes of a command left when they were killed; see `Filler`."""
         for path in list_journals(self.folder):

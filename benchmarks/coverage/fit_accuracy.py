@@ -15,7 +15,7 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.evaluation.classifiers.assessment import try_left_out
 from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
 from headstart.evaluation.classifiers.left_out import LeftOut, prepare
-from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
+from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec
 
 SHARED_SETS = ("ants_and_bees", "cats_and_dogs", "flowers")
 DRAWN = "drawn_pets"

@@ -24,7 +24,7 @@ from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.few_labels.expected_accuracy import choose, merits
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.log_me import log_me
-from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
+from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec
 
 # Weights of MobileNetV2 by their source, the best one for most targets first; "objects" are the embedded ones.
 FILES = {"imagenet": "imagenet", "birds": "inat_birds", "insects": "inat_insects"}

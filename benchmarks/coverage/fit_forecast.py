@@ -21,7 +21,7 @@ from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.forecaster import Forecaster, known_cases
 from headstart.metrics.forecast.known_curves import shipped_curves
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 
 # Samples that the accuracy is measured on, at least.
 FEWEST_LEFT = 80

@@ -35,7 +35,7 @@ from headstart.modules.method import Method, Start
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
 from headstart.modules.methods.gradient_descent import GradientDescent
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 
 SHARED = "../shared"
 # Numbers of labels at which methods are evaluated.

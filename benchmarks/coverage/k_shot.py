@@ -18,7 +18,7 @@ from headstart.datamodules.embedding import embed
 from headstart.datamodules.orderings import balanced_ordering
 from headstart.datamodules.photos.class_folders import read_class_folders
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 
 PRECISION: Literal["float32"] = "float32"
 METHODS = {

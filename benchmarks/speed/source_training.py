@@ -12,7 +12,7 @@ from headstart.benchmarks.speed.frame import compare
 from headstart.cli.training_cli import DEFAULTS
 from headstart.datamodules.photo_batches import EpochBatches, load_batches
 from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
-from headstart.modules.networks.backbone import EMBEDDED_PREPROCESSING, BackboneSpec
+from headstart.modules.networks.backbone_spec import EMBEDDED_PREPROCESSING, BackboneSpec
 from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.photo_training import PhotoTraining

@@ -20,7 +20,7 @@ from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.evaluation.classifiers.texts import curve_rows, markdown_page, method_rows, sentences
-from headstart.modules.networks.backbone import EMBEDDED, BackboneSpec
+from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
@@ -15,24 +11,9 @@ from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec
+from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.weights import linear_heads, weights_digest
-from headstart.output.errors import UserError, prefix_errors
-
-TIMM_PREFIX = "timm/"
-RANDOM = "random"
-EMBEDDED = "embedded"
-EMBEDDED_MODEL = "mobilenet_v2"
-EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
-EMBEDDED_ARGUMENTS = {"width_mult": 0.35}
-EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
-TERMS = MessageTerms(
-    "name",
-    "model_args",
-    "preprocessing",
-    RANDOM,
-    "; a timm model is named 'timm/...', a network of your own by 'module.function'",
-)
+from headstart.output.errors import UserError
 
 
 class Backbone(nn.Module):
@@ -164,71 +145,3 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
     width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
     return Backbone(network, width, head, preprocessing)
-
-
-@dataclass(frozen=True)
-class BackboneSpec:
-    """The choice of a backbone and of its weights.
-
-    Args:
-        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), `timm/` and any timm model
-            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`), a function or class of your own that returns a network
-            (`my_networks.TinyNet`), or with `registry` one of its entries.
-        weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
-            those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
-            any size; `embedded` for those of the small network that comes with the suite; `random` for none.
-        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
-            their own.
-        preprocessing: Preparation of photos; by default the weights' own, for torchvision models with weights
-            from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
-        registry: Model registry of the evaluation contract, a JSON file, looked for in the working folder, then in the
-            checkout. Its entry defines everything else.
-    """
-
-    name: str = "mobilenet_v2"
-    weights: str = "DEFAULT"
-    model_args: dict[str, Any] = field(default_factory=dict)
-    preprocessing: Preprocessing | None = None
-    registry: str | None = None
-
-    def network(self, seed: int) -> NetworkSpec:
-        """Return the network that is chosen, where it is no registry's entry.
-
-        Args:
-            seed: Seed of random weights; without effect on pre-trained ones.
-
-        Returns:
-            The network.
-
-        Raises:
-            UserError: The preprocessing cannot be carried out, or the embedded weights are not of this network.
-        """
-        if self.preprocessing is not None:
-            with prefix_errors("preprocessing"):
-                self.preprocessing.check()
-
-        library: LibraryName = "torchvision"
-        model = self.name
-        if self.name.startswith(TIMM_PREFIX):
-            library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
-        elif "." in self.name:
-            library = CUSTOM
-
-        if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
-            raise UserError(
-                f"name: {self.name!r} given, but the weights are {EMBEDDED}, those of {EMBEDDED_MODEL}; give others"
-            )
-
-        path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
-        identifier = None if self.weights == RANDOM else self.weights
-        return NetworkSpec(
-            name=self.name,
-            library=library,
-            model=model,
-            weights=path if path.suffix in WEIGHT_FILES else identifier,
-            arguments={**(EMBEDDED_ARGUMENTS if self.weights == EMBEDDED else {}), **self.model_args},
-            seed=seed,
-            preprocessing=self.preprocessing or (EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else None),
-            allowed_modules=None,
-            terms=TERMS,
-        )

@@ -17,7 +17,7 @@ from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
 from headstart.datamodules.row_policy import Policy, Precision, Resources
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec

@@ -13,7 +13,7 @@ from headstart.contract.documents import read_registry
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import build
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -12,7 +12,8 @@ from PIL import Image
 import headstart
 from headstart.datamodules import DrawnPets, UnsplitClassFolders
 from headstart.datamodules.row_computation import ComputedRows
-from headstart.modules.networks.backbone import BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 
 EMBEDDED = {"weights": "embedded"}

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.datamodules import row_computation, rows
+from headstart.datamodules import row_computation, row_request, rows
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_policy import Policy, Resources

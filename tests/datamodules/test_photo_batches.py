@@ -10,7 +10,7 @@ from PIL import Image
 
 from headstart.datamodules import ClassFolders
 from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 

@@ -16,7 +16,7 @@ from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError

@@ -17,7 +17,8 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
 from headstart.datamodules.row_policy import Policy, Precision, Resources
-from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec

@@ -17,7 +17,7 @@ from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.orderings import balanced_ordering, sample_ordering, sample_validation
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import build
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -11,7 +11,8 @@ from headstart.datamodules import ClassFolders
 from headstart.datamodules.orderings import sample_seed, sample_selection
 from headstart.datamodules.photo_batches import EpochBatches
 from headstart.modules.method import sample_head
-from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.photo_training import epoch_seed
 

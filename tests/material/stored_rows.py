@@ -6,7 +6,7 @@ from pathlib import Path
 from headstart.datamodules import rows
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Policy, Resources
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.taps import Tap
 from headstart.store.row_store import StoredRows

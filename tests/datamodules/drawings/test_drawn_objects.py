@@ -10,8 +10,8 @@ from torchvision.models import mobilenet_v2
 
 from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from headstart.datamodules.drawings.drawn_pets import draw_pet
-from headstart.modules.networks.backbone import EMBEDDED_PREPROCESSING
-from headstart.modules.networks.backbone import EMBEDDED_WEIGHTS as WEIGHTS
+from headstart.modules.networks.backbone_spec import EMBEDDED_PREPROCESSING
+from headstart.modules.networks.backbone_spec import EMBEDDED_WEIGHTS as WEIGHTS
 from headstart.modules.networks.normalization import Normalization
 
 FURRY = {

@@ -7,7 +7,8 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torchvision.models import mobilenet_v2, resnet18
 
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.tests.material.networks import name_network

@@ -12,7 +12,8 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor
 
-from headstart.modules.networks.backbone import BackboneSpec, build_backbone
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 
