@@ -234,7 +234,7 @@ def result_options(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
         content.pop(key, None)
     for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
         content["trainer"].pop(key, None)
-    for key in ("cache_dir", "num_workers"):
+    for key in ("cache_dir", "num_workers", "workers", "ray"):
         _data_options(content).pop(key, None)
     return content
 

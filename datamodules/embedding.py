@@ -7,20 +7,18 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.feature_extraction import Choice, describe, request_of
 from headstart.datamodules.photos.class_folders import list_photos, subfolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Pictures
-from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
-from headstart.datamodules.rows import rows
-from headstart.modules.arithmetic import settle_arithmetic
+from headstart.datamodules.row_policy import Precision, Resources
+from headstart.datamodules.rows import find
+from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
 
@@ -106,6 +104,8 @@ def embed_readable(
     num_workers: int | None = None,
     cache_dir: str | None = None,
     seed: int = 0,
+    workers: int | None = None,
+    ray: str | None = None,
 ) -> Embedded:
     """Compute features of pictures, also where some cannot be decoded; arguments and errors as for `embed`.
 
@@ -117,21 +117,18 @@ def embed_readable(
         num_workers: As for `embed`.
         cache_dir: As for `embed`.
         seed: As for `embed`.
+        workers: Processes that compute missing rows side by side; by default this one computes them.
+        ray: Address of a Ray cluster that computes them instead.
     """
-    settle_arithmetic()
-    try:
-        target = torch.device(device_kind(device) if device == "auto" else device)
-    except RuntimeError as error:
-        raise UserError(f"device: {device!r} is no device ({reason_of(error)}); give auto, cpu, cuda or mps") from error
-    with prefix_errors("backbone"):
-        spec, network = build_chosen(chosen, seed, target)
-
-    arithmetic = best_precision(target) if precision == "auto" else precision
-    policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(target), thumbnails=True)
-    stored = rows(spec, [], pictures, policy, Resources(cache_folder(cache_dir), "features", num_workers))
-    features, thumbnails = (np.array(part) for part in np.split(stored.rows, [network.width], axis=1))
-    assert spec.loaded is not None
-    return Embedded(features, thumbnails, dict(stored.remarks), network, spec.loaded, arithmetic)
+    described, network = describe(Choice(chosen, precision, device, seed))
+    engines = EngineOptions(workers, ray)
+    stored = find(
+        request_of(pictures, described),
+        Resources(cache_folder(cache_dir), "features", num_workers, engines=engines),
+    )
+    features, thumbnails = (np.array(part) for part in np.split(np.asarray(stored.rows), [network.width], axis=1))
+    assert described.network.loaded is not None
+    return Embedded(features, thumbnails, dict(stored.remarks), network, described.network.loaded, described.precision)
 
 
 def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:

@@ -6,13 +6,14 @@ from contextlib import contextmanager
 from typing import Literal
 
 import torch
-from jsonargparse.typing import NonNegativeInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_policy import Resources
+from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
@@ -34,6 +35,9 @@ class PhotoData(LightningDataModule):
         cache_dir: Folder of what is computed of photos and of downloads; by default that in the environment variable
             HEADSTART_CACHE, else a folder in the user's cache directory.
         num_workers: Processes that decode photos; by default one per processor that the run may use.
+        workers: Processes in which a frozen backbone computes missing rows side by side, each with a share of the
+            processors, or a GPU of its own; by default the run computes them itself.
+        ray: Compute missing rows on the Ray cluster at this address, or on that of this machine with `auto`.
         seed: Seed of all that is random: orders, heads and random weights; taken from `seed_everything`.
     """
 
@@ -55,6 +59,8 @@ class PhotoData(LightningDataModule):
         on_duplicates: Literal["stop", "keep"] = "stop",
         cache_dir: str | None = None,
         num_workers: NonNegativeInt | None = None,
+        workers: PositiveInt | None = None,
+        ray: str | None = None,
         seed: NonNegativeInt = 0,
     ) -> None:
         super().__init__()
@@ -64,6 +70,7 @@ class PhotoData(LightningDataModule):
         self.on_duplicates = on_duplicates
         self.cache_dir = cache_dir
         self.num_workers = num_workers
+        self.engines = EngineOptions(workers, ray)
         self.seed = seed
         self.unreadable: dict[str, str] = {}
         self.duplicates: list[list[str]] = []
@@ -99,7 +106,8 @@ class PhotoData(LightningDataModule):
 
     def resources(self, split: str) -> Resources:
         """Return the resources with which rows of a split are computed."""
-        return Resources(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
+        cache, title = cache_folder(self.cache_dir), f"{split} photos"
+        return Resources(cache, title, self.num_workers, self.only_stored, engines=self.engines)
 
     @contextmanager
     def explain_row_errors(self, photos: Photos) -> Iterator[None]:

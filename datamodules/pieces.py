@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -167,7 +168,7 @@ def explain_store_errors() -> Iterator[None]:
 
 def compute_missing(
     requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions, engine: Engine | None = None
-) -> int:
+) -> dict[str, int]:
     """Compute the missing rows of requests on an engine, until none is missing; other commands share the pieces.
 
     Args:
@@ -177,26 +178,26 @@ def compute_missing(
         engine: An engine that is open; it is closed. By default one is opened if rows are missing.
 
     Returns:
-        Number of rows that were computed.
+        Numbers of rows that were computed, by name.
 
     Raises:
         UserError: As for `rows.find`, when the pieces of other requests are done; or a process was lost several times.
         StoreError: The cache folder cannot be read or written.
     """
-    run, computed = _Run(requests, resources, engines), 0
+    run = _Run(requests, resources, engines)
     with run.progress, ExitStack() as opened:
         if engine is not None:
             opened.callback(engine.close)
         while missing := run.find_missing():
-            count = sum(map(len, missing.values()))
-            if computed + count > run.distinct:
+            before, count = run.computed.total(), sum(map(len, missing.values()))
+            if before + count > run.distinct:
                 raise ValueError("the rows contradict themselves: they came with other notes or another shape")
             run.progress.begin(count)
-            done = run.compute(missing, engine)
-            computed, engine = computed + done, None
-            if not done:
+            run.compute(missing, engine)
+            engine = None
+            if run.computed.total() == before:
                 run.wait(missing)
-    return computed
+    return dict(run.computed)
 
 
 class _Run:
@@ -216,7 +217,7 @@ class _Run:
         total = sum(map(len, self.digests.values()))
         self.progress = ExtractionProgress(resources.title, total, resources.before, resources.after)
         self.failed: dict[str, Outcome] = {}
-        self.computed = 0
+        self.computed = Counter[str]()
         self._steps: dict[str, int] = {}
 
     @property
@@ -229,9 +230,8 @@ class _Run:
         found = {name: self.store.missing(each.key, self.digests[name]) for name, each in self.requests.items()}
         return {name: indices for name, indices in found.items() if len(indices)}
 
-    def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> int:
-        """Compute missing rows, and return how many were computed."""
-        before = self.computed
+    def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> None:
+        """Compute missing rows."""
         marker = self.store.folder / f"run-{self.name}"
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
@@ -247,7 +247,6 @@ class _Run:
             if outcome.kind == "failed":
                 raise UserError(outcome.error)
             outcome.require_result(name)
-        return self.computed - before
 
     def _needs(self) -> TaskResources:
         on_gpu = any(device_kind(each.policy.device) == "cuda" for each in self.requests.values())
@@ -293,7 +292,7 @@ class _Run:
         counted = self._steps.pop(task.name, 0)
         piece: Piece = task.argument
         if outcome.kind == "done":
-            self.computed += outcome.result.count
+            self.computed[piece.name] += outcome.result.count
             if outcome.result.returned is not None:
                 self._store(piece, outcome.result.returned)
                 # The outcome is kept to the end.

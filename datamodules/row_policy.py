@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from headstart.datamodules.row_check import RowCheck
+    from headstart.engines.options import EngineOptions
 
 Precision = Literal["float32", "bfloat16"]
 
@@ -73,6 +74,7 @@ class Resources:
         before: Pictures computed earlier, which the progress counts too.
         after: Pictures to compute later, which the progress counts too.
         check: Compares stored rows with rows that are computed again, in place of returning them all.
+        engines: Where missing rows are computed; None for this process.
     """
 
     cache: Path
@@ -82,6 +84,7 @@ class Resources:
     before: int = 0
     after: int = 0
     check: RowCheck | None = None
+    engines: EngineOptions | None = None
 
 
 class NotStoredError(Exception):

@@ -59,9 +59,14 @@ def rows(
     if taps and policy.folded:
         raise ValueError("folded: a network whose batch norm is folded has no layers to take embeddings at")
     assert network.preprocessing is not None
-    request = RowRequest(pictures, network.preprocessing, policy, network, taps)
+    return find_embeddings(RowRequest(pictures, network.preprocessing, policy, network, taps), resources)
+
+
+def find_embeddings(request: RowRequest, resources: Resources) -> StoredRows:
+    """Find rows as `find`, and check the widths of embeddings without an output_dim."""
     stored = find(request, resources)
-    _check_widths(network, taps, stored.notes["widths"], resources.cache)
+    assert request.network is not None
+    _check_widths(request.network, request.taps, stored.notes["widths"], resources.cache)
     return stored
 
 
@@ -125,7 +130,7 @@ def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resource
 
 
 def find(request: RowRequest, resources: Resources) -> StoredRows:
-    """Read rows from the store, after computing the missing ones in this process.
+    """Read rows from the store, after computing the missing ones.
 
     Args:
         request: The rows.
@@ -137,6 +142,13 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
             decoding process was killed.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
+    there = 0
+    engines = resources.engines
+    if engines is not None and not (engines.is_serial or resources.only_stored or resources.check):
+        from headstart.datamodules.pieces import compute_missing
+
+        there = sum(compute_missing({resources.title: request}, resources, engines).values())
+
     pictures, decoded = request.pictures, set[int]()
     store, digests = RowStore(resources.cache / TABLES), pictures.digests(resources.cache)
     progress = ExtractionProgress(resources.title, len(pictures), resources.before, resources.after)
@@ -160,7 +172,7 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
         if doubtful:
             store.forget(request.key, {digests[index] for index in doubtful})
             stored = store.get(request.key, digests, compute, request.cut)
-    return stored
+    return replace(stored, computed=stored.computed + there)
 
 
 @contextmanager

@@ -30,16 +30,19 @@ def run_tasks(
     retries: int = RETRIES,
     memory_retries: int = MEMORY_RETRIES,
     timeout: float | None = None,
+    *,
+    stay_open: bool = False,
 ) -> dict[str, Outcome]:
     """Run tasks in their order, as many side by side as the engine has room for.
 
     Args:
-        engine: Where they run; it is closed at the end.
+        engine: Where they run; it is closed at the end, or at an error.
         tasks: The tasks; the next is taken when there is room for it.
         listener: It is told what happens to them.
         retries: How often a task is started again whose process or machine was lost.
         memory_retries: How often a task is started again that ran out of memory.
         timeout: Minutes after which a task that still runs is ended and counts as failed.
+        stay_open: Whether the engine stays open for further tasks.
 
     Returns:
         How they ended at last, by the tasks' names.
@@ -58,9 +61,11 @@ def run_tasks(
         run.end_all()
         while run.running:
             run.wait()
+        stay_open = False
         raise
     finally:
-        engine.close()
+        if run.error is not None or not stay_open:
+            engine.close()
         run.give_up()
 
     if run.error is not None:

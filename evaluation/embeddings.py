@@ -5,22 +5,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import numpy as np
 from jsonargparse.typing import NonNegativeInt
 
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
 from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.pieces import compute_missing
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
-from headstart.datamodules.rows import rows
-from headstart.engines.display import Display
+from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.rows import find_embeddings
 from headstart.engines.options import EngineOptions
-from headstart.engines.scheduler import run_tasks
-from headstart.engines.task import Send, Task, TaskResources
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, prefix_errors
-from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
@@ -84,38 +81,36 @@ class Job:
     pictures: Pictures
     options: Extraction
 
+    @property
+    def request(self) -> RowRequest:
+        """The rows to look up or compute."""
+        assert self.network.preprocessing is not None
+        policy = Policy(self.options.precision, device=self.options.device)
+        return RowRequest(self.pictures, self.network.preprocessing, policy, self.network, self.taps)
+
 
 def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, StoredRows]:
-    """Compute the embeddings of many networks, one after the other here, or side by side elsewhere.
+    """Compute the embeddings of many networks, one after the other here, or pieces of them side by side elsewhere.
 
     Args:
         jobs: The embeddings to compute, by name.
-        engines: Where networks run.
+        engines: Where networks run. Their rows are stored in the cache of this command.
 
     Returns:
-        The rows by name. Rows computed on a cluster are stored in the caches of its machines, others in the local one.
+        The rows by name.
 
     Raises:
         UserError: As for `embed`, when the other jobs are done; or there is no such cluster.
     """
-    stored = find_stored(jobs) if engines.workers else {}
-    missing = {name: job for name, job in jobs.items() if name not in stored}
-    if missing and not engines.is_serial:
-        is_remote, cpus = engines.ray is not None, engines.cpus_per_task
-        resources = TaskResources(cpus, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
-        tasks = [Task(name, f"{__name__}:embed_task", (job, cpus, is_remote)) for name, job in missing.items()]
-        engine = engines.open_engine(resources)
-        with Display("embeddings", len(tasks)) as display:
-            outcomes = run_tasks(engine, tasks, display)
+    computed: dict[str, int] = {}
+    if not engines.is_serial and jobs:
+        options = next(iter(jobs.values())).options
+        resources = Resources(cache_folder(options.cache_dir), "embeddings", options.num_workers)
+        with prefix_extraction():
+            computed = compute_missing({name: job.request for name, job in jobs.items()}, resources, engines)
 
-        if is_remote:
-            return {name: outcome.require_result(name) for name, outcome in outcomes.items()}
-        for name, outcome in outcomes.items():
-            # A task that failed fails here again with its reason; one that ended a process might end this one.
-            if outcome.kind != "failed":
-                outcome.require_result(name)
-
-    return {name: stored[name] if name in stored else embed(job) for name, job in jobs.items()}
+    found = {name: embed(job) for name, job in jobs.items()}
+    return {name: replace(each, computed=each.computed + computed.get(name, 0)) for name, each in found.items()}
 
 
 def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
@@ -126,20 +121,6 @@ def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
         with suppress(NotStoredError, UserError):
             stored[name] = embed(job, only_stored=True)
     return stored
-
-
-def embed_task(argument: tuple[Job, int, bool], send: Send) -> StoredRows | None:
-    """Compute embeddings as a task.
-
-    Args:
-        argument: The job, the number of processors that it may use, and whether the rows are returned, because the
-            command does not share this machine's cache.
-        send: Not used.
-    """
-    job, processors_each, return_rows = argument
-    with processors(processors_each):
-        stored = embed(job)
-    return replace(stored, rows=np.array(stored.rows)) if return_rows else None
 
 
 def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) -> StoredRows:
@@ -158,9 +139,8 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
     options = job.options
     cache, title = cache_folder(options.cache_dir), f"embeddings of {job.network.name}"
     resources = Resources(cache, title, options.num_workers, only_stored, before, after)
-    policy = Policy(options.precision, device=options.device)
     with prefix_extraction():
-        return rows(job.network, job.taps, job.pictures, policy, resources)
+        return find_embeddings(job.request, resources)
 
 
 @contextmanager

@@ -20,7 +20,9 @@ class GatheredRows:
         dtype: Type of the values.
     """
 
-    def __init__(self, parts: Sequence[NDArray[Any]], owners: NDArray[np.integer], positions: NDArray[np.integer]):
+    def __init__(
+        self, parts: Sequence[NDArray[Any]], owners: NDArray[np.integer[Any]], positions: NDArray[np.integer[Any]]
+    ) -> None:
         self._parts, self._owners, self._positions = parts, owners, positions
         self.shape = len(owners), *parts[0].shape[1:]
         self.dtype = parts[0].dtype

@@ -303,7 +303,9 @@ class PhotoFiles(PictureFiles, Photos):
 
     def part(self, indices: NDArray[np.int64]) -> PhotoFiles:
         """Return some photos on their own."""
-        photos = PhotoFiles(self.root, [self.names[index] for index in indices], self.labels[indices], self.classes)
+        photos = PhotoFiles(
+            self.root, [self.names[index] for index in indices], self.labels[indices].tolist(), self.classes
+        )
         photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
         return photos
 

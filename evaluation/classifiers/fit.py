@@ -43,12 +43,17 @@ class Features:
         num_workers: Processes that decode photos; by default one per processor.
         cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
             directory.
+        workers: Processes in which a backbone computes missing features side by side, each with a share of the
+            processors, or a GPU of its own; by default the command computes them itself.
+        ray: Compute missing features on the Ray cluster at this address, or on that of this machine with `auto`.
     """
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
     num_workers: NonNegativeInt | None = None
     cache_dir: str | None = None
+    workers: PositiveInt | None = None
+    ray: str | None = None
 
 
 @dataclass(frozen=True)

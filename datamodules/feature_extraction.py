@@ -1,0 +1,172 @@
+"""Features of pictures by a frozen backbone: in this process, in workers, or on a cluster, always from one store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.pieces import compute_missing
+from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
+from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.rows import find
+from headstart.engines.options import EngineOptions
+from headstart.engines.scheduler import run_tasks
+from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage, TaskResources
+from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.processors import processors
+from headstart.store.row_store import StoredRows
+
+if TYPE_CHECKING:
+    from headstart.modules.networks.backbone import Backbone
+
+
+@dataclass(frozen=True)
+class Described:
+    """A backbone as it was loaded.
+
+    Attributes:
+        network: The network, with its preprocessing and the SHA-256 of its weights.
+        width: Number of features.
+        precision: Arithmetic in which it runs.
+        device: Kind of its device.
+    """
+
+    network: NetworkSpec
+    width: int
+    precision: Precision
+    device: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A backbone and how it runs.
+
+    Attributes:
+        backbone: The options that choose it.
+        precision: Its arithmetic; `auto` takes bfloat16 where the processor or GPU gains from it.
+        device: Where it runs; `auto` takes a GPU where there is one.
+        seed: Seed of random weights.
+    """
+
+    backbone: BackboneSpec
+    precision: Literal["auto", "float32", "bfloat16"] = "auto"
+    device: str = "auto"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Extracted:
+    """Features of pictures.
+
+    Attributes:
+        backbone: The backbone.
+        stored: Features and thumbnails of 64 columns, `[pictures, width + 64]`, float32; that of a black picture where
+            one cannot be decoded, on which there is a remark.
+    """
+
+    backbone: Described
+    stored: StoredRows
+
+
+def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
+    """Compute the features of pictures: what enters the classifier of a backbone.
+
+    Args:
+        pictures: The pictures.
+        choice: The backbone.
+        resources: Cache, decoding processes and progress.
+        engines: Where missing rows are computed. Unless that is this process, it imports no torch.
+
+    Raises:
+        UserError: The backbone cannot be built or run, or a picture cannot be read at the moment.
+        StoreError: The cache folder cannot be read or written.
+    """
+    if engines.is_serial:
+        described, _ = describe(choice)
+        return Extracted(described, find(request_of(pictures, described), resources))
+
+    engine = engines.open_engine(TaskResources(engines.cpus_per_task, float(device_kind(choice.device) == "cuda")))
+    described = _describe_there(choice, engine, engines.cpus_per_task)
+    request = request_of(pictures, described)
+    computed = compute_missing({resources.title: request}, resources, engines, engine)
+    stored = find(request, resources)
+    return Extracted(described, replace(stored, computed=stored.computed + sum(computed.values())))
+
+
+def request_of(pictures: Pictures, described: Described) -> RowRequest:
+    """Return the request for the features of pictures by a backbone, with thumbnails."""
+    policy = Policy(described.precision, folded=True, unreadable="remark", device=described.device, thumbnails=True)
+    network = described.network
+    assert network.preprocessing is not None
+    return RowRequest(pictures, network.preprocessing, policy, network)
+
+
+def describe(choice: Choice) -> tuple[Described, Backbone]:
+    """Build a backbone and run it on one picture; this imports torch.
+
+    Args:
+        choice: The backbone.
+
+    Returns:
+        The backbone as it was loaded, for requests, and the network itself.
+
+    Raises:
+        UserError: There is no such device or backbone, or it cannot take pictures.
+    """
+    import torch
+
+    from headstart.datamodules.chosen_backbone import build_chosen
+    from headstart.datamodules.row_computation import best_precision
+    from headstart.modules.arithmetic import settle_arithmetic
+
+    settle_arithmetic()
+    device = choice.device
+    try:
+        target = torch.device(device_kind(device) if device == "auto" else device)
+    except RuntimeError as error:
+        raise UserError(f"device: {device!r} is no device ({reason_of(error)}); give auto, cpu, cuda or mps") from error
+    with prefix_errors("backbone"):
+        network, backbone = build_chosen(choice.backbone, choice.seed, target)
+    precision = best_precision(target) if choice.precision == "auto" else choice.precision
+    return Described(network, backbone.width, precision, str(target)), backbone
+
+
+def describe_task(argument: tuple[Choice, int], send: Send) -> Described:
+    """Describe a backbone as a task.
+
+    Args:
+        argument: The backbone, and the processors that the task may use.
+        send: Not used.
+    """
+    choice, processors_each = argument
+    with processors(processors_each):
+        described, _ = describe(choice)
+    return described
+
+
+def _describe_there(choice: Choice, engine: Engine, processors_each: int) -> Described:
+    """Describe a backbone where it will run; its process stays, with the libraries that it has imported."""
+    task = Task("backbone", f"{__name__}:describe_task", (choice, processors_each))
+    outcome = run_tasks(engine, [task], _Silent(), stay_open=True)[task.name]
+    if outcome.kind != "done":
+        engine.close()
+    if outcome.kind == "failed":
+        raise UserError(outcome.error)
+    described: Described = outcome.require_result("the backbone")
+    return described
+
+
+class _Silent:
+    """Listens to a task that takes a moment."""
+
+    def receive(self, task: Task, message: TaskMessage) -> None:
+        """Do nothing."""
+
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        """Do nothing."""
+
+    def waited(self) -> None:
+        """Do nothing."""
