@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.pieces import compute_missing
+from headstart.datamodules.pieces import compute_missing, needs_of
 from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
 from headstart.datamodules.row_request import RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.engines.scheduler import run_tasks
-from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage, TaskResources
+from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.errors import UserError, prefix_errors, reason_of
@@ -88,8 +88,9 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
         described, _ = describe(choice)
         return Extracted(described, find(request_of(pictures, described), resources))
 
-    engine = engines.open_engine(TaskResources(engines.cpus_per_task, float(device_kind(choice.device) == "cuda")))
-    described = _describe_there(choice, engine, engines.cpus_per_task)
+    needs = needs_of(resources, engines, on_gpu=device_kind(choice.device) == "cuda")
+    engine = engines.open_engine(needs)
+    described = _describe_there(choice, engine, needs.cpus)
     request = request_of(pictures, described)
     computed = compute_missing({resources.title: request}, resources, engines, engine)
     stored = find(request, resources)

@@ -200,6 +200,18 @@ def compute_missing(
     return dict(run.computed)
 
 
+def needs_of(resources: Resources, engines: EngineOptions, on_gpu: bool) -> TaskResources:
+    """Return what a piece needs of its machine: on a cluster a processor for each process that decodes.
+
+    Args:
+        resources: Decoding processes.
+        engines: Where pieces are computed.
+        on_gpu: Whether networks run on a GPU; each piece then has one of its own.
+    """
+    cpus = engines.cpus_per_task if engines.workers else max(1, resources.workers or 1)
+    return TaskResources(cpus, float(on_gpu), reuses_processes=True)
+
+
 class _Run:
     """The pieces of one command, and what became of them.
 
@@ -211,6 +223,8 @@ class _Run:
 
     def __init__(self, requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions) -> None:
         self.requests, self.resources, self.engines = requests, resources, engines
+        on_gpu = any(device_kind(each.policy.device) == "cuda" for each in requests.values())
+        self.needs = needs_of(resources, engines, on_gpu)
         self.name = secrets.token_hex(4)
         self.store = RowStore(resources.cache.absolute() / TABLES)
         self.digests = {name: request.pictures.digests(resources.cache) for name, request in requests.items()}
@@ -236,7 +250,7 @@ class _Run:
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
         try:
-            engine = engine or self.engines.open_engine(self._needs())
+            engine = engine or self.engines.open_engine(self.needs)
             run_tasks(engine, self._tasks(missing, marker), self)
         finally:
             marker.unlink(missing_ok=True)
@@ -248,14 +262,9 @@ class _Run:
                 raise UserError(outcome.error)
             outcome.require_result(name)
 
-    def _needs(self) -> TaskResources:
-        on_gpu = any(device_kind(each.policy.device) == "cuda" for each in self.requests.values())
-        cpus = self.engines.cpus_per_task if self.engines.workers else max(1, self.resources.workers or 1)
-        return TaskResources(cpus, gpus=float(on_gpu))
-
     def _tasks(self, missing: Mapping[str, NDArray[np.int64]], marker: Path) -> Iterator[Task]:
         """Yield the pieces; those of a request that has failed are left out."""
-        cpus = self._needs().cpus
+        cpus = self.needs.cpus
         for name, indices in missing.items():
             request, done = self.requests[name], 0
             # Each process sees the device that is meant for it.

@@ -58,10 +58,11 @@ class RayCluster:
             .options(num_cpus=0, scheduling_strategy=here, max_restarts=-1, max_task_retries=-1)
             .remote()
         )
-        # The command counts retries itself, for its table of runs. Each task has a process of its own, so that it does
-        # not lack what another one has not freed.
+        # The command counts retries itself, for its table of runs. Unless it need not, each task has a process of its
+        # own, so that it does not lack what another one has not freed.
+        calls = 0 if resources.reuses_processes else 1
         decorate = ray.remote(
-            num_cpus=resources.cpus, num_gpus=resources.gpus, memory=memory, max_retries=0, max_calls=1
+            num_cpus=resources.cpus, num_gpus=resources.gpus, memory=memory, max_retries=0, max_calls=calls
         )
         self.remote = decorate(_perform)
         self.running: dict[Any, Task] = {}

@@ -45,11 +45,14 @@ class TaskResources:
         cpus: Processors.
         gpus: GPUs; a part of one where several tasks share it.
         memory: Gigabytes.
+        reuses_processes: Whether a task may run in the process of an earlier one, with the libraries and networks that
+            this has loaded, and with the memory that it has not freed.
     """
 
     cpus: int = 1
     gpus: float = 0.0
     memory: float | None = None
+    reuses_processes: bool = False
 
 
 @dataclass(frozen=True)
