@@ -76,8 +76,8 @@ class ResultsFolder:
             differing = f"no {path.name} says which"
         if differing:
             raise UserError(
-                f"{self.option}: {str(existing[0])!r} holds results of another configuration ({differing}); choose another "
-                "folder, or replace them with --overwrite=true"
+                f"{self.option}: {str(existing[0])!r} holds results of another configuration ({differing}); choose "
+                "another folder, or replace them with --overwrite=true"
             )
 
     def write(

@@ -22,7 +22,7 @@ class Entry(NamedTuple):
     """What is known of one picture.
 
     Attributes:
-        index: Its row.
+        row: Its index among the pictures.
         name: Its name; bytes that are no UTF-8 are escaped.
         label: Index of its class; None where classes are unknown.
         class_name: Name of its class.
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
         readable: Whether it can be decoded.
     """
 
-    index: int
+    row: int
     name: str
     label: int | None
     class_name: str | None

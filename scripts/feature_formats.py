@@ -123,7 +123,8 @@ def _write_parquet(exported: ExportedFeatures, about: Mapping[str, str], progres
     schema = pa.schema([*columns, pa.field("features", pa.list_(kind, exported.width))], metadata=dict(about))
 
     # Dictionaries of digests or features would be as large as the columns themselves.
-    with pq.ParquetWriter(path, schema, use_dictionary=["class"]) as writer:
+    # A file of Python, whose errors are those of the system.
+    with path.open("wb") as file, pq.ParquetWriter(file, schema, use_dictionary=["class"]) as writer:
         for chunk, features in exported.chunks(range(len(exported))):
             known = zip(*exported.entries(chunk), strict=True)
             arrays = [pa.array(values, each) for values, each in zip(known, types, strict=True)]
