@@ -13,7 +13,7 @@ import numpy as np
 from headstart.output.errors import UserError
 from headstart.output.markup import escape_cell
 from headstart.output.progress import Progress
-from headstart.scripts.exported_features import Entry, ExportedFeatures
+from headstart.scripts.exported_features import ExportedFeatures
 
 Format = Literal["npy", "safetensors", "parquet"]
 Writer = Callable[[Path], object]
@@ -107,9 +107,10 @@ def _write_index(exported: ExportedFeatures, path: Path) -> None:
         writer.writerows(_cells(exported))
 
 
-def _cells(exported: ExportedFeatures) -> Iterator[Entry]:
-    for entry in exported.entries(range(len(exported))):
-        yield entry._replace(name=escape_cell(entry.name), class_name=escape_cell(entry.class_name))
+def _cells(exported: ExportedFeatures) -> Iterator[tuple[Any, ...]]:
+    classes = {name: escape_cell(name) for name in (*exported.classes, None)}
+    for row, name, label, class_name, digest, readable in exported.entries(range(len(exported))):
+        yield row, escape_cell(name), label, classes[class_name], digest, readable
 
 
 def _write_parquet(exported: ExportedFeatures, about: Mapping[str, str], progress: Progress, path: Path) -> None:
