@@ -2,14 +2,16 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeInt
 
-from headstart.datamodules.embedding import read_pictures, store_features
+from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
 from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.arguments import as_arguments
@@ -19,53 +21,10 @@ from headstart.scripts.exported_features import Dtype, ExportedFeatures
 from headstart.scripts.feature_folder import FeatureFolder
 from headstart.scripts.feature_formats import Format
 from headstart.store.cache import cache_folder
-from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
 
 # Unreadable pictures that a line names.
 QUOTED = 5
-
-
-class Computing(EngineOptions):
-    """How features are computed.
-
-    Args:
-        precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
-        device: Where it runs; `auto` takes a GPU where there is one.
-        seed: Seed of random weights.
-        num_workers: Processes that decode pictures; by default one per processor.
-        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
-            directory.
-        **options: Options of `EngineOptions`.
-    """
-
-    def __init__(
-        self,
-        precision: Literal["auto", "float32", "bfloat16"] = "auto",
-        device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
-        seed: NonNegativeInt = 0,
-        num_workers: NonNegativeInt | None = None,
-        cache_dir: str | None = None,
-        **options: Any,
-    ) -> None:
-        super().__init__(**options)
-        self.chosen: dict[str, Any] = {"precision": precision, "device": device, "seed": int(seed)}
-        self.num_workers, self.cache_dir = num_workers, cache_dir
-
-
-@dataclass(frozen=True)
-class Computed:
-    """Features of pictures in the store.
-
-    Attributes:
-        stored: Features, and then thumbnails, `[pictures, width + 64]`; remarks on unreadable pictures.
-        width: Number of features.
-        about: What they depend on, for the card: `weights_sha256`, `preprocessing`, `precision` and `device`.
-    """
-
-    stored: StoredRows
-    width: int
-    about: dict[str, Any]
 
 
 def embed(
@@ -74,8 +33,13 @@ def embed(
     export: str | None = None,
     format: Format = "npy",  # noqa: A002 - name of the option
     dtype: Dtype = "float32",
-    on_bad_image: Literal["skip", "stop"] = "skip",
     overwrite: bool = False,
+    on_bad_image: Literal["skip", "stop"] = "skip",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
+    seed: NonNegativeInt = 0,
+    num_workers: NonNegativeInt | None = None,
+    cache_dir: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
     """Compute features of pictures with a frozen network: what enters its classifier.
@@ -90,30 +54,38 @@ def embed(
         format: `npy` for features.npy and index.csv; `safetensors` for files of a gigabyte and index.csv; `parquet` for
             features.parquet, with all in one table.
         dtype: Type of the numbers in the files. float16 takes half the space and keeps 11 significant bits.
+        overwrite: Replace other features in the folder.
         on_bad_image: What happens if pictures cannot be decoded: `skip` names them and writes NaN as their features,
             `stop` raises an error when all others are computed.
-        overwrite: Replace other features in the folder.
-        **options: Options of `Computing`.
+        precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
+        device: Where the network runs; `auto` takes a GPU where there is one.
+        seed: Seed of random weights.
+        num_workers: Processes that decode pictures; by default one per processor.
+        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+            directory.
+        **options: Options of `EngineOptions`.
 
     Returns:
         Number of pictures that were `computed` and `reused`; and what card.json holds if it was written.
     """
-    computing = Computing(**options)
+    engines = EngineOptions(**options)
     folder = None
     if export is not None:
         folder = FeatureFolder(export, format, overwrite)
     elif (format, dtype, overwrite) != ("npy", "float32", False):
         raise UserError("export: without a folder, --format, --dtype and --overwrite have no effect; name one")
 
+    choice = Choice(backbone, precision, device, int(seed))
+    resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
     given = read_given(pictures)
-    computed = compute(given, backbone, computing)
-    stored = computed.stored
+    extracted = compute(given, choice, resources, engines)
+    stored = extracted.stored
     exported = ExportedFeatures(
         given,
         f"{Path(pictures).expanduser().absolute()}/",
-        given.digests(cache_folder(computing.cache_dir)),
+        given.digests(resources.cache),
         stored.rows,
-        computed.width,
+        extracted.backbone.width,
         stored.remarks,
         dtype,
     )
@@ -123,13 +95,8 @@ def embed(
     if folder is None:
         return summary
 
-    chosen = {**computing.chosen, "on_bad_image": on_bad_image, "export": export, "format": format, "dtype": dtype}
-    about = {
-        "backbone": asdict(backbone),
-        "seed": computing.chosen["seed"],
-        **computed.about,
-        "command": describe_command(pictures, backbone, chosen),
-    }
+    files = {"on_bad_image": on_bad_image, "export": export, "format": format, "dtype": dtype}
+    about = {**describe_origin(choice, extracted.backbone), "command": describe_command(pictures, choice, files)}
     return {**summary, **folder.write_features(exported, about)}
 
 
@@ -139,30 +106,15 @@ def read_given(pictures: str) -> Pictures:
         return read_pictures(pictures)
     except UserError as error:
         # From Python, the argument is called otherwise.
-        raise UserError(str(error).replace("photos: ", "pictures: ", 1)) from error
+        raise UserError(str(error).replace("photos", "pictures", 1)) from error
 
 
-def compute(given: Pictures, backbone: BackboneSpec, computing: Computing) -> Computed:
-    """Compute the features that are not stored yet.
-
-    Raises:
-        UserError: The network cannot be built or run, a picture cannot be read at the moment, or the store cannot be
-            read or written.
-    """
+def compute(given: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
+    """Compute the features that are not stored yet; errors of the store name the option."""
     try:
-        found = store_features(
-            given, backbone, num_workers=computing.num_workers, cache_dir=computing.cache_dir, **computing.chosen
-        )
+        return extract(given, choice, resources, engines)
     except StoreError as error:
         raise UserError(f"cache_dir: {error}; choose another folder") from error
-    assert found.network.preprocessing is not None
-    about = {
-        "weights_sha256": found.network.loaded,
-        "preprocessing": asdict(found.network.preprocessing),
-        "precision": found.precision,
-        "device": found.device,
-    }
-    return Computed(found.stored, found.backbone.width, about)
 
 
 def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", "stop"]) -> None:
@@ -178,7 +130,21 @@ def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", 
     say(f"WARNING: {line}; their features are NaN in exported files")
 
 
-def describe_command(pictures: str, backbone: BackboneSpec, chosen: Mapping[str, Any]) -> str:
+def describe_origin(choice: Choice, backbone: Described) -> dict[str, Any]:
+    """Return what decides the features of a picture, for the card."""
+    assert backbone.network.preprocessing is not None
+    return {
+        "backbone": asdict(choice.backbone),
+        "seed": choice.seed,
+        "weights_sha256": backbone.network.loaded,
+        "preprocessing": asdict(backbone.network.preprocessing),
+        "precision": backbone.precision,
+        "device": device_kind(backbone.device),
+    }
+
+
+def describe_command(pictures: str, choice: Choice, files: Mapping[str, Any]) -> str:
     """Return the command line that writes the same files."""
-    of_backbone = {f"backbone.{name}": value for name, value in asdict(backbone).items() if value}
-    return shlex.join(["headstart", "embed", pictures, *as_arguments({**of_backbone, **chosen})])
+    of_backbone = {f"backbone.{name}": value for name, value in asdict(choice.backbone).items() if value}
+    of_choice = {name: getattr(choice, name) for name in ("precision", "device", "seed")}
+    return shlex.join(["headstart", "embed", pictures, *as_arguments({**of_backbone, **of_choice, **files})])

@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import shlex
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -273,3 +274,15 @@ def test_a_feature_beyond_float16_is_no_infinity() -> None:
     exported = exported_features.ExportedFeatures(photos, "", ["0"] * 3, rows, 3, {}, "float16")
     with pytest.raises(UserError, match=f"{re.escape(photos.names[1])} has a feature of 70000; export float32"):
         list(exported.chunks(range(3)))
+
+
+def test_workers_write_the_same_and_the_command_itself_imports_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys\nfrom headstart.__main__ import main\n"
+        "main(['embed', 'pictures', '--backbone.weights=embedded', '--workers=2', '--num_workers=0', '--export=out',"
+        " '--cache_dir=cache'])\nprint('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "6 pictures: 6 computed, 0 reused" in done.stdout
+    assert done.stdout.splitlines()[-1] == "False"
+    np.testing.assert_array_equal(read(tmp_path / "out", "npy")[0], expected())
