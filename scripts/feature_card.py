@@ -48,8 +48,9 @@ def card_page(card: Mapping[str, Any]) -> str:
         card: What card.json holds.
     """
     count, backbone, prepared = card["pictures"], card["backbone"], card["preprocessing"]
+    title = f"Features of {count:,} pictures by {backbone['name']}"
     header = {
-        "pretty_name": f"Features of {count:,} pictures by {backbone['name']}",
+        "pretty_name": title,
         "task_categories": ["image-feature-extraction"],
         "tags": ["headstart", "features"],
         "size_categories": [next((name for size, name in SIZES.items() if count < size), LARGER)],
@@ -69,7 +70,7 @@ def card_page(card: Mapping[str, Any]) -> str:
     rows = [f"| {name} | {_cell(text)} |" for name, text in facts.items()]
     page = [
         f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---",
-        f"# {escape_markdown(header['pretty_name'])}",
+        f"# {escape_markdown(title)}",
         "What enters the classifier of a frozen network, one row a picture. `card.json` holds the same for programs.",
         "\n".join(["| | |", "| --- | --- |", *rows]),
         f"```python\n{LOADING[card['format']]}\n```",

@@ -12,6 +12,7 @@ from PIL import Image
 import headstart
 from headstart.datamodules import DrawnPets, UnsplitClassFolders
 from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import ComputedRows
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -49,9 +50,12 @@ def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
 
 def test_folders_are_classes_unless_pictures_lie_beside_them(folder: Path) -> None:
     (folder / "empty").mkdir()
-    assert read_pictures(folder).classes == ("photos",)
+    beside = read_pictures(folder)
+    assert isinstance(beside, Photos)
+    assert beside.classes == ("photos",)
     (folder / "top.png").unlink()
     inside = read_pictures(folder)
+    assert isinstance(inside, Photos)
     assert inside.classes == ("a", "b")
     assert inside.labels.tolist() == [0, 1, 1, 1]
 
