@@ -276,6 +276,7 @@ def test_a_feature_beyond_float16_is_no_infinity() -> None:
         list(exported.chunks(range(3)))
 
 
+@pytest.mark.slow
 def test_workers_write_the_same_and_the_command_itself_imports_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom headstart.__main__ import main\n"
