@@ -64,6 +64,7 @@ COMMANDS = {
         "list": Command("what there is to name: methods, metrics, models, ...", "evaluation.listing:list_choices"),
         "cache": Command("show and remove what is stored here; also verify", "cli.cache"),
         "cache verify": Command("", "cli.cache_verify"),
+        "embed": Command("compute features of pictures, and write them as files", "scripts.embed"),
         "write-photos": Command("write photos of a data set as files", "scripts.write_photos"),
         "write-catalog": Command("write a stimuli catalog", "scripts.write_catalog"),
     },
@@ -72,7 +73,7 @@ COMMANDS = {
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
-POSITIONAL |= {"submissions-report", "write-photos", "write-catalog", "cache verify", "predict"}
+POSITIONAL |= {"submissions-report", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that is not required, and may come first without its name.
 FIRST_OPTION = {"fit": "photos", "published": "name"}
 # The commands of `evaluate.py`.
@@ -94,8 +95,8 @@ def help_lines(commands: Mapping[str, Command], prog: str) -> list[str]:
         commands: The commands.
         prog: The program that runs them.
     """
-    lines = [f"usage: {prog} COMMAND [OPTIONS]", ""]
+    lines = [f"usage: {prog} COMMAND [OPTIONS] | COMMAND --help | --version", ""]
     for question, group in COMMANDS.items():
         listed = [f"  {name:18}  {each.summary}" for name, each in group.items() if name in commands and each.summary]
         lines += [question, *listed, ""] if listed else []
-    return [*lines, f"{prog} COMMAND --help lists the options of a command; {prog} --version."]
+    return lines[:-1]

@@ -1,10 +1,12 @@
 """Features of pictures as an array: those that comparisons feed, from the same store."""
 
+from __future__ import annotations
+
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,15 +14,17 @@ from PIL import Image
 
 from headstart.datamodules.feature_extraction import Choice, describe, request_of
 from headstart.datamodules.photos.class_folders import list_photos, subfolders
-from headstart.datamodules.photos.photo_source import PhotoFiles, Pictures
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from headstart.datamodules.row_policy import Precision, Resources
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
-from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
+
+if TYPE_CHECKING:
+    from headstart.modules.networks.backbone import Backbone
 
 Picture = str | Path | NDArray[np.uint8]
 
@@ -146,18 +150,30 @@ def read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | P
     if isinstance(photos, Pictures):
         return photos
     if isinstance(photos, str | Path):
-        root = Path(photos).expanduser()
-        if not root.is_dir():
-            raise UserError(f"photos: there is no folder {root}; give one that holds pictures, or a list of files")
-        files: Sequence[Picture] = [f / name for f in (root, *subfolders(root)) for name in list_photos(f)]
-    else:
-        files = list(photos)
+        return _in_folder(Path(photos).expanduser())
+    files = list(photos)
     if not files:
         raise UserError(f"photos: there are none in {str(photos)!r}; give a folder of pictures, files or arrays")
     if any(isinstance(each, np.ndarray) for each in files):
         return _Arrays([np.asarray(each) for each in files])
     names = [str(Path(str(each)).expanduser().absolute()) for each in files]
     return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
+
+
+def _in_folder(root: Path) -> Photos:
+    """List the pictures in a folder and its folders, which are their classes unless some lie outside of them."""
+    if not root.is_dir():
+        raise UserError(f"photos: there is no folder {root}; give one that holds pictures, or a list of files")
+    listed = [(folder, list_photos(folder)) for folder in (root, *subfolders(root))]
+    listed = [(folder, names) for folder, names in listed if names]
+    if not listed:
+        raise UserError(f"photos: there are none in {str(root)!r}; give a folder of pictures, files or arrays")
+
+    names = [str((folder / name).absolute()) for folder, found in listed for name in found]
+    if listed[0][0] == root:
+        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
+    labels = [label for label, (_, found) in enumerate(listed) for _ in found]
+    return PhotoFiles(Path("/"), names, labels, [folder.name for folder, _ in listed])
 
 
 class _Arrays(Pictures):

@@ -38,6 +38,7 @@ class ResultsFolder:
         overwrite: Replace results of another configuration that lie in the folder.
 
     Attributes:
+        option: Name of the option that chooses the folder.
         path: The folder; writing creates it.
         written: The files that were written.
 
@@ -45,8 +46,10 @@ class ResultsFolder:
         UserError: The folder cannot be written.
     """
 
+    option = "output"
+
     def __init__(self, default: str, names: Sequence[str], output: str | None = None, overwrite: bool = False) -> None:
-        self.path = output_folder("output", default if output is None else output)
+        self.path = output_folder(self.option, default if output is None else output)
         self.names = names
         self.overwrite = overwrite
         self.written: list[Path] = []
@@ -73,8 +76,8 @@ class ResultsFolder:
             differing = f"no {path.name} says which"
         if differing:
             raise UserError(
-                f"output: {str(existing[0])!r} holds results of another configuration ({differing}); choose another "
-                "folder, or replace them with --overwrite=true"
+                f"{self.option}: {str(existing[0])!r} holds results of another configuration ({differing}); choose "
+                "another folder, or replace them with --overwrite=true"
             )
 
     def write(
@@ -128,7 +131,7 @@ class ResultsFolder:
 
     def writable(self) -> AbstractContextManager[None]:
         """Raise an error of the system within, such as a full disk, as a UserError that names the folder."""
-        return explain_write_errors(f"output: {str(self.path)!r}", "choose another folder")
+        return explain_write_errors(f"{self.option}: {str(self.path)!r}", "choose another folder")
 
     def print_written(self) -> None:
         """Print the paths of the files that were written."""

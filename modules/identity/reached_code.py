@@ -33,7 +33,6 @@ WITHOUT_COUNTS = tuple(
         "modules.identity",
         "modules.memory_errors",
         "modules.method_contract",
-        "modules.networks.custom_code",
         "modules.networks.size_limits",
         "modules.provenance",
         "output",

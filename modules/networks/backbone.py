@@ -1,4 +1,4 @@
-"""Backbones: pre-trained networks without their classifier, and the options of `headstart train` that choose one."""
+"""Backbones: pre-trained networks without their classifier."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from headstart.modules.networks.custom_code import split_path
+from headstart.modules.identity.custom_code import split_path
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing

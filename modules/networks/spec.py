@@ -10,9 +10,9 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
+from headstart.modules.identity.custom_code import find_code
 from headstart.modules.identity.reached_code import reached_by
 from headstart.modules.identity.source_code import parse
-from headstart.modules.networks.custom_code import find_code
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file

@@ -11,6 +11,8 @@ from PIL import Image
 
 import headstart
 from headstart.datamodules import DrawnPets, UnsplitClassFolders
+from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import ComputedRows
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -44,6 +46,18 @@ def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
     assert np.array_equal(headstart.embed(np.stack(arrays(folder, *names)), EMBEDDED), embedded)
     inside = UnsplitClassFolders(str(folder)).splits()[0]
     assert np.array_equal(headstart.embed(inside, EMBEDDED), embedded[1:])
+
+
+def test_folders_are_classes_unless_pictures_lie_beside_them(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    beside = read_pictures(folder)
+    assert isinstance(beside, Photos)
+    assert beside.classes == ("photos",)
+    (folder / "top.png").unlink()
+    inside = read_pictures(folder)
+    assert isinstance(inside, Photos)
+    assert inside.classes == ("a", "b")
+    assert inside.labels.tolist() == [0, 1, 1, 1]
 
 
 def test_they_are_what_the_network_gives(folder: Path) -> None:

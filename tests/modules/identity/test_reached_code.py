@@ -32,7 +32,7 @@ COUNTED_ROOMS = {
         "target_accuracy",
     },
     "modules/methods": {"catalogue"},
-    "modules/networks": {"classifier", "custom_code", "facts", "size_limits"},
+    "modules/networks": {"classifier", "facts", "size_limits"},
     "datamodules": {"embedding", "near_duplicates", "photo_batches"},
 }
 OTHERS_THAT_COUNT = {

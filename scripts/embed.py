@@ -1,0 +1,150 @@
+"""`headstart embed`: features of pictures, computed once, kept in the store and written as files."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal
+
+from jsonargparse.typing import NonNegativeInt
+
+from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Resources, device_kind
+from headstart.engines.options import EngineOptions
+from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.output.arguments import as_arguments
+from headstart.output.errors import UserError
+from headstart.output.printable import say
+from headstart.scripts.exported_features import Dtype, ExportedFeatures
+from headstart.scripts.feature_folder import FeatureFolder
+from headstart.scripts.feature_formats import Format
+from headstart.store.cache import cache_folder
+from headstart.store.segments import StoreError
+
+# Unreadable pictures that a line names.
+QUOTED = 5
+
+
+def embed(
+    pictures: str,
+    backbone: BackboneSpec = BackboneSpec(),  # noqa: B008 - frozen
+    export: str | None = None,
+    format: Format = "npy",  # noqa: A002 - name of the option
+    dtype: Dtype = "float32",
+    overwrite: bool = False,
+    on_bad_image: Literal["skip", "stop"] = "skip",
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
+    seed: NonNegativeInt = 0,
+    num_workers: NonNegativeInt | None = None,
+    cache_dir: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Compute features of pictures with a frozen network: what enters its classifier.
+
+    They are kept in the store, where all commands find them. With `--export` they are written as files, too, beside
+    what is known of each picture and a card that says how they were made.
+
+    Args:
+        pictures: A folder, whose pictures come first, then those of its folders, each in the order of their names.
+        backbone: The network.
+        export: Folder for the files; by default none are written.
+        format: `npy` for features.npy and index.csv; `safetensors` for files of a gigabyte and index.csv; `parquet` for
+            features.parquet, with all in one table.
+        dtype: Type of the numbers in the files. float16 takes half the space and keeps 11 significant bits.
+        overwrite: Replace other features in the folder.
+        on_bad_image: What happens if pictures cannot be decoded: `skip` names them and writes NaN as their features,
+            `stop` raises an error when all others are computed.
+        precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
+        device: Where the network runs; `auto` takes a GPU where there is one.
+        seed: Seed of random weights.
+        num_workers: Processes that decode pictures; by default one per processor.
+        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+            directory.
+        **options: Options of `EngineOptions`.
+
+    Returns:
+        Number of pictures that were `computed` and `reused`; and what card.json holds if it was written.
+    """
+    engines = EngineOptions(**options)
+    folder = None
+    if export is not None:
+        folder = FeatureFolder(export, format, overwrite)
+    elif (format, dtype, overwrite) != ("npy", "float32", False):
+        raise UserError("export: without a folder, --format, --dtype and --overwrite have no effect; name one")
+
+    choice = Choice(backbone, precision, device, int(seed))
+    resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
+    given = read_given(pictures)
+    extracted = compute(given, choice, resources, engines)
+    stored = extracted.stored
+    exported = ExportedFeatures(
+        given,
+        f"{Path(pictures).expanduser().absolute()}/",
+        given.digests(resources.cache),
+        stored.rows,
+        extracted.backbone.width,
+        stored.remarks,
+        dtype,
+    )
+    summary = {"computed": stored.computed, "reused": len(exported) - stored.computed}
+    say(f"{len(exported):,} pictures: {summary['computed']:,} computed, {summary['reused']:,} reused")
+    report_unreadable(exported, on_bad_image)
+    if folder is None:
+        return summary
+
+    files = {"on_bad_image": on_bad_image, "export": export, "format": format, "dtype": dtype}
+    about = {**describe_origin(choice, extracted.backbone), "command": describe_command(pictures, choice, files)}
+    return {**summary, **folder.write_features(exported, about)}
+
+
+def read_given(pictures: str) -> Pictures:
+    """List the pictures that the command was given."""
+    try:
+        return read_pictures(pictures)
+    except UserError as error:
+        # From Python, the argument is called otherwise.
+        raise UserError(str(error).replace("photos", "pictures", 1)) from error
+
+
+def compute(given: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
+    """Compute the features that are not stored yet; errors of the store name the option."""
+    try:
+        return extract(given, choice, resources, engines)
+    except StoreError as error:
+        raise UserError(f"cache_dir: {error}; choose another folder") from error
+
+
+def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", "stop"]) -> None:
+    """Name pictures that cannot be decoded in one line, which is an error where they are not skipped."""
+    unreadable = exported.unreadable
+    if not unreadable:
+        return
+    quoted = ", ".join(f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED])
+    more = f" and {len(unreadable) - QUOTED:,} more" if len(unreadable) > QUOTED else ""
+    line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {quoted}{more}"
+    if on_bad_image == "stop":
+        raise UserError(f"pictures: {line}; mend or remove them, or take --on_bad_image=skip")
+    say(f"WARNING: {line}; their features are NaN in exported files")
+
+
+def describe_origin(choice: Choice, backbone: Described) -> dict[str, Any]:
+    """Return what decides the features of a picture, for the card."""
+    assert backbone.network.preprocessing is not None
+    return {
+        "backbone": asdict(choice.backbone),
+        "seed": choice.seed,
+        "weights_sha256": backbone.network.loaded,
+        "preprocessing": asdict(backbone.network.preprocessing),
+        "precision": backbone.precision,
+        "device": device_kind(backbone.device),
+    }
+
+
+def describe_command(pictures: str, choice: Choice, files: Mapping[str, Any]) -> str:
+    """Return the command line that writes the same files."""
+    of_backbone = {f"backbone.{name}": value for name, value in asdict(choice.backbone).items() if value}
+    of_choice = {name: getattr(choice, name) for name in ("precision", "device", "seed")}
+    return shlex.join(["headstart", "embed", pictures, *as_arguments({**of_backbone, **of_choice, **files})])

@@ -1,0 +1,135 @@
+"""Features of pictures that are written as files: read from the store in chunks, with what is known of each picture."""
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.output.errors import UserError
+from headstart.store.gathered_rows import GatheredRows
+
+Dtype = Literal["float32", "float16"]
+# Bytes of features that are in memory at once.
+CHUNK = 2**26
+
+
+class Entry(NamedTuple):
+    """What is known of one picture.
+
+    Attributes:
+        row: Its index among the pictures.
+        name: Its name; bytes that are no UTF-8 are escaped.
+        label: Index of its class; None where classes are unknown.
+        class_name: Name of its class.
+        sha256: Digest of its content.
+        readable: Whether it can be decoded.
+    """
+
+    row: int
+    name: str
+    label: int | None
+    class_name: str | None
+    sha256: str
+    readable: bool
+
+
+@dataclass(frozen=True)
+class ExportedFeatures:
+    """Features of pictures, in the order of the pictures.
+
+    Attributes:
+        pictures: The pictures.
+        root: Beginning of their names that is left out.
+        digests: SHA-256 of each picture.
+        rows: `[pictures, width or more]`, in float32; what follows the features is left out.
+        width: Number of features.
+        unreadable: Why pictures cannot be decoded, by index. Their features are NaN.
+        dtype: Type in which the features are written.
+    """
+
+    pictures: Pictures
+    root: str
+    digests: Sequence[str]
+    rows: NDArray[Any] | GatheredRows
+    width: int
+    unreadable: Mapping[int, str]
+    dtype: Dtype
+
+    def __len__(self) -> int:
+        """Return the number of pictures."""
+        return len(self.rows)
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of one picture's features."""
+        return self.width * np.dtype(self.dtype).itemsize
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes; none where they are unknown, or there is one alone."""
+        classes = self.pictures.classes if isinstance(self.pictures, Photos) else ()
+        return tuple(map(_valid, classes)) if len(classes) > 1 else ()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of names, labels and contents of the pictures in their order."""
+        digest = hashlib.sha256("\0".join(self.classes).encode())
+        for entry in self.entries(range(len(self))):
+            digest.update(f"\0{entry.name}\0{entry.label}\0{entry.sha256}".encode())
+        return digest.hexdigest()
+
+    def name(self, index: int) -> str:
+        """Return the name of one picture."""
+        return _valid(self.pictures.names[index].removeprefix(self.root))
+
+    def entries(self, part: range) -> Iterator[Entry]:
+        """Yield what is known of some pictures."""
+        labels: list[int | None] = [None] * len(part)
+        if isinstance(self.pictures, Photos) and self.classes:
+            labels = self.pictures.labels[part.start : part.stop].tolist()
+        for index, label in zip(part, labels, strict=True):
+            class_name = None if label is None else self.classes[label]
+            yield Entry(index, self.name(index), label, class_name, self.digests[index], index not in self.unreadable)
+
+    def chunks(self, part: range) -> Iterator[tuple[range, NDArray[Any]]]:
+        """Yield features chunk by chunk.
+
+        Args:
+            part: The pictures.
+
+        Yields:
+            Pictures, and their features `[pictures, width]`, little-endian.
+
+        Raises:
+            UserError: A feature is too large for float16.
+        """
+        count = max(1, CHUNK // (4 * self.rows.shape[1]))
+        for start in range(part.start, part.stop, count):
+            chunk = range(start, min(start + count, part.stop))
+            features = np.array(self.rows[chunk.start : chunk.stop][:, : self.width], "<f4")
+            if self.dtype == "float16":
+                features = self._halved(chunk, features)
+            features[[index - start for index in chunk if index in self.unreadable]] = np.nan
+            yield chunk, features
+
+    def _halved(self, chunk: range, features: NDArray[Any]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            halved = features.astype("<f2")
+        lost = np.isinf(halved).any(axis=1)
+        if lost.any():
+            first = int(lost.argmax())
+            raise UserError(
+                f"dtype: float16 ends at 65504, and {self.name(chunk[first])} has a feature of "
+                f"{np.abs(features[first]).max():g}; export float32"
+            )
+        return halved
+
+
+def _valid(text: str) -> str:
+    """Escape bytes of a path that are no UTF-8, which no file of features could hold."""
+    return text.encode("utf-8", "backslashreplace").decode()
