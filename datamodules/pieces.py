@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.row_policy import Resources, device_kind
-from headstart.datamodules.row_request import RowRequest
-from headstart.datamodules.rows import TABLES, explain_decoding_errors, load
+from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
 from headstart.engines.options import EngineOptions
 from headstart.engines.scheduler import run_tasks
 from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage, TaskResources
@@ -152,7 +151,7 @@ def _find_job(piece: Piece) -> _Job:
                 "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
                 "install the same ones"
             )
-        frozen = load(piece.request, piece.cache)
+        frozen = piece.request.load(piece.cache)
         _jobs.append(_Job(name, frozen, RowStore(piece.cache / TABLES).filler(key, piece.run)))
     return _jobs[0]
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -15,11 +17,21 @@ from headstart.datamodules.extraction_progress import Report
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import PIECE_BYTES, Policy, Resources, device_kind, piece_size
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
+from headstart.output.errors import UserError
+from headstart.store.row_store import first_measured
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
+
+# Folders of the cache with tables of rows, and with the widths of embeddings whose output_dim the registry leaves out.
+TABLES = "rows"
+MEASURED_WIDTHS = "measured_widths"
+# Messages of torch's loader, at any moment, on a process that was killed or found no shared memory.
+DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
 
 
 @dataclass(frozen=True)
@@ -99,12 +111,54 @@ class RowRequest:
         network = None if self.network is None else replace(self.network)
         return replace(self, pictures=pictures, network=network)
 
-    def load(self) -> FrozenNetwork | None:
-        """Load the network; errors as for `row_computation.load`."""
+    def load(self, cache: Path) -> FrozenNetwork | None:
+        """Load the network, None without one; check the widths of its rows before a long computation, not after it.
+
+        Args:
+            cache: The cache folder.
+
+        Raises:
+            UserError: As for `row_computation.load` and `check_widths`.
+        """
+        if self.network is None:
+            return None
         # This imports torch, which stored rows do not need.
         from headstart.datamodules.row_computation import load
 
-        return None if self.network is None else load(self.network, self.taps, self.policy, self.boundary)
+        frozen = load(self.network, self.taps, self.policy, self.boundary)
+        if frozen.widths is not None:
+            self.check_widths(frozen.widths, cache)
+        return frozen
+
+    def check_widths(self, widths: Sequence[int], cache: Path) -> None:
+        """Check that embeddings without an output_dim are as wide as they were when first measured.
+
+        Measurements are found without weights and library versions: an update that changes a width must be noticed.
+
+        Args:
+            widths: Columns of each tap.
+            cache: The cache folder.
+
+        Raises:
+            UserError: One has another width than before.
+        """
+        network = self.network
+        assert network is not None
+        ignored = {"weights"} if network.library == CUSTOM else {"weights", "code"}
+        identity = {name: value for name, value in network.identity.items() if name not in ignored}
+
+        # A network without a classifier has no column of the source head, the last tap.
+        for tap, width in zip(self.taps, widths, strict=False):
+            if tap.strategy is None or tap.width is not None:
+                continue
+            crop = self.preprocessing.crop
+            key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
+            first = first_measured(cache / MEASURED_WIDTHS, key, width)
+            if width != first:
+                raise UserError(
+                    f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
+                    f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
+                )
 
     def compute(
         self, indices: Sequence[int], resources: Resources, frozen: FrozenNetwork | None, report: Report
@@ -120,3 +174,18 @@ class RowRequest:
         from headstart.datamodules.row_computation import ComputedRows
 
         return ComputedRows(self.pictures, indices, self.preprocessing, self.policy, resources, frozen, report)
+
+
+@contextmanager
+def explain_decoding_errors() -> Iterator[None]:
+    """Raise the end of a decoding process as the user's error, which names the option."""
+    try:
+        yield
+    except RuntimeError as error:
+        if not DECODING_ENDED.search(str(error)):
+            raise
+        *_, reason = str(error).strip().splitlines()
+        raise UserError(
+            f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
+            "try again, with fewer of them or more memory"
+        ) from error

@@ -6,31 +6,22 @@ other commands share it. Reading stored rows needs no torch.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
-from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, NetworkSpec
+from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, reason_of
-from headstart.store.row_store import RowStore, StoredRows, first_measured
+from headstart.store.row_store import RowStore, StoredRows
 
 if TYPE_CHECKING:
     from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
-
-TABLES = "rows"
-# Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
-MEASURED_WIDTHS = "measured_widths"
-# Messages of torch's loader, at any moment, on a process that was killed or found no shared memory.
-DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
 
 
 def rows(
@@ -65,8 +56,7 @@ def rows(
 def find_embeddings(request: RowRequest, resources: Resources) -> StoredRows:
     """Find rows as `find`, and check the widths of embeddings without an output_dim."""
     stored = find(request, resources)
-    assert request.network is not None
-    _check_widths(request.network, request.taps, stored.notes["widths"], resources.cache)
+    request.check_widths(stored.notes["widths"], resources.cache)
     return stored
 
 
@@ -159,7 +149,7 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
         if resources.only_stored:
             raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
         if not frozen:
-            frozen.append(load(request, resources.cache))
+            frozen.append(request.load(resources.cache))
         progress.begin(len(missing))
         return request.compute(missing, resources, frozen[0], progress.report)
 
@@ -173,29 +163,6 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
             store.forget(request.key, {digests[index] for index in doubtful})
             stored = store.get(request.key, digests, compute, request.cut)
     return replace(stored, computed=stored.computed + there)
-
-
-@contextmanager
-def explain_decoding_errors() -> Iterator[None]:
-    """Raise the end of a decoding process as the user's error, which names the option."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not DECODING_ENDED.search(str(error)):
-            raise
-        *_, reason = str(error).strip().splitlines()
-        raise UserError(
-            f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
-            "try again, with fewer of them or more memory"
-        ) from error
-
-
-def load(request: RowRequest, cache: Path) -> FrozenNetwork | None:
-    """Load the network of a request; check the widths of its rows before a long computation, not after it."""
-    frozen = request.load()
-    if request.network is not None and frozen is not None and frozen.widths is not None:
-        _check_widths(request.network, request.taps, frozen.widths, cache)
-    return frozen
 
 
 def _find_doubtful(pictures: Pictures, stored: StoredRows, decoded: set[int]) -> list[int]:
@@ -219,25 +186,3 @@ def _find_doubtful(pictures: Pictures, stored: StoredRows, decoded: set[int]) ->
                 name = f"{pictures.kind} {pictures.names[index]!r}"
                 raise UserError(f"{name} cannot be read at the moment ({reason_of(error)}); try again") from error
     return doubtful
-
-
-def _check_widths(network: NetworkSpec, taps: Sequence[Tap], widths: Sequence[int], cache: Path) -> None:
-    """Check that embeddings without an output_dim are as wide as they were when first measured.
-
-    Measurements are found without weights and library versions: an update that changes a width must be noticed.
-    """
-    ignored = {"weights"} if network.library == CUSTOM else {"weights", "code"}
-    identity = {name: value for name, value in network.identity.items() if name not in ignored}
-    crop = None if network.preprocessing is None else network.preprocessing.crop
-
-    # A network without a classifier has no column of the source head, the last tap.
-    for tap, width in zip(taps, widths, strict=False):
-        if tap.strategy is None or tap.width is not None:
-            continue
-        key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
-        first = first_measured(cache / MEASURED_WIDTHS, key, width)
-        if width != first:
-            raise UserError(
-                f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
-                f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
-            )

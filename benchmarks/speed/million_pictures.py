@@ -56,7 +56,7 @@ def main(counts: list[int] = [10_000, 100_000, 1_000_000], workers: list[int] = 
                 walls[number] = wall
                 overhead = 1e6 * (processor / count - bare)
                 print(
-                    f"{count:,} pictures, {number} workers: {wall:.1f} s, {1e6 * processor / count:.1f} us of processor "
+                    f"{count:,} pictures, {number} workers: {wall:.1f} s, {1e6 * processor / count:.1f} us of CPU "
                     f"time a picture, {overhead:.1f} us more than the bare loop; driver {memory:.0f} MB",
                     flush=True,
                 )

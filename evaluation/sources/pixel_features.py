@@ -7,7 +7,8 @@ import numpy as np
 
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Policy, Resources
-from headstart.datamodules.rows import TABLES, label_maps, pixels
+from headstart.datamodules.row_request import TABLES
+from headstart.datamodules.rows import label_maps, pixels
 from headstart.evaluation.embeddings import Job
 from headstart.evaluation.sources.source_features import SourceFeatures, prefix_target
 from headstart.evaluation.sources.targets import Target

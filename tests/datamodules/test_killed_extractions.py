@@ -13,8 +13,8 @@ import pytest
 
 from headstart.datamodules import row_request
 from headstart.datamodules.row_policy import Resources
-from headstart.datamodules.row_request import RowRequest
-from headstart.datamodules.rows import TABLES, find
+from headstart.datamodules.row_request import TABLES, RowRequest
+from headstart.datamodules.rows import find
 from headstart.store.row_store import RowStore
 from headstart.tests.material.slow_pictures import COUNT, PIECE, slow_request
 

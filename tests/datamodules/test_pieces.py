@@ -15,8 +15,8 @@ from headstart.datamodules import pieces, row_request
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.pieces import Piece, compute_missing
 from headstart.datamodules.row_policy import Policy, Resources
-from headstart.datamodules.row_request import RowRequest
-from headstart.datamodules.rows import TABLES, find
+from headstart.datamodules.row_request import TABLES, RowRequest
+from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.engines.task import Outcome, Receive, Task, perform
 from headstart.engines.workers import Workers
@@ -132,7 +132,7 @@ def test_pieces_that_another_command_is_computing_are_waited_for(request_rows: R
     request = replace(request_rows)
     digests = request.pictures.digests()
     resources, folder = Resources(tmp_path, "features", 0), tmp_path
-    frozen = request.load()
+    frozen = request.load(tmp_path)
     other = RowStore(folder / TABLES).filler(request.key)
     started, counts = threading.Event(), []
 

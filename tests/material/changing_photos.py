@@ -11,7 +11,7 @@ from typing import Any
 
 from PIL import Image
 
-from headstart.datamodules.rows import TABLES
+from headstart.datamodules.row_request import TABLES
 from headstart.output.errors import UserError
 from headstart.store.name_index import unpack
 from headstart.store.row_table import RowTable
