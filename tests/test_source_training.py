@@ -24,6 +24,7 @@ from headstart.datamodules import ClassFolders
 from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.photo_training import PhotoTraining
+from headstart.tests.material.prepared_pictures import stack
 from headstart.tests.material.training import CONFIGS, error_line, refuse, run, small_training
 
 ROOT = CONFIGS.parent
@@ -56,7 +57,7 @@ def test_the_model_of_the_registry_has_the_reported_accuracy(
     network, preprocessing = build(spec)
     assert preprocessing is not None
     photos = ClassFolders(str(photo_folder)).validation()
-    pixels = torch.stack([preprocessing.prepare(photos.read(index)) for index in range(len(photos))])
+    pixels = stack([preprocessing.prepare(photos.read(index)) for index in range(len(photos))])
     with torch.inference_mode():
         predicted = network(Normalization(preprocessing)(pixels)).argmax(1).numpy()
     assert abs((predicted == photos.labels).mean() - results["accuracy"]) <= 1 / len(photos)

@@ -1,51 +1,90 @@
 """Feature extraction from JPEG files against the bare network on pictures in memory."""
 
 import multiprocessing
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache, partial
 from pathlib import Path
 
 import torch
 
+from headstart.benchmarks.speed.decoding import PREPROCESSING, jpeg_files
 from headstart.benchmarks.speed.frame import PHOTOS, WEIGHTS, compare
-from headstart.datamodules import CatsAndDogs
-from headstart.datamodules.row_computation import ComputedRows, best_precision, load
-from headstart.datamodules.row_policy import Policy, Resources, pass_size
-from headstart.modules import BackboneSpec, Preprocessing
+from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
+from headstart.datamodules.row_policy import Policy, Resources, device_kind, pass_size
+from headstart.modules import BackboneSpec
+
+WORKERS = 2
 
 
-def main(photos: str = PHOTOS, weights: str = WEIGHTS, count: int = 1000, busy: int = 0) -> None:
-    """Measure both in turn, and print their times.
+def main(
+    photos: str = PHOTOS,
+    weights: str = WEIGHTS,
+    network: str = "mobilenet_v2",
+    count: int = 1000,
+    busy: int = 0,
+    repeats: int = 3,
+) -> None:
+    """Measure both in turn, on a processor also in two processes of one thread each, and print their times.
 
     Args:
-        photos: Folder of cats and dogs.
-        weights: Weights of MobileNetV2.
-        count: Photos in each measurement.
+        photos: Folder whose JPEG files are used.
+        weights: Weights of the network, or `random`.
+        network: The network.
+        count: Photos in each measurement. Files are used again where there are fewer.
         busy: Other processes that keep a processor busy each.
+        repeats: Measurements of each, of which the median counts.
     """
+    spawning = multiprocessing.get_context("spawn")
     for _ in range(busy):
-        multiprocessing.get_context("spawn").Process(target=_keep_busy, daemon=True).start()
+        spawning.Process(target=_keep_busy, daemon=True).start()
 
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    precision = best_precision(device)
-    policy, resources = Policy(precision, folded=True), Resources(Path(), "extraction")
-    frozen = load(BackboneSpec(weights=weights, preprocessing=Preprocessing()).network(0), [], policy)
-    train = CatsAndDogs(photos).train()
-    indices = torch.randperm(2000, generator=torch.Generator().manual_seed(0))[:count].tolist()
-    size = pass_size(Preprocessing.crop, device.type)
-    pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
+    indices = [index % len(jpeg_files(Path(photos))) for index in range(count)]
+    halves = [indices[first::WORKERS] for first in range(WORKERS)]
+    # A worker has one core, on which it decodes, too.
+    from_files, in_worker = (partial(_extract, photos, weights, network, workers) for workers in (None, 0))
+    alone = partial(_run_alone, weights, network)
+    print(f"{count} photos, {network}, {device_kind('auto')}, {torch.get_num_threads()} threads", flush=True)
 
-    @torch.inference_mode()
-    def network_alone() -> None:
-        with torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16"):
-            for _ in range(count // size):
-                frozen.network(pictures).cpu()
+    with ProcessPoolExecutor(WORKERS, spawning, torch.set_num_threads, (1,)) as pool:
+        functions: dict[str, Callable[[], object]] = {
+            "from JPEG files": lambda: from_files(indices),
+            "network alone": lambda: alone(indices),
+        }
+        if device_kind("auto") == "cpu":
+            functions |= {
+                "from JPEG files, two workers": lambda: list(pool.map(in_worker, halves)),
+                "network alone, two workers": lambda: list(pool.map(alone, halves)),
+            }
+        for function in functions.values():
+            function()
+        seconds = compare(functions, "network alone", repeats)
+    print(", ".join(f"{name} {count / each:.0f} pictures a second" for name, each in seconds.items()))
 
-    def extract() -> int:
-        return sum(map(len, ComputedRows(train, indices, Preprocessing(), policy, resources, frozen)))
 
-    network_alone()
-    print(f"{count} photos, {device.type}, {precision}")
-    seconds = compare({"from JPEG files": extract, "network alone": network_alone}, "network alone")
-    print(", ".join(f"{name} {count / each:.0f} samples per second" for name, each in seconds.items()))
+def _extract(photos: str, weights: str, network: str, workers: int | None, indices: Sequence[int]) -> None:
+    frozen, policy = _load(weights, network)
+    resources = Resources(Path(), "extraction", workers)
+    for _ in ComputedRows(jpeg_files(Path(photos)), indices, PREPROCESSING, policy, resources, frozen):
+        pass
+
+
+@torch.inference_mode()
+def _run_alone(weights: str, network: str, indices: Sequence[int]) -> None:
+    """Run the network as often as for these pictures, on pictures in its memory."""
+    frozen, policy = _load(weights, network)
+    size = pass_size(PREPROCESSING.crop, frozen.device.type)
+    pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=frozen.device)
+    with torch.autocast(frozen.device.type, torch.bfloat16, enabled=policy.precision == "bfloat16"):
+        for _ in range(len(indices) // size):
+            frozen.network(pictures).cpu()
+
+
+@cache
+def _load(weights: str, network: str) -> tuple[FrozenNetwork, Policy]:
+    policy = Policy(best_precision(torch.device(device_kind("auto"))), folded=True)
+    spec = BackboneSpec(network, weights=weights, preprocessing=PREPROCESSING).network(0)
+    return load(spec, [], policy), policy
 
 
 def _keep_busy() -> None:

@@ -50,7 +50,8 @@ def decode(
             if photo.mode.startswith("I;16"):
                 # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
                 return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
-            return photo.convert("RGB")
+            photo.load()
+            return photo if photo.mode == "RGB" else photo.convert("RGB")
 
 
 def read_digested(file: Path, digest: str | None) -> BinaryIO:

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
-    from PIL import Image
     from torch import Tensor
 
 # Label of a pixel without a class, in label maps.
@@ -86,19 +89,20 @@ class Preprocessing:
         generator = torch.Generator().manual_seed(0)
         return torch.randint(256, (1, 3, self.crop, self.crop), generator=generator, dtype=torch.uint8)
 
-    def prepare(self, photo: Image.Image) -> Tensor:
-        """Resize and crop one photo.
+    def prepare(self, photo: Image.Image) -> NDArray[np.uint8]:
+        """Resize and crop one photo to the pixels of torchvision's `Resize(resize)` and `CenterCrop(crop)`.
 
         Args:
             photo: The photo in RGB, of any size.
 
         Returns:
-            uint8, `[3, crop, crop]`.
+            `[crop, crop, 3]`, read-only.
         """
-        from torchvision.transforms.v2 import InterpolationMode
-        from torchvision.transforms.v2 import functional as transforms
+        short = min(photo.size)
+        if short != self.resize:
+            width, height = (self.resize * side // short for side in photo.size)
+            photo = photo.resize((width, height), Image.Resampling[self.interpolation.upper()])
 
-        if min(photo.size) != self.resize:
-            photo = transforms.resize(photo, [self.resize], InterpolationMode(self.interpolation))
-        pixels: Tensor = transforms.pil_to_tensor(transforms.center_crop(photo, [self.crop]))
-        return pixels
+        left, top = (round((side - self.crop) / 2) for side in photo.size)
+        cropped = photo.crop((left, top, left + self.crop, top + self.crop))
+        return np.frombuffer(cropped.tobytes(), np.uint8).reshape(self.crop, self.crop, 3)

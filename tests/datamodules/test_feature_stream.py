@@ -15,6 +15,7 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.tests.material.prepared_pictures import stack
 
 SetUp = Callable[..., SampleStream]
 
@@ -36,7 +37,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -> None:
     stream = set_up(FeatureStream, precision="float32")
     photos = ClassFolders(str(photo_folder)).validation()
-    pixels = torch.stack([stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))])
+    pixels = stack([stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))])
     with torch.no_grad():
         torch.testing.assert_close(stream.validation_inputs, stream.backbone(pixels), rtol=1e-4, atol=1e-5)
     assert stream.start().backbone is None

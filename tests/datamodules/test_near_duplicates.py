@@ -16,6 +16,7 @@ from headstart.datamodules.near_duplicates import find_near_duplicates, thumbnai
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.tests.material.prepared_pictures import stack
 
 SMALL = Preprocessing(resize=64, crop=64)
 
@@ -27,7 +28,7 @@ def drawings(count: int) -> tuple[list[Image.Image], list[Image.Image]]:
 
 
 def small(pictures: list[Image.Image]) -> Tensor:
-    return thumbnails(torch.stack([SMALL.prepare(picture) for picture in pictures]))
+    return thumbnails(stack([SMALL.prepare(picture) for picture in pictures]))
 
 
 def compressed(picture: Image.Image, quality: int) -> Image.Image:

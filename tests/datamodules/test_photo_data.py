@@ -13,6 +13,7 @@ from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
+from headstart.tests.material.prepared_pictures import stack
 
 SetUp = Callable[..., SampleStream]
 STREAMS = [FeatureStream, PhotoStream]
@@ -72,7 +73,7 @@ def test_unreadable_photos_are_left_out_and_recorded(
     whole = stream.photos.train()
     readable = [i for i, name in enumerate(whole.names) if name not in bad_photos]
     if kind is PhotoStream:
-        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in readable])
+        pixels = stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in readable])
         assert torch.equal(stream.train_inputs, pixels)
 
 

@@ -20,6 +20,7 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
+from headstart.tests.material.prepared_pictures import stack
 
 SetUp = Callable[..., SampleStream]
 VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Preprocessing(resize=32, crop=32))
@@ -30,7 +31,7 @@ def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
     photos = ClassFolders(str(photo_folder)).train()
     prepared = [stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))]
     assert stream.train_inputs.dtype == torch.uint8
-    assert torch.equal(stream.train_inputs, torch.stack(prepared))
+    assert torch.equal(stream.train_inputs, stack(prepared))
     inputs, labels, _ = next(iter(stream.train_dataloader()))
     assert inputs.shape == (1, 8, 3, 32, 32)
     assert labels.shape == (1, 8)

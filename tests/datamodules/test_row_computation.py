@@ -12,6 +12,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from headstart.datamodules import decoding, row_computation
+from headstart.datamodules.decoding import PreparedPictures
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
@@ -212,13 +213,13 @@ def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkey
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
     monkeypatch.setattr(decoding, "batch_size", lambda side: 8)
     sizes = []
-    collate = decoding._collate
+    decode = PreparedPictures.__getitem__
 
-    def look(samples: list[Any]) -> Any:
-        sizes.append(len(samples))
-        return collate(samples)
+    def look(prepared: PreparedPictures, batch: int) -> Any:
+        sizes.append(len(prepared.positions(batch)))
+        return decode(prepared, batch)
 
-    monkeypatch.setattr(decoding, "_collate", look)
+    monkeypatch.setattr(PreparedPictures, "__getitem__", look)
     layers = LayerEmbedding("small", Network(), [Tap("layer", "flatten", 5)], PLAIN)
     frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
     rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Resources(Path(), "rows", workers), frozen)

@@ -15,6 +15,7 @@ from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.photo_training import epoch_seed
+from headstart.tests.material.prepared_pictures import stack
 
 BATCH, EPOCHS = 5, 3
 
@@ -24,7 +25,7 @@ def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:
     results = {}
     for split, photos in (("train", source.train()), ("validation", source.validation())):
         pixels = [backbone.preprocessing.prepare(photos.read(index)) for index in range(len(photos))]
-        results[split] = torch.stack(pixels), torch.from_numpy(photos.labels)
+        results[split] = stack(pixels), torch.from_numpy(photos.labels)
     return results
 
 

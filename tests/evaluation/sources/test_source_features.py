@@ -21,6 +21,7 @@ from headstart.evaluation.sources.targets import read_target
 from headstart.modules.networks.build import build
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.tests.material.prepared_pictures import stack
 
 SIDE = 32
 
@@ -33,7 +34,7 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
     entered, left = [], []
     with torch.no_grad():
         for index in range(len(photos)):
-            image = Normalization(preprocessing)(preprocessing.prepare(photos.read(index))[None])
+            image = Normalization(preprocessing)(stack([preprocessing.prepare(photos.read(index))]))
             entered.append(body(image).flatten(1))
             left.append(network(image))
     return torch.cat(entered).numpy(), torch.cat(left).numpy(), photos.labels

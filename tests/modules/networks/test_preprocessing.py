@@ -11,10 +11,12 @@ from torch import Tensor
 from torchvision.models import MobileNet_V2_Weights, ResNet50_Weights, ViT_B_16_Weights
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
+from torchvision.transforms.v2 import functional as transforms
 
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
+from headstart.tests.material.prepared_pictures import stack
 
 SIZES = [(640, 480), (300, 500), (256, 256), (224, 224), (257, 1000), (100, 75), (33, 257)]
 
@@ -25,7 +27,7 @@ def draw_photo(size: tuple[int, int]) -> Image.Image:
 
 
 def prepare(preparation: Preprocessing, photo: Image.Image) -> Tensor:
-    normal: Tensor = Normalization(preparation)(preparation.prepare(photo)[None])
+    normal: Tensor = Normalization(preparation)(stack([preparation.prepare(photo)]))
     return normal[0]
 
 
@@ -100,3 +102,15 @@ def test_normalisation_leaves_the_bytes_alone() -> None:
     assert (photos == 200).all()
     expected = [(200 / 255 - 0.1) / 1, (200 / 255 - 0.2) / 0.5, (200 / 255 - 0.3) / 0.25]
     assert normal[1, :, 2, 3].tolist() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("interpolation", ["bilinear", "bicubic", "nearest"])
+def test_random_sizes_equal_torchvisions(interpolation: Literal["bilinear", "bicubic", "nearest"]) -> None:
+    generator = np.random.default_rng(0)
+    for width, height, first, second in generator.integers(1, 130, (100, 4)).tolist():
+        resize, crop = max(first, second), min(first, second)
+        photo = draw_photo((width, height))
+        resized = transforms.resize(photo, [resize], InterpolationMode(interpolation))
+        expected = transforms.pil_to_tensor(transforms.center_crop(resized, [crop])).permute(1, 2, 0).numpy()
+        found = Preprocessing(resize, crop, interpolation=interpolation).prepare(photo)
+        np.testing.assert_array_equal(found, expected)
