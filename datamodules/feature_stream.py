@@ -1,9 +1,9 @@
 """The stream of frozen features."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-import torch
 from torch import Tensor
 
 from headstart.datamodules.photos.photo_source import Pictures
@@ -40,18 +40,22 @@ class FeatureStream(SampleStream):
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return rows(self.spec, [], photos, policy, resources)
 
-    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
-        """Split rows into features and thumbnails."""
-        features, thumbnails = torch.from_numpy(stored.rows).tensor_split([self.backbone.width], dim=1)
-        return features, thumbnails
+    def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Return the features in rows."""
+        return rows[:, : self.backbone.width]
+
+    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Return the thumbnails after the features."""
+        return rows[:, self.backbone.width :]
 
     def trainable_backbone(self) -> None:
         """Return None: the methods see features only."""
 
     def start(self) -> Start:
-        """Return what every method starts from, with all training features if they are on its device."""
-        on_device = self.train_inputs.device.type == self.device.type
-        return replace(super().start(), samples=self.train_inputs if on_device else None)
+        """Return what every method starts from, with all training features if they are in its device's memory."""
+        samples = self.train_inputs
+        is_there = isinstance(samples, Tensor) and samples.device.type == self.device.type
+        return replace(super().start(), samples=samples if is_there else None)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, with the arithmetic of the features."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
+from headstart.datamodules.mapped_samples import MappedSamples, samples_of
 from headstart.datamodules.orderings import sample_epoch, sample_seed, sample_selection
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.photo_source import Photos
@@ -63,7 +64,7 @@ class EpochBatches(Sampler[Tensor]):
 class _Samples(Dataset[tuple[Tensor, Tensor]]):
     """Inputs and labels, by a tensor of indices."""
 
-    def __init__(self, inputs: Tensor, labels: Tensor) -> None:
+    def __init__(self, inputs: Tensor | MappedSamples, labels: Tensor) -> None:
         self.inputs, self.labels = inputs, labels
 
     def __getitem__(self, indices: Tensor) -> tuple[Tensor, Tensor]:
@@ -119,6 +120,7 @@ class PhotoBatches(PhotoData):
         device: torch.device,
         source: NetworkSpec | None = None,
         policy: Policy = PLAIN,
+        width: int | None = None,
     ) -> None:
         """Load the prepared photos of both splits, uint8 `[photos, 3, crop, crop]`, or a network's rows of them.
 
@@ -127,12 +129,13 @@ class PhotoBatches(PhotoData):
             device: Where they are moved to, if its memory suffices.
             source: The network, whose rows are fed instead of the photos.
             policy: Settings that change its rows.
+            width: The first columns of the rows, which are fed; all by default.
 
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
         train, validation = (
-            self._load(photos, split, preprocessing, source, policy)
+            self._load(photos, split, preprocessing, source, policy, width)
             for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
         self.train_inputs, self.train_labels, self.readable = train
@@ -140,8 +143,14 @@ class PhotoBatches(PhotoData):
         self.move_samples(device)
 
     def _load(
-        self, photos: Photos, split: str, preprocessing: Preprocessing, source: NetworkSpec | None, policy: Policy
-    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        self,
+        photos: Photos,
+        split: str,
+        preprocessing: Preprocessing,
+        source: NetworkSpec | None,
+        policy: Policy,
+        width: int | None,
+    ) -> tuple[Any, Tensor, Tensor | None]:
         """Load the inputs and labels of the readable photos, and which ones these are; None where all are."""
         resources = self.resources(split)
         with self.explain_row_errors(photos):
@@ -150,13 +159,13 @@ class PhotoBatches(PhotoData):
             else:
                 stored = rows(source, [], photos, policy, resources)
         readable = self.find_readable(photos, stored, split)
-        inputs, labels = torch.from_numpy(stored.rows), torch.from_numpy(photos.labels)
+        inputs, labels = samples_of(stored.rows, lambda part: part[:, :width]), torch.from_numpy(photos.labels)
 
         if photos.maps is not None:
             with self.explain_row_errors(photos.maps):
                 stored = label_maps(preprocessing, photos.maps, resources)
             mapped = self.find_readable(photos.maps, stored, split)
-            labels = torch.from_numpy(stored.rows)
+            labels = torch.from_numpy(np.asarray(stored.rows))
             readable = mapped if readable is None else readable if mapped is None else readable & mapped
 
         if readable is not None:
@@ -174,13 +183,15 @@ class PhotoBatches(PhotoData):
         """Return a loader of the validation set in batches, in one order."""
         return self.load_evaluated(self.validation_inputs, self.validation_labels)
 
-    def load_evaluated(self, inputs: Tensor, labels: Tensor) -> DataLoader[tuple[Tensor, Tensor]]:
+    def load_evaluated(self, inputs: Tensor | MappedSamples, labels: Tensor) -> DataLoader[tuple[Tensor, Tensor]]:
         """Return a loader of inputs and labels in the batches of an evaluation, in their order."""
         at_once = max(1, PIXELS_AT_ONCE // labels[0].numel()) if self.of_pixels else VALIDATED_AT_ONCE
         return load_batches(inputs, labels, torch.arange(len(labels)).split(at_once))
 
 
-def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> DataLoader[tuple[Tensor, Tensor]]:
+def load_batches(
+    inputs: Tensor | MappedSamples, labels: Tensor, batches: Iterable[Tensor]
+) -> DataLoader[tuple[Tensor, Tensor]]:
     """Return a loader of inputs and labels.
 
     Args:
@@ -207,7 +218,7 @@ class TargetBatches(PhotoBatches):
             stays frozen, with batch norm on its stored statistics. `all` for the whole network.
     """
 
-    selection_inputs: Tensor
+    selection_inputs: Any
     selection_labels: Tensor
 
     def __init__(
@@ -257,15 +268,14 @@ class TargetBatches(PhotoBatches):
         Raises:
             UserError: Their share is too small or too large for those that can be decoded.
         """
-        if not self.selection_share:
-            self.selection_inputs, self.selection_labels = self.train_inputs[:0], self.train_labels[:0]
-            return
         selected = torch.zeros(len(self.train_labels), dtype=torch.bool)
-        selected[self._sample_selection(self.readable)] = True
+        if self.selection_share:
+            selected[self._sample_selection(self.readable)] = True
         selected = selected.to(self.train_labels.device)
 
         self.selection_inputs, self.selection_labels = self.train_inputs[selected], self.train_labels[selected]
-        self.train_inputs, self.train_labels = self.train_inputs[~selected], self.train_labels[~selected]
+        if self.selection_share:
+            self.train_inputs, self.train_labels = self.train_inputs[~selected], self.train_labels[~selected]
 
     def _sample_selection(self, readable: Tensor | None = None) -> NDArray[np.int64]:
         """Sample the indices of the selection photos among the readable training photos."""
@@ -305,7 +315,5 @@ class TargetBatches(PhotoBatches):
         with_thumbnails = not self.of_pixels
         policy = Policy(self.arithmetic(device), True, "remark", str(device), with_thumbnails)
         assert source.preprocessing is not None
-        self.load_photos(source.preprocessing, device, source, policy)
-        if with_thumbnails:
-            # The columns after the features are thumbnails.
-            self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]
+        # The columns after the features are thumbnails.
+        self.load_photos(source.preprocessing, device, source, policy, width if with_thumbnails else None)

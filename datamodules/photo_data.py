@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
@@ -45,10 +45,10 @@ class PhotoData(LightningDataModule):
     takes_maps = False
     # Whether missing rows raise NotStoredError instead of being computed.
     only_stored = False
-    # The samples, once they are loaded.
-    train_inputs: Tensor
+    # The samples, once they are loaded: tensors, and MappedSamples where inputs are too large for memory.
+    train_inputs: Any
     train_labels: Tensor
-    validation_inputs: Tensor
+    validation_inputs: Any
     validation_labels: Tensor
 
     def __init__(
@@ -145,7 +145,8 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: Photos cannot be decoded, and are not to be skipped.
         """
-        bad = {photos.names[index % len(photos)]: reason for index, reason in stored.remarks.items()}
+        indices = [index % len(photos) for index in stored.remarks]
+        bad = {photos.names[index]: reason for index, reason in zip(indices, stored.remarks.values(), strict=True)}
         if not bad:
             return None
         if self.on_bad_image == "stop":
@@ -155,7 +156,9 @@ class PhotoData(LightningDataModule):
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
-        return torch.tensor([name not in bad for name in photos.names])
+        readable = torch.ones(len(photos), dtype=torch.bool)
+        readable[indices] = False
+        return readable
 
     def require_readable(self, classes: Sequence[str], labels: Tensor, split: str) -> None:
         """Check that some photo of every class can be decoded.
@@ -168,7 +171,8 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: There is none of some class.
         """
-        lost = [name for label, name in enumerate(classes) if label not in labels]
+        held = set(labels.unique().tolist())
+        lost = [name for label, name in enumerate(classes) if label not in held]
         if lost:
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
 

@@ -1,5 +1,6 @@
 """The stream of photos, for methods that train the backbone."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
 from headstart.datamodules.activation_rows import unpack
-from headstart.datamodules.near_duplicates import thumbnails
+from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
@@ -110,12 +111,15 @@ class PhotoStream(SampleStream):
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return activations(self.spec, self.trainable_from, photos, policy, resources)
 
-    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
-        """Split rows into activations and thumbnails, or compute the thumbnails of the photos."""
-        rows = torch.from_numpy(stored.rows)
+    def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Return the photos, or the activations in rows."""
+        return rows if self._cut is None else unpack(rows, notes)[0]
+
+    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Compute the thumbnails of photos, or return those in rows of activations."""
         if self._cut is not None:
-            return unpack(rows, stored.notes)
-        return rows, torch.cat([thumbnails(photos) for photos in rows.split(PHOTOS_AT_ONCE)])
+            return unpack(rows, notes)[1]
+        return torch.cat([thumbnails(photos) for photos in rows.split(PHOTOS_AT_ONCE)])
 
     @cached_property
     def _trainable(self) -> TrainableBackbone:
@@ -130,7 +134,7 @@ class PhotoStream(SampleStream):
 
     def start(self) -> Start:
         """Return what every method starts from."""
-        return replace(super().start(), sample_dims=self.train_inputs.dim() - 1)
+        return replace(super().start(), sample_dims=len(self.train_inputs.shape) - 1)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, and how the backbone is trained and evaluated."""

@@ -88,7 +88,7 @@ class RowCheck:
         rows = np.concatenate(list(source))
         if stored.notes != source.notes:
             return indices
-        same = _are_same(stored.rows, rows, source)
+        same = _are_same(np.asarray(stored.rows), rows, source)
         return [
             index
             for row, index in enumerate(indices)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from headstart.datamodules.activation_rows import notes_of, pack
 from headstart.datamodules.decoding import Fault, PreparedPictures, decode_batches
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
-from headstart.datamodules.near_duplicates import thumbnails
+from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind, pass_size
 from headstart.modules.arithmetic import deterministic

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
@@ -116,7 +118,7 @@ def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resource
         Labels in uint8, `[maps, crop, crop]`.
     """
     stored = pixels(replace(preprocessing, interpolation="nearest"), maps, resources)
-    return replace(stored, rows=stored.rows[:, 0].copy())
+    return replace(stored, rows=np.array(stored.rows[:, 0]))
 
 
 def find(request: RowRequest, resources: Resources) -> StoredRows:

@@ -1,9 +1,10 @@
 """The stream of training samples in many orderings, and the validation set after every batch."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -13,10 +14,11 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.near_duplicates import warn_of_near_duplicates
+from headstart.datamodules.mapped_samples import read_in_parts, samples_of, tensor_of
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.class_folders import report_left_out
+from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
@@ -123,15 +125,12 @@ class SampleStream(PhotoData):
         """
 
     @abstractmethod
-    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
-        """Split rows into what is fed and the thumbnails by which photos are compared.
+    def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Return what is fed of some rows of a split with their notes, `[rows, ...]`."""
 
-        Args:
-            stored: The rows of one split.
-
-        Returns:
-            What is fed, and the thumbnails, `[samples, 64]`.
-        """
+    @abstractmethod
+    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+        """Return the thumbnails by which the photos of some rows are compared, `[rows, 64]`."""
 
     @abstractmethod
     def trainable_backbone(self) -> TrainableBackbone | None:
@@ -150,14 +149,13 @@ class SampleStream(PhotoData):
 
         self.classes = train.classes
         self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
-        validation, held_out = self._load_validation(validation)
-        self.validation_inputs, self.validation_labels, held_out_thumbnails = held_out
+        validation, (self.validation_inputs, self.validation_labels, held_out) = self._load_validation(validation)
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
         self._limit_samples()
 
         self.check_duplicates(train, validation)
-        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out_thumbnails)
+        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out)
         self.fingerprints = digest_splits(train, validation)
         self.own_decoding = sorted({train.own_code, validation.own_code} - {""})
         self.move_samples(self.device)
@@ -221,17 +219,19 @@ class SampleStream(PhotoData):
                 return part, loaded
             without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
-    def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
+    def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor, Tensor]:
         """Load the inputs of the readable photos, view by view, their labels, and the thumbnails of all photos."""
         with self.explain_row_errors(photos):
             stored = self.rows(self._pictures(photos, split), self.resources(split))
         readable = self.find_readable(photos, stored, split)
-
-        inputs, thumbnails = self.split(stored)
         labels = torch.from_numpy(photos.labels)
+        # Methods may compute with the whole validation set, but only with some of the training samples at once.
+        load = samples_of if split == "training" else tensor_of
+        inputs: Any = load(stored.rows, partial(self.inputs_in, notes=stored.notes))
+        thumbnails = read_in_parts(stored.rows, len(photos), partial(self.thumbnails_in, notes=stored.notes))
         if readable is not None:
-            inputs, labels = inputs[readable.repeat(len(inputs) // len(photos))], labels[readable]
-        return inputs, labels, thumbnails[: len(photos)]
+            inputs, labels = inputs[readable.repeat(len(inputs) // len(readable))], labels[readable]
+        return inputs, labels, thumbnails
 
     @staticmethod
     def _require(option: str, requested: int, available: int, kind: str) -> None:

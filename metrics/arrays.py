@@ -60,7 +60,7 @@ def as_array(name: str, value: Array) -> Array:
 
 
 def in_place(name: str, value: Array) -> Array:
-    """Return real numbers without a copy: a memory-mapped array stays one.
+    """Return real numbers without a copy: a memory-mapped array stays one, and `store.gathered_rows.GatheredRows`.
 
     Args:
         name: The argument, for the error message.
@@ -73,7 +73,7 @@ def in_place(name: str, value: Array) -> Array:
         ValueError: The values are not real numbers, or a tensor is sparse or without values.
     """
     if not is_tensor(value):
-        array = as_array(name, value)
+        array = value if getattr(value, "on_disk", False) else as_array(name, value)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"{name} must be real numbers, not {array.dtype}")
         return array
@@ -96,7 +96,7 @@ def in_place(name: str, value: Array) -> Array:
 def to_float64(name: str, value: Array) -> Array:
     """Return real numbers as `in_place` does, in float64; they may share memory with the argument."""
     values = in_place(name, value)
-    return values.double() if is_tensor(values) else values.astype(np.float64, copy=False)
+    return values.double() if is_tensor(values) else np.asarray(values, np.float64)
 
 
 def to_host(array: Array) -> NDArray[Any]:

@@ -34,8 +34,8 @@ from headstart.modules.shared_tensors import SharedTensors
 from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
 
-# Estimated bytes that the states of all methods may take at once.
-MEMORY = 4 * 2**30
+# Estimated bytes that the states of all methods may take at once, and where training samples are too many for memory.
+MEMORY, SCARCE_MEMORY = 4 * 2**30, 2**29
 # Tensors of the size of a head that a method holds: weights, gradients, two moments, and buffers of steps and products.
 HEADS = 10
 # The remedies where memory does not suffice.
@@ -123,9 +123,12 @@ class Comparison(LightningModule):
         """
         if start.backbone is not None or self._chooser is not None:
             return 1
-        rows = min(start.max_samples, start.features)
+        # Where there is no matrix of all samples, methods copy those that they keep.
+        is_copied = start.samples is None
+        rows = start.max_samples if is_copied else min(start.max_samples, start.features)
         values = HEADS * (start.features + 1) * start.classes + rows * start.features
-        return max(1, MEMORY // (4 * values * methods))
+        is_scarce = is_copied and torch.device(start.device).type == "cpu"
+        return max(1, (SCARCE_MEMORY if is_scarce else MEMORY) // (4 * values * methods))
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
         """Set the weight of a correct prediction of each class, `[classes]`; by default, 1."""

@@ -31,7 +31,7 @@ class Start:
             features]`; None where there is none.
         source_bias: Its bias, `[source classes]`, likewise.
         samples: Features of all training samples, `[training samples, features]`, which all orderings and methods
-            share; None where the backbone is trainable, or where they do not fit on the device.
+            share; None where the backbone is trainable, or where they are not in the device's memory.
     """
 
     features: int

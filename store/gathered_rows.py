@@ -16,15 +16,20 @@ class GatheredRows:
         positions: Where in that array, `[rows]`.
 
     Attributes:
+        on_disk: True, by which metrics know that rows are not to be read all at once.
         shape: `[rows, ...]`.
+        ndim: Number of axes.
         dtype: Type of the values.
     """
+
+    on_disk = True
 
     def __init__(
         self, parts: Sequence[NDArray[Any]], owners: NDArray[np.integer[Any]], positions: NDArray[np.integer[Any]]
     ) -> None:
         self._parts, self._owners, self._positions = parts, owners, positions
         self.shape = len(owners), *parts[0].shape[1:]
+        self.ndim = len(self.shape)
         self.dtype = parts[0].dtype
 
     def __len__(self) -> int:
@@ -36,15 +41,17 @@ class GatheredRows:
         """Bytes of all rows."""
         return len(self) * self._parts[0].dtype.itemsize * int(np.prod(self.shape[1:], dtype=np.int64))
 
-    def __getitem__(self, rows: slice | NDArray[Any]) -> NDArray[Any]:
-        """Read some of the rows.
+    def __getitem__(self, rows: Any) -> Any:  # noqa: ANN401 - its kind depends on the index
+        """Read some of the rows, or choose columns of all.
 
         Args:
-            rows: A slice, indices or a mask.
+            rows: A slice, indices or a mask; or `[:, columns]`.
 
         Returns:
-            A copy of them, `[chosen, ...]`.
+            A copy of the rows, `[chosen, ...]`; of columns, GatheredRows, which are read when they are indexed.
         """
+        if isinstance(rows, tuple):
+            return GatheredRows([part[rows] for part in self._parts], self._owners, self._positions)
         owners, positions = self._owners[rows], self._positions[rows]
         chosen = np.empty((len(owners), *self.shape[1:]), self.dtype)
         for owner in np.unique(owners):

@@ -26,7 +26,9 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
     labels = torch.randint(CLASSES, (VALIDATION,), generator=generator)
     samples = torch.randn(VALIDATION, FEATURES, generator=generator)
     comparison = Comparison(modules.GradientDescent(), {"custom": getattr(modules, method)()})
-    at_once = comparison.orderings_at_once(Start(FEATURES, CLASSES, range(1), MAX_SAMPLES, seed=0), methods=2)
+    at_once = comparison.orderings_at_once(
+        Start(FEATURES, CLASSES, range(1), MAX_SAMPLES, seed=0, samples=samples), methods=2
+    )
 
     def measure(first: int) -> None:
         numbers = range(first, first + at_once)

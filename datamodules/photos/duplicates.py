@@ -28,11 +28,16 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
     Returns:
         The names of each such photo, with their splits.
     """
+    once, repeated = set[str](), set[str]()
+    for photos in (train, validation):
+        for digest in photos.digests():
+            (repeated if digest in once else once).add(digest)
+
     by_content: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     for split, photos in (("training", train), ("validation", validation)):
-        for name, label, digest in zip(photos.names, photos.labels.tolist(), photos.digests(), strict=True):
-            if name not in without:
-                by_content[digest].append((split, label, f"{name} ({split})"))
+        for name, label, digest in zip(photos.names, photos.labels, photos.digests(), strict=True):
+            if digest in repeated and name not in without:
+                by_content[digest].append((split, int(label), f"{name} ({split})"))
     return [
         [name for *_, name in group]
         for group in by_content.values()

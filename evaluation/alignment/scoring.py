@@ -29,8 +29,8 @@ from headstart.metrics.similarity.cka_null import calibrate
 from headstart.metrics.similarity.permutation_moments import SEED
 from headstart.output.errors import UserError, require_different
 
-# `[stimuli, width]` by name of the model or layer.
-Embeddings = dict[str, NDArray[np.float32]]
+# Arrays or GatheredRows, float32 `[stimuli, width]`, by name of the model or layer.
+Embeddings = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,8 @@ def represent(
     embeddings = {name: each.rows for name, each in stored.items()}
     if layers is not None:
         (each,) = stored.values()
-        parts = np.split(each.rows, np.cumsum(each.notes["widths"])[:-1], axis=1)
+        ends = np.cumsum(each.notes["widths"])
+        parts = [each.rows[:, end - width : end] for end, width in zip(ends, each.notes["widths"], strict=True)]
         embeddings = dict(zip(layers, parts, strict=True))
     weights = {name: each.notes["weights"] for name, each in stored.items()}
     computed = sum(each.computed for each in stored.values())

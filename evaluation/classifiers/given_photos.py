@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headstart.datamodules.near_duplicates import find_alike
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders, subfolders
 from headstart.datamodules.photos.csv_photos import CsvPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset
+from headstart.datamodules.photos.near_duplicates import find_alike
 from headstart.datamodules.photos.photo_source import Photos, require_classes
 from headstart.output.errors import UserError, prefix_errors
 

@@ -62,13 +62,14 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
 
         photos = _require_readable(target.photos, pixels(preprocessing, target.photos, resources))
         labels = _require_readable(maps, label_maps(preprocessing, maps, resources))
-        if (labels.rows == NO_CLASS).all():
+        classes = np.asarray(labels.rows)
+        if (classes == NO_CLASS).all():
             raise UserError("no pixel of its label maps has a class")
-        return SampledPixels(network, photos.rows, labels.rows, policy, per_photo, seed, f"pixels of {target.name}")
+        return SampledPixels(network, photos.rows, classes, policy, per_photo, seed, f"pixels of {target.name}")
 
     with prefix_target(target.name):
         stored = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
-    [rows], width = stored.rows, stored.notes["width"]
+    [rows], width = np.asarray(stored.rows), stored.notes["width"]
     logits = rows[:, width:-2]
     return SourceFeatures(
         rows[:, :width],

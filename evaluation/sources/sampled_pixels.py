@@ -35,7 +35,7 @@ class SampledPixels:
     """
 
     network: NetworkSpec
-    photos: NDArray[np.uint8]
+    photos: Any  # an array or GatheredRows
     labels: NDArray[np.uint8]
     policy: Policy
     per_photo: int

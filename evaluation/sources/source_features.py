@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ class SourceFeatures:
     """Features of a target's photos, or of pixels sampled from them, by a source model.
 
     Attributes:
-        features: float32 `[samples, features]`.
+        features: float32 `[samples, features]`, an array or GatheredRows.
         logits: Outputs of the source head, float32 `[samples, source classes]`; None where there is no head.
         weights: SHA-256 of the loaded weights.
         computed: Number of rows that were computed and not read.
@@ -34,8 +35,8 @@ class SourceFeatures:
         seconds: Time in which the features were computed or read.
     """
 
-    features: NDArray[np.float32]
-    logits: NDArray[np.float32] | None
+    features: Any
+    logits: Any
     weights: str
     computed: int
     labels: NDArray[np.int64]
@@ -52,7 +53,7 @@ class SourceFeatures:
         """Compute the source head's probabilities, `[samples, source classes]`: the softmax of its logits."""
         if self.logits is None:
             return None
-        exponents = self.logits.astype(np.float64)
+        exponents = np.array(self.logits, np.float64)
         exponents -= exponents.max(1, keepdims=True)
         np.exp(exponents, out=exponents)
         exponents /= exponents.sum(1, keepdims=True)

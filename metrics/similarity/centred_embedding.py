@@ -132,7 +132,7 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
 def _mean(values: Array) -> Array:
     """Average the rows relative to the first, so that the mean of equal rows is exactly that row."""
     xp = namespace(values)
-    origin = xp.asarray(values[0], dtype=xp.float64, copy=True)
+    origin = xp.asarray(values[:1], dtype=xp.float64, copy=True)[0]
     step = max(1, CHUNK_VALUES // values.shape[1])
     total: Array = 0.0
     for start in range(0, len(values), step):
@@ -177,8 +177,9 @@ class UnitRows(CentredEmbedding):
         Raises:
             ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
         """
-        values = workspace.take(self.mean, *self.values[rows].shape)
-        values[:] = self.values[rows]
+        given = self.values[rows]
+        values = workspace.take(self.mean, *given.shape)
+        values[:] = given
 
         largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
         if self.correlated:

@@ -43,7 +43,8 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
     values /= norm
     if not np.isfinite(float(values.sum())):
         raise ValueError(f"{x.name}: contains NaN or infinity")
-    highest = max(abs(float(x.values.max())), abs(float(x.values.min())))
+    given = x.values[:]
+    highest = max(abs(float(given.max())), abs(float(given.min())))
     n, d = values.shape
     return values, _precision(x) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 

@@ -26,7 +26,6 @@ WITHOUT_COUNTS = tuple(
         "cli",
         "configs",
         "contract",
-        "datamodules.near_duplicates",
         "datamodules.photos",
         "engines",
         "evaluation",

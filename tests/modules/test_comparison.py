@@ -1,6 +1,7 @@
 """Every method of a comparison starts from the same and sees the same."""
 
 import threading
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -89,12 +90,16 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
 def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
     features: int, classes: int, max_samples: int, methods: int
 ) -> None:
-    start = Start(features, classes, range(1), max_samples, seed=0)
+    start = Start(features, classes, range(1), max_samples, seed=0, samples=torch.empty(1, features))
     orderings = Comparison(Constant([0])).orderings_at_once(start, methods)
     # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
     held = 4 * (4 * features * classes + min(max_samples, features) * features)
     assert orderings == 1 or orderings * methods * held <= 4 * 2**30
     assert orderings >= (100 if features == 1280 else 1)
+
+    # Samples that are not in memory are copied by the methods, which then have half a gigabyte in all.
+    fewer = Comparison(Constant([0])).orderings_at_once(replace(start, samples=None), methods)
+    assert fewer == 1 or fewer * methods * 4 * (4 * features * classes + max_samples * features) <= 2**29
 
 
 def test_optimisers_of_all_methods_are_known() -> None:

@@ -33,7 +33,7 @@ COUNTED_ROOMS = {
     },
     "modules/methods": {"catalogue"},
     "modules/networks": {"classifier", "facts", "size_limits"},
-    "datamodules": {"embedding", "near_duplicates", "photo_batches"},
+    "datamodules": {"embedding", "photo_batches"},
 }
 OTHERS_THAT_COUNT = {
     "callbacks/checkpoints.py",

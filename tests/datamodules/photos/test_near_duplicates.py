@@ -10,10 +10,11 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from headstart.datamodules import DrawnPets, near_duplicates
+from headstart.datamodules import DrawnPets
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.near_duplicates import find_near_duplicates, thumbnails
 from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.photos import near_duplicates
+from headstart.datamodules.photos.near_duplicates import find_near_duplicates, thumbnails
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.tests.material.prepared_pictures import stack

@@ -11,8 +11,8 @@ from headstart.output.printable import say
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
-# Products of thumbnails in memory at once, 64 MB.
-BLOCK = 2**24
+# Products of thumbnails in memory at once, 64 MB, of no more than so many training pictures.
+BLOCK, TRAIN_BLOCK = 2**24, 2**16
 
 
 def thumbnails(pixels: Tensor) -> Tensor:
@@ -41,10 +41,13 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
         Indices of the closest training picture and of the validation picture, for each that has one.
     """
     pairs = []
-    step = max(1, BLOCK // len(train))
+    step = max(1, BLOCK // min(len(train), TRAIN_BLOCK))
     for first, block in zip(range(0, len(validation), step), validation.split(step), strict=True):
-        likeness, closest = (block @ train.T).max(1)
-        pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
+        found = [(block @ part.T).max(1) for part in train.split(TRAIN_BLOCK)]
+        likeness, which = torch.stack([each.values for each in found]).max(0)
+        for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist():
+            part = int(which[i])
+            pairs.append((part * TRAIN_BLOCK + int(found[part].indices[i]), first + i))
     return pairs
 
 

@@ -1,0 +1,109 @@
+"""Samples that are too large for memory, read from the disk when they are indexed."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headstart.store.gathered_rows import GatheredRows
+
+# Bytes of rows up to which samples are one tensor.
+LOADED = 2**30
+# Bytes of rows that are read at once where all are read.
+READ_AT_ONCE = 2**26
+
+Rows = NDArray[Any] | GatheredRows
+Convert = Callable[[Tensor], Tensor]
+
+
+class MappedSamples:
+    """Samples in stored rows, of which only those that are indexed are in memory.
+
+    Args:
+        rows: The rows, `[rows, ...]`.
+        convert: Returns the samples in some rows, `[samples, ...]`.
+        chosen: Indices of the rows that are samples, `[samples]`; all by default.
+
+    Attributes:
+        shape: `[samples, ...]`.
+        nbytes: Bytes of all samples.
+        device: The CPU.
+    """
+
+    device = torch.device("cpu")
+
+    def __init__(self, rows: Rows, convert: Convert, chosen: Tensor | None = None) -> None:
+        self._rows, self._convert = rows, convert
+        self._chosen = torch.arange(len(rows)) if chosen is None else chosen
+        one = convert(_read(rows, slice(0, 1)))
+        self.shape = torch.Size([len(self), *one.shape[1:]])
+        self.nbytes = len(self) * one.numel() * one.element_size()
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return len(self._chosen)
+
+    def __getitem__(self, index: Tensor) -> Any:  # noqa: ANN401 - its kind depends on the index
+        """Read samples, or choose some that are read later.
+
+        Args:
+            index: Indices of any shape, or a mask, `[samples]`.
+
+        Returns:
+            The samples at the indices in memory, `[*indices, ...]`; or MappedSamples of those in the mask.
+        """
+        if index.dtype == torch.bool:
+            return MappedSamples(self._rows, self._convert, self._chosen[index.cpu()])
+        # Each row is read once, in the order in which they lie on the disk.
+        rows, positions = self._chosen[index.cpu()].unique(return_inverse=True)
+        return self._convert(_read(self._rows, rows.numpy()))[positions]
+
+    def to(self, device: torch.device) -> Any:  # noqa: ANN401
+        """Read all samples into one tensor on a device; on the CPU, return these."""
+        if device.type == "cpu":
+            return self
+        step = max(1, READ_AT_ONCE * len(self) // self.nbytes)
+        return torch.cat([self[part].to(device) for part in torch.arange(len(self)).split(step)])
+
+
+def samples_of(rows: Rows, convert: Convert) -> Tensor | MappedSamples:
+    """Return the samples in stored rows.
+
+    Args:
+        rows: The rows, `[rows, ...]`.
+        convert: Returns the samples in some rows, `[samples, ...]`.
+
+    Returns:
+        A tensor of the memory of the rows, mapped or not; MappedSamples of rows of more than `LOADED` bytes.
+    """
+    return MappedSamples(rows, convert) if rows.nbytes > LOADED else tensor_of(rows, convert)
+
+
+def tensor_of(rows: Rows, convert: Convert) -> Tensor:
+    """Return the samples in stored rows as a tensor, otherwise as `samples_of`."""
+    return convert(_read(rows, slice(None)))
+
+
+def read_in_parts(rows: Rows, count: int, convert: Convert) -> Tensor:
+    """Read the first rows, some at a time, and return what follows from each, in memory, `[count, ...]`.
+
+    Args:
+        rows: The rows, `[rows, ...]`.
+        count: How many, 1 at least.
+        convert: Returns what follows from some rows, `[rows, ...]`.
+    """
+    step = max(1, READ_AT_ONCE * len(rows) // rows.nbytes)
+    parts = [slice(first, min(first + step, count)) for first in range(0, count, step)]
+    first = convert(_read(rows, parts[0]))
+    values = first.new_empty(count, *first.shape[1:])
+    values[parts[0]] = first
+    for part in parts[1:]:
+        values[part] = convert(_read(rows, part))
+    return values
+
+
+def _read(rows: Rows, chosen: slice | NDArray[np.int64]) -> Tensor:
+    return torch.from_numpy(np.asarray(rows[chosen]))

@@ -1,0 +1,158 @@
+"""Samples that are read when they are indexed are those of a tensor in memory, to the bit."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from headstart.datamodules import mapped_samples, photo_batches
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.mapped_samples import MappedSamples, Rows, read_in_parts, samples_of
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.methods import kernel_ridge
+from headstart.store import row_store
+from headstart.store.gathered_rows import GatheredRows
+from headstart.tests.datamodules.conftest import TINY
+from headstart.tests.material.shipped_methods import ON_FEATURES, maker
+from headstart.tests.material.streams import adapt, begin
+
+SetUp = Callable[..., SampleStream]
+
+
+def first_columns(rows: Tensor) -> Tensor:
+    return rows[:, :3]
+
+
+@pytest.fixture(params=["consecutive", "scattered"])
+def rows(request: pytest.FixtureRequest, tmp_path: Path) -> Rows:
+    np.random.default_rng(0).random((50, 5), dtype=np.float32).tofile(tmp_path / "rows")
+    mapped = np.memmap(tmp_path / "rows", np.float32, "c", shape=(50, 5))
+    if request.param == "consecutive":
+        return mapped
+    order = np.random.default_rng(1).permutation(50)
+    return GatheredRows([mapped[:30], mapped[30:]], order // 30, order % 30)
+
+
+@pytest.mark.parametrize("shape", [(7,), (4, 6), (0,), (2, 0)])
+def test_indexing_reads_what_a_tensor_holds(rows: Rows, shape: tuple[int, ...]) -> None:
+    samples, loaded = MappedSamples(rows, first_columns), torch.from_numpy(np.array(rows[:]))[:, :3]
+    indices = torch.randint(50, shape, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(samples[indices], loaded[indices])
+    assert samples.shape == loaded.shape
+    assert samples.nbytes == loaded.nbytes
+    assert len(samples) == 50
+
+
+def test_a_mask_chooses_samples_that_are_read_later(rows: Rows) -> None:
+    samples, loaded = MappedSamples(rows, first_columns), torch.from_numpy(np.array(rows[:]))[:, :3]
+    mask = torch.arange(50) % 3 > 0
+    half = torch.arange(int(mask.sum())) % 2 == 0
+    chosen, expected = samples[mask][half], loaded[mask][half]
+    assert isinstance(chosen, MappedSamples)
+    assert chosen.shape == expected.shape
+    assert torch.equal(chosen[torch.tensor([[3, 1, 3]])], expected[torch.tensor([[3, 1, 3]])])
+
+
+def test_all_samples_are_read_in_parts(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_samples, "READ_AT_ONCE", 7 * 20)
+    loaded = torch.from_numpy(np.array(rows[:]))[:, :3]
+    samples = MappedSamples(rows, first_columns)
+    assert samples.to(torch.device("cpu")) is samples
+    # The values of a device that is always there cannot be read.
+    moved = samples.to(torch.device("meta"))
+    assert (moved.shape, moved.dtype, moved.device.type) == (loaded.shape, loaded.dtype, "meta")
+    for count in (1, 6, 7, 8, 50):
+        assert torch.equal(read_in_parts(rows, count, first_columns), loaded[:count])
+
+
+def test_samples_are_mapped_beyond_the_limit_alone(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mapped_samples, "LOADED", 50 * 5 * 4)
+    loaded: Any = samples_of(rows, first_columns)
+    assert torch.equal(loaded, torch.from_numpy(np.array(rows[:]))[:, :3])
+    monkeypatch.setattr(mapped_samples, "LOADED", 50 * 5 * 4 - 1)
+    assert isinstance(samples_of(rows, first_columns), MappedSamples)
+
+
+@pytest.fixture
+def both(set_up: SetUp, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[SampleStream]]:
+    """Set up a stream with an unreadable photo twice: with samples in memory, and with mapped ones."""
+    (photo_folder / "train" / "light" / "0.jpg").write_bytes(b"damaged")
+
+    def make(kind: type[SampleStream], **options: Any) -> list[SampleStream]:
+        loaded = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
+        # Rows of a subset are scattered over the segment.
+        monkeypatch.setattr(mapped_samples, "LOADED", 0)
+        monkeypatch.setattr(row_store, "COPIED", 0)
+        mapped = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
+        assert isinstance(loaded.train_inputs, Tensor)
+        assert isinstance(mapped.train_inputs, MappedSamples)
+        return [loaded, mapped]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (FeatureStream, {}),
+        (FeatureStream, {"order": "balanced"}),
+        (PhotoStream, {}),
+        (PhotoStream, {"views": 3}),
+        (PhotoStream, {"trainable_from": "features.14"}),
+    ],
+)
+def test_mapped_samples_are_fed_as_those_in_memory(
+    kind: type[SampleStream], options: dict[str, Any], both: Callable[..., list[SampleStream]]
+) -> None:
+    loaded, mapped = both(kind, **options)
+    for expected, batch in zip(loaded.train_dataloader(), mapped.train_dataloader(), strict=True):
+        assert all(map(torch.equal, expected, batch))
+        # Results of convolutions depend on the layout.
+        assert expected[0].stride() == batch[0].stride()
+    assert loaded.identity() == mapped.identity()
+    assert torch.equal(loaded.validation_inputs, mapped.validation_inputs)
+
+
+@pytest.mark.parametrize("name", ON_FEATURES)
+def test_every_method_predicts_the_same_of_mapped_samples(
+    name: str, both: Callable[..., list[SampleStream]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Products with all training samples are never kept of samples that are too many for memory.
+    monkeypatch.setattr(kernel_ridge, "LARGEST_CACHE", 0)
+    logits = []
+    for stream in both(FeatureStream):
+        # A backbone with random weights has no classifier of its own.
+        head = torch.randn(20, stream.backbone.width, generator=torch.Generator().manual_seed(0))
+        start = replace(stream.start(), source_head=head, source_bias=head[:, 0])
+        assert (start.samples is None) == isinstance(stream.train_inputs, MappedSamples)
+        method = begin(maker(name)(), start)
+        for batch in stream.train_dataloader():
+            adapt(method, tuple(part.clone() for part in batch))
+        logits.append(method(stream.validation_inputs))
+    assert torch.equal(*logits)
+
+
+def test_plain_training_is_fed_mapped_samples_alike(photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    batches = []
+    for limit in (2**30, 0):
+        monkeypatch.setattr(mapped_samples, "LOADED", limit)
+        fed = photo_batches.TargetBatches(
+            photos=ClassFolders(str(photo_folder)), backbone=TINY, selection_share=0.2, num_workers=0, batch_size=5
+        )
+        fed.trainer = SimpleNamespace()  # type: ignore[assignment]
+        fed.setup("fit")
+        assert TINY.preprocessing is not None
+        fed.load_photos(TINY.preprocessing, torch.device("cpu"))
+        fed.select()
+        loaders = fed.train_dataloader(), *map(fed.evaluation_dataloader, fed.evaluated)
+        batches.append([part for loader in loaders for batch in loader for part in batch])
+    assert len(batches[0]) == len(batches[1])
+    assert all(map(torch.equal, *batches))

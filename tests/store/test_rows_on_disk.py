@@ -1,0 +1,56 @@
+"""Scattered rows are read when they are indexed, and measures of similarity read some of them at a time."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.metrics.similarity import centred_embedding, cka
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
+from headstart.store.gathered_rows import GatheredRows
+
+
+@pytest.fixture
+def scattered(tmp_path: Path) -> GatheredRows:
+    np.random.default_rng(0).standard_normal((40, 5)).astype(np.float32).tofile(tmp_path / "rows")
+    mapped = np.memmap(tmp_path / "rows", np.float32, "r", shape=(40, 5))
+    order = np.random.default_rng(1).permutation(40)
+    return GatheredRows([mapped[:30], mapped[30:]], order // 30, order % 30)
+
+
+@pytest.mark.parametrize("columns", [slice(3), slice(2, 5), 1])
+def test_columns_are_read_when_they_are_indexed(scattered: GatheredRows, columns: slice | int) -> None:
+    chosen, whole = scattered[:, columns], np.asarray(scattered)[:, columns]
+    assert isinstance(chosen, GatheredRows)
+    assert (chosen.shape, chosen.ndim, chosen.nbytes) == (whole.shape, whole.ndim, whole.nbytes)
+    assert np.array_equal(chosen[:], whole)
+    assert np.array_equal(chosen[np.array([7, 3, 7])], whole[[7, 3, 7]])
+
+
+@pytest.mark.parametrize("measure", SIMILARITY_MEASURES)
+def test_measures_of_scattered_rows_are_those_of_an_array(measure: str, scattered: GatheredRows) -> None:
+    whole = np.asarray(scattered)
+    pairwise = SIMILARITY_MEASURES[measure].pairwise
+    assert np.array_equal(pairwise([scattered[:, :], scattered[:, :3]])[0], pairwise([whole, whole[:, :3]])[0])
+
+
+@pytest.mark.parametrize("width", [2, 5])
+def test_linear_cka_reads_some_rows_at_a_time(
+    width: int, scattered: GatheredRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(centred_embedding, "CHUNK_VALUES", 40)
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 8 * 80)
+    read: list[int] = []
+    find = GatheredRows.__getitem__
+
+    def count(self: GatheredRows, rows: slice) -> Any:
+        found = find(self, rows)
+        read.append(len(found))
+        return found
+
+    embedding = scattered[:, :width]
+    monkeypatch.setattr(GatheredRows, "__getitem__", count)
+    value = cka.linear_cka(embedding, embedding)
+    assert value == pytest.approx(1)
+    assert max(read) <= 20
