@@ -1,11 +1,13 @@
 """How pictures are decoded and prepared: in small batches, side by side, and ahead of their use."""
 
+import os
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from types import TracebackType
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
@@ -27,50 +29,55 @@ class Fault(NamedTuple):
     lasting: bool
 
 
-class PreparedPictures(Dataset[list[tuple[int, Fault]]]):
-    """Pictures decoded, resized and cropped, as bytes, batch by batch.
+class Work(NamedTuple):
+    """A batch to decode.
 
-    A batch is written to one of a few places in memory, which its processes share, in turn: new memory for every batch
+    Attributes:
+        pictures: The pictures of the batch alone; None where the process has all pictures.
+        indices: Their indices.
+        place: Which place in memory their pixels are written to.
+    """
+
+    pictures: Pictures | None
+    indices: Sequence[int]
+    place: int
+
+
+class Decoder(Dataset[list[tuple[int, Fault]]]):
+    """Decodes, resizes and crops pictures, as bytes, batch by batch.
+
+    A batch is written to one of a few places in memory, which processes share, in turn: new memory for every batch
     takes a fifth of the time of decoding.
 
     Args:
-        pictures: The pictures.
-        indices: Which of them, in order.
         preprocessing: Size and interpolation.
+        places: Number of places.
+        pictures: The pictures where they do not come with the work.
+        shared: Whether the places are shared with other processes.
     """
 
-    def __init__(self, pictures: Pictures, indices: Sequence[int], preprocessing: Preprocessing) -> None:
-        self.pictures = pictures
-        self.indices = indices
-        self.preprocessing = preprocessing
-        self.places = torch.empty(0)
+    def __init__(self, preprocessing: Preprocessing, places: int, pictures: Pictures | None, shared: bool) -> None:
+        self.preprocessing, self.pictures = preprocessing, pictures
+        side = preprocessing.crop
+        self.places = torch.empty(places, batch_size(side), side, side, 3, dtype=torch.uint8)
+        if shared:
+            self.places.share_memory_()
 
-    def __len__(self) -> int:
-        """Return the number of batches."""
-        return -(-len(self.indices) // batch_size(self.preprocessing.crop))
+    def __getitem__(self, work: Work) -> list[tuple[int, Fault]]:
+        """Decode a batch, and return which pictures of it are unreadable, and black, and why."""
+        faults = [(position, self.decode(work, position)) for position in range(len(work.indices))]
+        return [(position, fault) for position, fault in faults if fault is not None]
 
-    def __getitem__(self, batch: int) -> list[tuple[int, Fault]]:
-        """Decode a batch, and return the positions of unreadable pictures among all, which are black, and why."""
-        faults = []
-        for position, pixels in zip(self.positions(batch), self.place(batch), strict=True):
-            fault = self.decode(position, pixels)
-            if fault is not None:
-                faults.append((position, fault))
-        return faults
-
-    def positions(self, batch: int) -> range:
-        """Return the positions of a batch's pictures among all."""
-        size = batch_size(self.preprocessing.crop)
-        return range(batch * size, min((batch + 1) * size, len(self.indices)))
-
-    def place(self, batch: int) -> Tensor:
+    def pixels(self, work: Work) -> Tensor:
         """Return the pixels of a batch, uint8 `[pictures, crop, crop, 3]`."""
-        return self.places[batch % len(self.places)][: len(self.positions(batch))]
+        return self.places[work.place, : len(work.indices)]
 
-    def decode(self, position: int, pixels: Tensor) -> Fault | None:
+    def decode(self, work: Work, position: int) -> Fault | None:
         """Write a picture's pixels, black ones if it is unreadable, and return why it is."""
+        pictures, pixels = work.pictures or self.pictures, self.pixels(work)[position]
+        assert pictures is not None
         try:
-            pixels.numpy()[:] = self.preprocessing.prepare(self.pictures.read(self.indices[position]))
+            pixels.numpy()[:] = self.preprocessing.prepare(pictures.read(work.indices[position]))
             return None
         except MemoryError:
             fault = Fault("memory does not suffice for it", lasting=False)
@@ -81,13 +88,65 @@ class PreparedPictures(Dataset[list[tuple[int, Fault]]]):
         return fault
 
 
+class Queue:
+    """The batches to decode next, as a loader's sampler."""
+
+    def __init__(self) -> None:
+        self.work: Iterable[Work] = ()
+
+    def __iter__(self) -> Iterator[Work]:
+        """Iterate over the batches."""
+        return iter(self.work)
+
+
+class DecodingProcesses:
+    """Decodes batches in processes of their own, which can stay for further pictures: to start them takes long.
+
+    Args:
+        preprocessing: Size and interpolation.
+        workers: Processes, of which fewer are used where shared memory is short.
+        held: Batches that the caller holds at once.
+        pictures: The pictures where the processes are for them alone.
+    """
+
+    def __init__(self, preprocessing: Preprocessing, workers: int, held: int, pictures: Pictures | None) -> None:
+        side = preprocessing.crop
+        workers, ahead = share_memory(workers, 3 * side**2 * batch_size(side), held)
+        self.decoder = Decoder(preprocessing, workers * ahead + held, pictures, shared=workers > 0)
+        self.queue = Queue()
+        self.loader = DataLoader(
+            self.decoder,
+            batch_size=None,
+            sampler=self.queue,  # type: ignore[arg-type]  # the work is what it samples
+            num_workers=workers,
+            collate_fn=_keep,
+            worker_init_fn=_silence_lost_connections,
+            prefetch_factor=ahead if workers else None,
+            persistent_workers=workers > 0 and pictures is None,
+            generator=torch.Generator(),  # the default generator is shared with other code
+        )
+
+
+# The processes of the last pictures, by what they were started for.
+_processes: dict[tuple[Preprocessing, int, int, int], DecodingProcesses] = {}
+
+
 def decode_batches(
-    prepared: PreparedPictures, workers: int, device: torch.device, chunk: int
+    pictures: Pictures,
+    indices: Sequence[int],
+    preprocessing: Preprocessing,
+    workers: int,
+    device: torch.device,
+    chunk: int,
 ) -> Iterator[tuple[Tensor, dict[int, Fault]]]:
     """Decode pictures in small batches, in processes of their own.
 
+    The processes stay until `end_decoding` where each batch can be sent to them with its pictures alone.
+
     Args:
-        prepared: The pictures.
+        pictures: The pictures.
+        indices: Which of them, in order.
+        preprocessing: Size and interpolation.
         workers: Processes, of which fewer are used where shared memory is short.
         device: Where the pixels are moved to.
         chunk: Pictures that the caller holds at once.
@@ -97,31 +156,50 @@ def decode_batches(
         take them, and why some of them are black, by position among all pictures. On a processor, the pixels are
         overwritten once the caller has taken `chunk` further pictures.
     """
-    side = prepared.preprocessing.crop
-    size = batch_size(side)
+    size = batch_size(preprocessing.crop)
     held = 1 if device.type == "cuda" else -(-chunk // size) + 1  # a device has memory of its own
-    workers, ahead = share_memory(workers, 3 * side**2 * size, held)
-    prepared.places = torch.empty(workers * ahead + held, size, side, side, 3, dtype=torch.uint8)
-    if workers:
-        prepared.places.share_memory_()
-
-    loader = DataLoader(
-        prepared,
-        batch_size=None,
-        num_workers=workers,
-        collate_fn=_keep,
-        worker_init_fn=_silence_lost_connections,
-        prefetch_factor=ahead if workers else None,
-        generator=torch.Generator(),  # the default generator is shared with other code
+    stay = workers > 0 and pictures.has_small_parts
+    processes = (
+        _stay(preprocessing, workers, held) if stay else DecodingProcesses(preprocessing, workers, held, pictures)
     )
-    for batch, faults in enumerate(loader):
-        pixels, first, black = prepared.place(batch), prepared.positions(batch)[0], {}
-        for position, _ in faults:
-            # Decode it again alone: memory that was short beside other pictures may suffice now.
-            fault = prepared.decode(position, pixels[position - first])
-            if fault is not None:
-                black[position] = fault
-        yield pixels.permute(0, 3, 1, 2).to(device), black
+    decoder, batches = processes.decoder, [indices[first : first + size] for first in range(0, len(indices), size)]
+
+    def work(batch: int) -> Work:
+        return Work(pictures, batches[batch], batch % len(decoder.places))
+
+    def send(batch: int) -> Work:
+        chosen, place = batches[batch], batch % len(decoder.places)
+        return Work(pictures.part(np.asarray(chosen)), range(len(chosen)), place) if stay else Work(None, chosen, place)
+
+    processes.queue.work = map(send, range(len(batches)))
+    try:
+        for batch, faults in enumerate(processes.loader):
+            black = {}
+            for position, _ in faults:
+                # Decode it again alone: memory that was short beside other pictures may suffice now.
+                fault = decoder.decode(work(batch), position)
+                if fault is not None:
+                    black[batch * size + position] = fault
+            yield decoder.pixels(work(batch)).permute(0, 3, 1, 2).to(device), black
+    except BaseException:
+        # Batches that nobody has taken, or a lost process, must not meet the next pictures.
+        end_decoding()
+        raise
+
+
+def end_decoding() -> None:
+    """End the processes that have stayed."""
+    _processes.clear()
+
+
+def _stay(preprocessing: Preprocessing, workers: int, held: int) -> DecodingProcesses:
+    """Return the processes of the last pictures, or start others where these need others."""
+    # A forked process has its parent's list, but not its children.
+    key = preprocessing, workers, held, os.getpid()
+    if key not in _processes:
+        end_decoding()
+        _processes[key] = DecodingProcesses(preprocessing, workers, held, None)
+    return _processes[key]
 
 
 def batch_size(side: int) -> int:

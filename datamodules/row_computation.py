@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.datamodules.activation_rows import notes_of, pack
-from headstart.datamodules.decoding import Fault, PreparedPictures, decode_batches
+from headstart.datamodules.decoding import Fault, decode_batches
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
 from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
@@ -197,10 +197,11 @@ class ComputedRows:
             workers = count_processors()
             # A process that decodes would only take turns with this one.
             workers = 0 if workers == 1 and device.type == "cpu" else workers
-        prepared = PreparedPictures(self.pictures, self.indices, self.preprocessing)
 
         waiting: list[Tensor] = []
-        for pixels, faults in decode_batches(prepared, workers, device, self.chunk):
+        for pixels, faults in decode_batches(
+            self.pictures, self.indices, self.preprocessing, workers, device, self.chunk
+        ):
             for position, fault in faults.items():
                 self._remark(position, fault)
             waiting.append(pixels)

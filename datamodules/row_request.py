@@ -175,6 +175,12 @@ class RowRequest:
 
         return ComputedRows(self.pictures, indices, self.preprocessing, self.policy, resources, frozen, report)
 
+    def end(self) -> None:
+        """End the processes that decode, when all rows are computed."""
+        from headstart.datamodules.decoding import end_decoding
+
+        end_decoding()
+
 
 @contextmanager
 def explain_decoding_errors() -> Iterator[None]:

@@ -7,6 +7,7 @@ other commands share it. Reading stored rows needs no torch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -152,10 +153,11 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
             raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
         if not frozen:
             frozen.append(request.load(resources.cache))
+            ended.callback(request.end)
         progress.begin(len(missing))
         return request.compute(missing, resources, frozen[0], progress.report)
 
-    with explain_decoding_errors(), progress:
+    with explain_decoding_errors(), progress, ExitStack() as ended:
         if resources.check is not None:
             resources.check.compare(store, request.key, digests, compute, resources.title)
             raise NotStoredError("the rows were checked, not read")

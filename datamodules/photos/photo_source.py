@@ -27,10 +27,12 @@ class Pictures(ABC):
     Attributes:
         kind: Noun for one of them, for messages.
         names: Name of each picture for messages, unique, `[samples]`.
+        has_small_parts: Whether `part` returns pictures that are small when they are pickled.
     """
 
     kind = "photo"
     names: Sequence[str]
+    has_small_parts = False
     _digested: list[str] | None = None
 
     def __len__(self) -> int:
@@ -224,6 +226,11 @@ class PhotoSubset(Photos):
         """Decode one photo of the subset."""
         return self.photos.read(int(self.indices[index]))
 
+    @property
+    def has_small_parts(self) -> bool:  # type: ignore[override]  # that of the photos
+        """Whether parts of the photos are small."""
+        return self.photos.has_small_parts
+
     def part(self, indices: NDArray[np.int64]) -> Pictures:
         """Return some photos of the subset on their own."""
         return self.photos.part(self.indices[indices])
@@ -277,6 +284,8 @@ class PhotoFiles(PictureFiles, Photos):
         classes: Names of the classes.
         left_out: Why other files beside them are left out, such as their endings, by file name.
     """
+
+    has_small_parts = True
 
     def __init__(
         self,

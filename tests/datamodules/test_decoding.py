@@ -1,17 +1,21 @@
 """Decoding in processes of its own, within the shared memory that is free."""
 
+import multiprocessing
 import sys
 from collections import deque
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from headstart.datamodules import decoding
-from headstart.datamodules.decoding import AHEAD, Fault, PreparedPictures, batch_size, decode_batches, share_memory
+from headstart.datamodules.decoding import AHEAD, Fault, batch_size, decode_batches, end_decoding, share_memory
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
@@ -55,36 +59,75 @@ def test_decoding_processes_print_no_lost_connections(monkeypatch: pytest.Monkey
 class Greys(Pictures):
     """Pictures of one grey each, their index, of which some cannot be decoded."""
 
-    def __init__(self, count: int, broken: set[int]) -> None:
-        self.names = [str(index) for index in range(count)]
+    def __init__(self, names: Sequence[int], broken: set[int], has_small_parts: bool) -> None:
+        self.names = [str(name) for name in names]
         self.broken = broken
+        self.has_small_parts = has_small_parts
+
+    def part(self, indices: NDArray[np.int64]) -> "Greys":
+        return Greys([int(self.names[index]) for index in indices], self.broken, True)
 
     def read(self, index: int) -> Image.Image:
-        if index in self.broken:
+        grey = int(self.names[index])
+        if grey in self.broken:
             raise OSError("broken")
-        return Image.new("RGB", (9, 8), (index, index, index))
+        return Image.new("RGB", (9, 8), (grey, grey, grey))
 
     def digest(self, index: int) -> str:
         return str(index)
 
 
-@pytest.mark.parametrize("workers", [0, 1, 2])
-@pytest.mark.parametrize("count", [1, 4, 61])
-def test_pixels_last_until_as_many_follow_as_the_caller_holds(
-    workers: int, count: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(decoding, "batch_size", lambda side: 4)
-    prepared = PreparedPictures(Greys(count, {1, 60}), range(count), Preprocessing(8, 8))
+    yield
+    end_decoding()
+
+
+def check_pixels(names: range, workers: int, has_small_parts: bool) -> None:
+    """Decode pictures, and check those that the caller holds."""
+    pictures = Greys(names, {1, 60}, has_small_parts)
     held: deque[tuple[int, Tensor]] = deque(maxlen=3)
     first = 0
     reasons: dict[int, Fault] = {}
-    for pixels, faults in decode_batches(prepared, workers, torch.device("cpu"), chunk=10):
+    for pixels, faults in decode_batches(
+        pictures, range(len(names)), Preprocessing(8, 8), workers, torch.device("cpu"), chunk=10
+    ):
         held.append((first, pixels))
         reasons |= faults
         first += len(pixels)
         for start, batch in held:
-            greys = [0 if start + row in {1, 60} else start + row for row in range(len(batch))]
+            greys = [0 if names[start + row] in {1, 60} else names[start + row] for row in range(len(batch))]
             expected = torch.tensor(greys, dtype=torch.uint8)[:, None, None, None].expand(-1, 3, 8, 8)
             assert torch.equal(batch, expected)
-    assert first == count
-    assert reasons == {index: Fault("broken", lasting=True) for index in (1, 60) if index < count}
+    assert first == len(names)
+    assert reasons == {names.index(grey): Fault("broken", lasting=True) for grey in (1, 60) if grey in names}
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("has_small_parts", [False, True])
+@pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.parametrize("count", [1, 4, 61])
+def test_pixels_last_until_as_many_follow_as_the_caller_holds(workers: int, count: int, has_small_parts: bool) -> None:
+    check_pixels(range(count), workers, has_small_parts)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_processes_stay_for_further_pictures() -> None:
+    started = []
+    for names in (range(61), range(100, 117), range(55, 66)):
+        check_pixels(names, 2, has_small_parts=True)
+        assert [each.loader.persistent_workers for each in decoding._processes.values()] == [True]
+        started.append([each.pid for each in multiprocessing.active_children()])
+    assert started[0] == started[1] == started[2]
+    end_decoding()
+    assert not set(started[0]) & {each.pid for each in multiprocessing.active_children()}
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_processes_do_not_stay_where_batches_were_not_taken() -> None:
+    batches = decode_batches(Greys(range(61), set(), True), range(61), Preprocessing(8, 8), 2, torch.device("cpu"), 10)
+    next(batches)
+    batches.close()
+    assert not decoding._processes
+    check_pixels(range(100, 130), 2, has_small_parts=True)

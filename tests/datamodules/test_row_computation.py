@@ -12,7 +12,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from headstart.datamodules import decoding, row_computation
-from headstart.datamodules.decoding import PreparedPictures
+from headstart.datamodules.decoding import Decoder, Work
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
@@ -213,13 +213,13 @@ def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkey
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
     monkeypatch.setattr(decoding, "batch_size", lambda side: 8)
     sizes = []
-    decode = PreparedPictures.__getitem__
+    decode = Decoder.__getitem__
 
-    def look(prepared: PreparedPictures, batch: int) -> Any:
-        sizes.append(len(prepared.positions(batch)))
-        return decode(prepared, batch)
+    def look(decoder: Decoder, work: Work) -> Any:
+        sizes.append(len(work.indices))
+        return decode(decoder, work)
 
-    monkeypatch.setattr(PreparedPictures, "__getitem__", look)
+    monkeypatch.setattr(Decoder, "__getitem__", look)
     layers = LayerEmbedding("small", Network(), [Tap("layer", "flatten", 5)], PLAIN)
     frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
     rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Resources(Path(), "rows", workers), frozen)
