@@ -1,11 +1,12 @@
 """Files by their location: a local path, or a URL such as `s3://bucket/photo.jpg`, which fsspec reads."""
 
 import glob
+import hashlib
 import io
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -15,10 +16,14 @@ from typing import Any, BinaryIO
 
 from headstart.datamodules.photos.remote_errors import patiently
 from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+from headstart.store.file_digests import Access, digest_files
 from headstart.store.file_digests import state_of as local_state
 
 # Bytes of a stream that are fetched at once.
 BLOCK = 8 * 2**20
+# Requests that are sent side by side.
+REQUESTS = 32
 # What file systems call the version of a file, and the time of its last change.
 VERSIONS = ("ETag", "etag", "generation", "Content-MD5", "md5Hash", "Digest", "blob_id")
 TIMES = ("LastModified", "last_modified", "Last-Modified", "updated", "mtime", "modified", "created")
@@ -118,7 +123,8 @@ def read_bytes(location: str, start: int = 0, end: int | None = None) -> bytes:
     """
     if not is_remote(location):
         with open(location, "rb") as file:  # noqa: PTH123 - a location is a text
-            file.seek(start)
+            if start:
+                file.seek(start)
             return file.read(-1 if end is None else max(0, end - start))
 
     files, path = _file_system(location)
@@ -147,6 +153,29 @@ def open_stream(location: str) -> BinaryIO:
         # Its server sends files as a whole only.
         return io.BytesIO(read_bytes(location))
     return io.BufferedReader(_Blocks(location, int(info["size"])), BLOCK)
+
+
+def join(folder: str, name: str) -> str:
+    """Return the location of a name relative to a folder; a name that is a URL, or absolute, stands for itself."""
+    if is_remote(name):
+        return name
+    return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)  # noqa: PTH118 - as above
+
+
+def _digest(location: str) -> str:
+    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read."""
+    if not is_remote(location):
+        return digest_file(location)
+    try:
+        return hashlib.sha256(read_bytes(location)).hexdigest()
+    except OSError as error:
+        raise UserError(f"{location} cannot be read ({error.strerror})") from error
+
+
+def digest_locations(locations: Sequence[str], cache: Path | None, listed: Mapping[str, str]) -> list[str]:
+    """Digest the bytes of files, as `file_digests.digest_files`; the network is asked for many at once."""
+    threads = REQUESTS if any(map(is_remote, locations)) else None
+    return digest_files(locations, cache, Access(state_of, _digest, threads), listed)
 
 
 def list_below(folder: str) -> dict[str, str]:

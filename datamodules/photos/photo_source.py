@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headstart.datamodules.photos.locations import digest_locations, is_remote, join
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.modules.identity.origins import SUITE
 from headstart.modules.provenance import source_digests
 from headstart.output.errors import UserError
-from headstart.store.file_digests import digest_files
 from headstart.store.json_digest import digest_of
 
 
@@ -245,10 +245,12 @@ class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
     _known: dict[int, str]
+    # States of remote files that a listing has told, by URL.
+    listed: Mapping[str, str] = {}
 
     @abstractmethod
-    def path(self, index: int) -> Path:
-        """Return the file of one picture."""
+    def path(self, index: int) -> str:
+        """Return the location of one picture's file: an absolute path, or a URL."""
 
     def open(self, index: int) -> BinaryIO:
         """Read the bytes of one file, and check that they are those that were digested, if any were."""
@@ -262,7 +264,7 @@ class PictureFiles(Pictures):
         """Digest the bytes of some files, each once."""
         requested = list(indices)
         missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        computed = digest_files([self.path(index) for index in missing], cache)
+        computed = digest_locations([self.path(index) for index in missing], cache, self.listed)
         self._known.update(zip(missing, computed, strict=True))
         return [self._known[index] for index in requested]
 
@@ -271,8 +273,8 @@ class PhotoFiles(PictureFiles, Photos):
     """Photos in files, decoded by `decode`.
 
     Args:
-        root: Folder that the names are relative to.
-        names: Paths relative to the root, with forward slashes.
+        root: Folder that the names are relative to, or its URL.
+        names: Paths relative to the root, with forward slashes; or URLs.
         labels: Class of each photo.
         classes: Names of the classes.
         left_out: Why other files beside them are left out, such as their endings, by file name.
@@ -280,13 +282,13 @@ class PhotoFiles(PictureFiles, Photos):
 
     def __init__(
         self,
-        root: Path,
+        root: str | Path,
         names: Sequence[str],
         labels: Sequence[int],
         classes: Sequence[str],
         left_out: Mapping[str, str] = {},
     ) -> None:
-        self.root = root
+        self.root = str(root) if is_remote(root) else str(Path(root).absolute())
         self.left_out = left_out
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
@@ -297,9 +299,9 @@ class PhotoFiles(PictureFiles, Photos):
         """Decode one photo."""
         return decode(self.open(index))
 
-    def path(self, index: int) -> Path:
-        """Return the file of one photo."""
-        return self.root / self.names[index]
+    def path(self, index: int) -> str:
+        """Return the location of one photo's file."""
+        return join(self.root, self.names[index])
 
     def part(self, indices: NDArray[np.int64]) -> PhotoFiles:
         """Return some photos on their own."""

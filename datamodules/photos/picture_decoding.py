@@ -13,6 +13,8 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from headstart.datamodules.photos.locations import read_bytes
+
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
 
@@ -53,11 +55,11 @@ def decode(
             return photo.convert("RGB")
 
 
-def read_digested(file: Path, digest: str | None) -> BinaryIO:
+def read_digested(file: str, digest: str | None) -> BinaryIO:
     """Read a file, whose bytes must be those that were digested: its rows are stored by that digest.
 
     Args:
-        file: The file.
+        file: Its path or URL.
         digest: SHA-256 of its bytes; None if they were never digested.
 
     Returns:
@@ -66,7 +68,7 @@ def read_digested(file: Path, digest: str | None) -> BinaryIO:
     Raises:
         OSError: It cannot be read or has other bytes now; with an `errno`.
     """
-    content = file.read_bytes()
+    content = read_bytes(file)
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
     return io.BytesIO(content)
