@@ -87,7 +87,7 @@ class PhotoData(LightningDataModule):
             UserError: They cannot be found or read, or there are fewer than two classes of them.
         """
         with prefix_errors("data.photos"):
-            train, validation = self.photos.train(), self.photos.validation()
+            train, validation = self.photos.both()
             for photos, split in ((train, "training"), (validation, "validation")):
                 if photos.maps is None or not self.takes_maps:
                     require_classes(photos, split)

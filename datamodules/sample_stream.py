@@ -16,7 +16,7 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
-from headstart.datamodules.photos.class_folders import report_left_out
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck

@@ -245,8 +245,8 @@ class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
     _known: dict[int, str]
-    # States of remote files that a listing has told, by URL.
-    listed: Mapping[str, str] = {}
+    # States of all files, where a listing of remote ones has told them.
+    listed: Sequence[str] = ()
 
     @abstractmethod
     def path(self, index: int) -> str:
@@ -264,7 +264,8 @@ class PictureFiles(Pictures):
         """Digest the bytes of some files, each once."""
         requested = list(indices)
         missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        computed = digest_locations([self.path(index) for index in missing], cache, self.listed)
+        listed = {self.path(index): self.listed[index] for index in missing if self.listed and self.listed[index]}
+        computed = digest_locations([self.path(index) for index in missing], cache, listed)
         self._known.update(zip(missing, computed, strict=True))
         return [self._known[index] for index in requested]
 
@@ -357,6 +358,10 @@ class PhotoSource(ABC):
     @abstractmethod
     def validation(self) -> Photos:
         """Return the validation photos."""
+
+    def both(self) -> tuple[Photos, Photos]:
+        """Return the training and the validation photos, listed once where they are listed together."""
+        return self.train(), self.validation()
 
 
 def require_classes(photos: Photos, split: str) -> None:
