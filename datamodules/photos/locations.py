@@ -135,8 +135,11 @@ def read_bytes(location: str, start: int = 0, end: int | None = None) -> bytes:
     if end <= start:
         return b""
     content = patiently(location, partial(files.cat_file, path, start=start, end=end))
-    # A server that ignores ranges sends the whole file.
-    return bytes(content if len(content) <= end - start else content[start:end])
+    # A server that ignores ranges sends the whole file, which may be shorter than the range.
+    is_whole = len(content) > end - start or (
+        start and len(content) < end - start and len(content) == size_of(location)
+    )
+    return bytes(content[start:end] if is_whole else content)
 
 
 def open_stream(location: str) -> BinaryIO:

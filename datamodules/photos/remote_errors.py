@@ -1,6 +1,7 @@
 """Errors of remote file systems, as errors of the operating system in one clear line; what may pass is tried again."""
 
 import errno
+import logging
 import time
 from collections.abc import Callable
 from typing import TypeVar
@@ -14,12 +15,14 @@ PATIENT = ("s3", "s3a", "gs", "gcs", "hf")
 # Answers of a server that may be others a moment later, besides all from 500.
 PASSING = (408, 425, 429)
 
-CREDENTIALS = {
-    "s3": "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or FSSPEC_S3_ANON=true for a public bucket",
-    "gs": "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login",
-    "hf": "set HF_TOKEN, or run hf auth login",
-    "https": 'set FSSPEC_HTTPS=\'{"headers": {"Authorization": "Bearer ..."}}\'',
-}
+_S3 = "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY or AWS_PROFILE, or FSSPEC_S3_ANON=true for a public bucket"
+_GS = "set GOOGLE_APPLICATION_CREDENTIALS, or run gcloud auth application-default login"
+_HF = "set HF_TOKEN, or run hf auth login"
+_HTTP = 'set FSSPEC_HTTP=\'{"headers": {"Authorization": "Bearer ..."}}\''
+CREDENTIALS = {"s3": _S3, "s3a": _S3, "gs": _GS, "gcs": _GS, "hf": _HF, "http": _HTTP, "https": _HTTP}
+
+# It prints every error itself, with a traceback.
+logging.getLogger("gcsfs").setLevel(logging.CRITICAL)
 
 
 def patiently(location: str, read: Callable[[], Read]) -> Read:
@@ -35,22 +38,24 @@ def patiently(location: str, read: Callable[[], Read]) -> Read:
     Raises:
         OSError: It cannot be read; with an `errno`, because the picture itself is not at fault.
     """
-    protocol = location.partition("://")[0]
-    waits = list(() if protocol in PATIENT else WAITS)
+    waits = list(() if location.partition("://")[0] in PATIENT else WAITS)
     while True:
         try:
             return read()
+        except MemoryError:
+            raise
         except Exception as error:
-            explained = _explain(error, protocol, location)
+            explained = _explain(error, location)
             if not waits or not _may_pass(error):
                 raise explained from error
             time.sleep(waits.pop(0))
 
 
-def _explain(error: Exception, protocol: str, location: str) -> OSError:
+def _explain(error: Exception, location: str) -> OSError:
     if isinstance(error, FileNotFoundError):
-        return FileNotFoundError(errno.ENOENT, "there is no such file", location)
+        return FileNotFoundError(errno.ENOENT, "there is no such file or folder", location)
     if _lacks_access(error):
+        protocol = location.partition("://")[0]
         remedy = CREDENTIALS.get(protocol, f"see the documentation of fsspec about {protocol}")
         return PermissionError(errno.EACCES, f"access is denied; {remedy}", location)
     reason = getattr(error, "strerror", None) or " ".join(str(error).split()) or type(error).__name__
