@@ -22,8 +22,9 @@ QUOTED = 5
 class CsvPhotos(SplitSource):
     """Photos that a CSV file lists: one per line, with the columns path, label and, where there is a split, split.
 
-    Paths are relative to the file's folder, or URLs such as `https://host/photo.jpg`. The classes are numbered in the order of their labels. The split is
-    train or validation (val will do); without that column, a seeded part is held out for validation.
+    Paths are relative to the file's folder, or URLs such as `https://host/photo.jpg`. The classes are numbered in the
+    order of their labels. The split is train or validation (val will do); without that column, a seeded part is held
+    out for validation.
 
     Args:
         file: The CSV file, in UTF-8, or its URL. Its name without the ending is the data set's name in the results.
