@@ -74,7 +74,7 @@ def embed(
         first, *others = embedded.unreadable
         raise UserError(
             f"photos: {pictures.names[first]} cannot be decoded ({embedded.unreadable[first]})"
-            f"{f', nor can {len(others)} others' if others else ''}; leave it out"
+            f"{f', nor can {len(others)} more' if others else ''}; leave {'them' if others else 'it'} out"
         )
     return embedded.features
 
