@@ -2,7 +2,6 @@
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
-from headstart.datamodules.photos.folder_listing import Listing
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import Photos
 
@@ -31,4 +30,4 @@ class AntsAndBees(ZipSource, SplitSource):
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos of both splits."""
-        return read_class_folders(Listing(find_base(self.root)), CLASSES)
+        return read_class_folders(find_base(self.root), CLASSES)

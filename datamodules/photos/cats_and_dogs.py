@@ -8,7 +8,7 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
-from headstart.datamodules.photos.folder_listing import FOLDER, Listing, read_folder
+from headstart.datamodules.photos.folder_listing import FOLDER, read_folder
 from headstart.datamodules.photos.held_out import SplitSource, hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, prefix_errors
@@ -57,7 +57,7 @@ class CatsAndDogs(ZipSource, SplitSource):
         photos, folders, others = read_folder(train)
         flat = any(_FLAT_NAME.fullmatch(photo) for photo in photos)
         if in_folders and not flat:
-            return read_class_folders(Listing(base), CLASSES)
+            return read_class_folders(base, CLASSES)
         if flat and not in_folders:
             return self._split_flat(base, photos, others | dict.fromkeys(folders, FOLDER))
         raise UserError(

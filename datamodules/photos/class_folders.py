@@ -38,11 +38,10 @@ class FolderSource(SplitSource):
         """Return the root; None for a URL."""
         return [self.root] if isinstance(self.root, Path) else None
 
-    def list_root(self, remedy: str) -> Listing:
-        """Return what lies below the root; a UserError, with what the user can do, if it is missing."""
+    def require_root(self, remedy: str) -> None:
+        """Raise a UserError, with what the user can do, if the root is missing; a URL is not asked for."""
         if isinstance(self.root, Path):
             require_folder(self.root, remedy)
-        return Listing(self.root)
 
 
 class ClassFolders(FolderSource):
@@ -58,7 +57,8 @@ class ClassFolders(FolderSource):
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos in train/ and validation/."""
-        return read_class_folders(self.list_root("give the folder that holds train/ and validation/"))
+        self.require_root("give the folder that holds train/ and validation/")
+        return read_class_folders(self.root)
 
 
 class UnsplitClassFolders(FolderSource):
@@ -81,7 +81,8 @@ class UnsplitClassFolders(FolderSource):
 
     def splits(self) -> tuple[Photos, None]:
         """List all photos."""
-        return read_split(self.list_root("give the folder that holds one per class"), ""), None
+        self.require_root("give the folder that holds one per class")
+        return read_split(Listing(self.root), ""), None
 
 
 def find_base(root: Path) -> Path:
@@ -108,11 +109,11 @@ def find_base(root: Path) -> Path:
     return bases[0]
 
 
-def read_class_folders(listing: Listing, classes: Sequence[str] = ()) -> tuple[Photos, Photos]:
+def read_class_folders(root: str | Path, classes: Sequence[str] = ()) -> tuple[Photos, Photos]:
     """List the photos of both splits, decoding none.
 
     Args:
-        listing: What lies below the folder that holds the splits' folders.
+        root: Folder that holds the splits' folders, or its URL.
         classes: Names of the class folders, the first being class 0; by default those in train/.
 
     Returns:
@@ -122,6 +123,7 @@ def read_class_folders(listing: Listing, classes: Sequence[str] = ()) -> tuple[P
         UserError: A split or class folder is missing or empty, there is one class only, or a
             split has a class that the other lacks.
     """
+    listing = Listing(root)
     folders = listing.folder().folders
     validation = [name for name in VALIDATION_FOLDERS if name in folders]
     if "train" not in folders or len(validation) != 1:

@@ -8,7 +8,7 @@ from errno import ELOOP
 from pathlib import Path
 from typing import NamedTuple
 
-from headstart.datamodules.photos.locations import in_order, is_remote, list_below
+from headstart.datamodules.photos.locations import in_order, is_remote, join, list_below
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 
@@ -89,6 +89,21 @@ class Listing:
             for depth, folder in enumerate(folders):
                 kinds["/".join(folders[:depth])][folder] = FOLDER
         return kinds
+
+
+def pictures_in(root: str | Path) -> list[str]:
+    """Return the locations of the pictures in a folder, then of those in its folders.
+
+    Args:
+        root: The folder's path or URL.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    listing = Listing(root)
+    top = listing.folder()
+    below = [f"{name}/{photo}" for name in top.folders for photo in listing.folder(name).photos]
+    return [join(listing.root, name) for name in (*top.photos, *below)]
 
 
 def read_folder(path: str | Path) -> Folder:

@@ -90,8 +90,8 @@ def state_in(info: Mapping[str, Any]) -> str:
     changed = next((_nanoseconds(info[name]) for name in TIMES if info.get(name)), 0)
     if not version and not changed:
         return ""
-    # The time of the last change is the fourth word, as in the state of a local file; a version needs none.
-    return f"remote {''.join(version.split()) or '-'} {info.get('size')} {0 if version else changed}"
+    # Size and time of the last change are the third and the fourth word, as of a local file; a version needs no time.
+    return f"remote {''.join(version.split()) or '-'} {info.get('size') or 0} {0 if version else changed}"
 
 
 def size_of(location: str) -> int:

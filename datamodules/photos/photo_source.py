@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules.photos.locations import digest_locations, is_remote, join
+from headstart.datamodules.photos.locations import digest_locations, is_remote, join, state_of
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.modules.identity.origins import SUITE
 from headstart.modules.provenance import source_digests
 from headstart.output.errors import UserError
+from headstart.store.file_digests import size_in
 from headstart.store.json_digest import digest_of
 
 
@@ -313,16 +314,11 @@ class PhotoFiles(PictureFiles, Photos):
         return photos
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos."""
-        return np.array([_file_size(self.path(index)) for index in indices], np.int64)
-
-
-def _file_size(path: Path) -> int:
-    """Return the bytes of a file; 0 where it is missing, which is an error when it is read."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+        """Return the bytes of the files of some photos; 0 for remote ones that no listing has told."""
+        if self.listed:
+            return np.array([size_in(self.listed[index]) for index in indices], np.int64)
+        paths = (self.path(index) for index in indices)
+        return np.array([0 if is_remote(path) else size_in(state_of(path)) for path in paths], np.int64)
 
 
 class PhotoSource(ABC):
