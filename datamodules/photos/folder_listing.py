@@ -56,7 +56,7 @@ class Listing:
         Args:
             name: Its name relative to the root, with forward slashes; empty for the root itself.
         """
-        return f"{self.root}/{name}" if is_remote(self.root) else str(Path(self.root, name))
+        return join(self.root, name) if name else self.root
 
     def folder(self, name: str = "") -> Folder:
         """Return what lies in a folder.
