@@ -75,7 +75,7 @@ def digest_file(path: str | Path) -> str:
         try:
             with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of many files takes long
                 if os.fstat(file.fileno()).st_size > READ_AT_ONCE:
-                    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]
+                    return hashlib.file_digest(file, "sha256").hexdigest()
                 return hashlib.sha256(file.read()).hexdigest()
         except OSError as error:
             if error.errno != errno.EIO:

@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import partial
@@ -211,7 +212,7 @@ class _Blocks(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, buffer: bytearray | memoryview) -> int:
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any buffer of bytes
         end = min(self._position + len(buffer), self._size)
         content = read_bytes(self._location, self._position, end)
         buffer[: len(content)] = content
@@ -279,10 +280,9 @@ def _choices(inside: str) -> list[str]:
 def _nanoseconds(time: datetime | str | float) -> int:
     """Return the time of a change, which file systems write in different ways, in nanoseconds since 1970."""
     if isinstance(time, str):
-        try:
-            time = datetime.fromisoformat(time)
-        except ValueError:
-            time = parsedate_to_datetime(time)
+        with suppress(ValueError):
+            return _nanoseconds(datetime.fromisoformat(time))
+        time = parsedate_to_datetime(time)
     return int((time.timestamp() if isinstance(time, datetime) else float(time)) * 1e9)
 
 

@@ -125,7 +125,7 @@ def test_files_of_the_future_are_read_twice(
     counts = []
     # The clock of the process stands within the two seconds, goes on, and is set back.
     for seconds in (0, 1, 3, 4, 5, 0):
-        monkeypatch.setattr(file_digests.time, "time_ns", lambda later=seconds: now + later * 10**9)
+        monkeypatch.setattr(time, "time_ns", lambda later=seconds: now + later * 10**9)
         read.clear()
         assert digest_files(files[:1], tmp_path) == expected(files[:1])
         counts.append(len(read))

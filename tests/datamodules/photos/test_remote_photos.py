@@ -73,7 +73,7 @@ def test_unsplit_class_folders(memory: Any, photo_folder: Path) -> None:
 
 
 def test_both_splits_are_listed_once(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls, list_below = [], folder_listing.list_below
+    calls, list_below = list[str](), locations.list_below
 
     def counted(folder: str) -> dict[str, str]:
         calls.append(folder)
