@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.feature_extraction import Choice, describe, request_of
-from headstart.datamodules.photos.class_folders import list_photos, subfolders
+from headstart.datamodules.photos.folder_listing import Listing
+from headstart.datamodules.photos.locations import is_remote, join
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from headstart.datamodules.row_policy import Precision, Resources
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
 
@@ -74,7 +75,7 @@ def embed(
         first, *others = embedded.unreadable
         raise UserError(
             f"photos: {pictures.names[first]} cannot be decoded ({embedded.unreadable[first]})"
-            f"{f', nor can {len(others)} others' if others else ''}; leave it out"
+            f"{f', nor can {len(others)} more' if others else ''}; leave {'them' if others else 'it'} out"
         )
     return embedded.features
 
@@ -150,30 +151,34 @@ def read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | P
     if isinstance(photos, Pictures):
         return photos
     if isinstance(photos, str | Path):
-        return _in_folder(Path(photos).expanduser())
+        return _in_folder(str(photos) if is_remote(photos) else Path(photos).expanduser())
     files = list(photos)
     if not files:
         raise UserError(f"photos: there are none in {str(photos)!r}; give a folder of pictures, files or arrays")
     if any(isinstance(each, np.ndarray) for each in files):
         return _Arrays([np.asarray(each) for each in files])
-    names = [str(Path(str(each)).expanduser().absolute()) for each in files]
+    names = [str(each) if is_remote(str(each)) else str(Path(str(each)).expanduser().absolute()) for each in files]
     return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
 
 
-def _in_folder(root: Path) -> Photos:
+def _in_folder(root: str | Path) -> Photos:
     """List the pictures in a folder and its folders, which are their classes unless some lie outside of them."""
-    if not root.is_dir():
+    if isinstance(root, Path) and not root.is_dir():
         raise UserError(f"photos: there is no folder {root}; give one that holds pictures, or a list of files")
-    listed = [(folder, list_photos(folder)) for folder in (root, *subfolders(root))]
+    with prefix_errors("photos"):
+        listing = Listing(root)
+        listed = [(name, listing.folder(name).photos) for name in ("", *listing.folder().folders)]
     listed = [(folder, names) for folder, names in listed if names]
     if not listed:
         raise UserError(f"photos: there are none in {str(root)!r}; give a folder of pictures, files or arrays")
 
-    names = [str((folder / name).absolute()) for folder, found in listed for name in found]
-    if listed[0][0] == root:
+    below = [f"{folder}/{name}" if folder else name for folder, found in listed for name in found]
+    base = str(root.absolute()) if isinstance(root, Path) else listing.root
+    names = [join(base, name) for name in below]
+    if not listed[0][0]:
         return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
     labels = [label for label, (_, found) in enumerate(listed) for _ in found]
-    return PhotoFiles(Path("/"), names, labels, [folder.name for folder, _ in listed])
+    return PhotoFiles(Path("/"), names, labels, [folder for folder, _ in listed])
 
 
 class _Arrays(Pictures):

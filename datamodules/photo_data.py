@@ -21,6 +21,9 @@ from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
 
+# Unreadable photos that a message names.
+NAMED = 10
+
 
 class PhotoData(LightningDataModule):
     """Reads a data set for a network, and names its mistakes.
@@ -87,7 +90,7 @@ class PhotoData(LightningDataModule):
             UserError: They cannot be found or read, or there are fewer than two classes of them.
         """
         with prefix_errors("data.photos"):
-            train, validation = self.photos.train(), self.photos.validation()
+            train, validation = self.photos.both()
             for photos, split in ((train, "training"), (validation, "validation")):
                 if photos.maps is None or not self.takes_maps:
                     require_classes(photos, split)
@@ -150,7 +153,8 @@ class PhotoData(LightningDataModule):
         if not bad:
             return None
         if self.on_bad_image == "stop":
-            listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
+            listed = ", ".join(f"{name} ({reason})" for name, reason in list(bad.items())[:NAMED])
+            listed += f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
             raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "mend or remove them, or leave them out with data.on_bad_image=skip"

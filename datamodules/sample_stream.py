@@ -17,7 +17,7 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.mapped_samples import read_in_parts, samples_of, tensor_of
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
-from headstart.datamodules.photos.class_folders import report_left_out
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views

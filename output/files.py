@@ -24,6 +24,8 @@ except ImportError:  # Windows
 
 LOCK = ".lock"
 PARTIAL = ".partial"
+# Larger files are digested in pieces, which costs small ones twice the time.
+READ_AT_ONCE = 2**24
 
 
 def output_folder(option: str, chosen: str | Path) -> Path:
@@ -64,15 +66,17 @@ def output_file(option: str, chosen: str | Path) -> Path:
     return folder / name
 
 
-def digest_file(path: Path) -> str:
+def digest_file(path: str | Path) -> str:
     """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read.
 
     A failing disk gets a second attempt, because a later read may succeed.
     """
     for attempt in range(2):
         try:
-            with path.open("rb") as file:
-                return hashlib.file_digest(file, "sha256").hexdigest()
+            with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of many files takes long
+                if os.fstat(file.fileno()).st_size > READ_AT_ONCE:
+                    return hashlib.file_digest(file, "sha256").hexdigest()
+                return hashlib.sha256(file.read()).hexdigest()
         except OSError as error:
             if error.errno != errno.EIO:
                 remedy = "make it readable or move it elsewhere"

@@ -3,10 +3,13 @@
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
+from typing import Any, TypeVar
 
 from headstart.output.files import digest_file
 
@@ -14,17 +17,43 @@ FILE = "file_digests.sqlite"
 PATIENCE_SECONDS = 10
 # A file that was written this shortly before it was read may be written again within the resolution of its time.
 SETTLED_NANOSECONDS = 2 * 10**9
+# Files that are digested before what was read is stored, most of them in one task or query, and least number of tasks.
+SPAN = 16_384
+PART = 256
+PARTS = 64
+
+Item = TypeVar("Item")
 
 
-def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
+@dataclass(frozen=True)
+class Access:
+    """How files are looked at and read; a file is a path, or a URL where these functions take one.
+
+    Attributes:
+        state: Returns a text that changes whenever a file does; see `state_of`.
+        digest: Returns the SHA-256 of a file, hexadecimal; a UserError if it cannot be read.
+        threads: Files that are read side by side; None for as many as Python chooses.
+    """
+
+    state: Callable[[str], str]
+    digest: Callable[[str], str]
+    threads: int | None = None
+
+
+def digest_files(
+    paths: Sequence[str], cache: Path | None, access: Access | None = None, listed: Mapping[str, str] = {}
+) -> list[str]:
     """Digest the bytes of files, side by side.
 
     A stored digest counts as long as the file's size, times and position on the disk are the same. If the cache cannot
-    be used, all files are read.
+    be used, all files are read. What was read is stored every `SPAN` files, so that a process that is killed loses
+    little.
 
     Args:
-        paths: The files.
+        paths: The files, by absolute paths or URLs: their digests are stored under these.
         cache: Folder that stores their digests; None to read all files.
+        access: How files are read; by default from the disk.
+        listed: States that are known from a listing, by path; those of other files are asked for.
 
     Returns:
         Their SHA-256, hexadecimal.
@@ -32,27 +61,46 @@ def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
     Raises:
         UserError: One of them cannot be read.
     """
+    access = access or Access(state_of, digest_file)
+    digests: list[str] = []
+    with ThreadPoolExecutor(access.threads) as pool:
+        for span in _parts(paths, SPAN):
+            found = _digest_span(list(dict.fromkeys(span)), cache, access, listed, pool)
+            digests += [found[path] for path in span]
+    return digests
+
+
+def _digest_span(
+    paths: Sequence[str], cache: Path | None, access: Access, listed: Mapping[str, str], pool: ThreadPoolExecutor
+) -> dict[str, str]:
+    """Return the digests of different files by path, and store those that were not."""
     began = time.time_ns()
-    with ThreadPoolExecutor() as pool:
-        states = dict(zip(paths, pool.map(state_of, paths), strict=True))
-        stored = _load(cache, states) if cache is not None else {}
-        missing = [path for path in states if path not in stored]
-        computed = dict(zip(missing, pool.map(digest_file, missing), strict=True))
+    asked = [path for path in paths if path not in listed]
+    states = {path: listed[path] for path in paths if path in listed} | _map(pool, access.state, asked)
+    stored, seen = _load(cache, states) if cache is not None else ({}, {})
+    # A time after now is of a clock that was set back.
+    seen = {path: when for path, when in seen.items() if when <= began}
+    computed = _map(pool, access.digest, [path for path in paths if path not in stored])
 
     if cache is not None and computed:
+        after = _map(pool, access.state, list(computed))
+        # A file that changed while it was read is not stored.
+        same = [path for path in computed if states[path] and states[path] == after[path]]
         settled = began - SETTLED_NANOSECONDS
-        rows = [
-            (_key(path), states[path], digest)
-            for path, digest in computed.items()
-            # A file that changed while it was read is not stored.
-            if time_of_change(states[path]) < settled and states[path] == state_of(path)
-        ]
-        _save(cache, rows)
-    return [stored.get(path) or computed[path] for path in paths]
+        # A time in the future says nothing. The next write has another one, too, if this state was seen long before.
+        is_settled = {path: min(time_of_change(states[path]), seen.get(path, began)) < settled for path in same}
+        _save(
+            cache,
+            [(os.fsencode(path), states[path], computed[path]) for path in same if is_settled[path]],
+            [(os.fsencode(path), states[path], began) for path in same if not is_settled[path] and path not in seen],
+        )
+    return stored | computed
 
 
-def _key(path: Path) -> bytes:
-    return os.fsencode(path.absolute())
+def _map(pool: ThreadPoolExecutor, function: Callable[[str], str], paths: Sequence[str]) -> dict[str, str]:
+    """Return what a function returns for files, by path; each task of the pool is of many files."""
+    results = pool.map(lambda part: list(map(function, part)), _parts(paths, max(1, min(PART, len(paths) // PARTS))))
+    return dict(zip(paths, chain.from_iterable(results), strict=True))
 
 
 def state_of(path: str | Path) -> str:
@@ -62,6 +110,11 @@ def state_of(path: str | Path) -> str:
     except (OSError, ValueError):
         return ""
     return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
+
+
+def size_in(state: str) -> int:
+    """Return the bytes of a file from a state that `state_of` returned; 0 for a missing file."""
+    return int(state.split()[2]) if state else 0
 
 
 def time_of_change(state: str) -> int:
@@ -91,23 +144,45 @@ def states_below(path: Path, *, folders: bool) -> dict[str, str]:
     return states
 
 
-def _load(cache: Path, states: Mapping[Path, str]) -> dict[Path, str]:
-    """Return the stored digests of files that have not changed."""
-    stored = {}
+def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
+    return [items[first : first + size] for first in range(0, len(items), size)]
+
+
+def _load(cache: Path, states: Mapping[str, str]) -> tuple[dict[str, str], dict[str, int]]:
+    """Return the stored digests of files that have not changed, and when others were first seen as they are now."""
+    keys = {os.fsencode(path): path for path, state in states.items() if state}
+    stored, seen = {}, {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
-        for path, state in states.items():
-            row = base.execute("SELECT state, digest FROM digests WHERE path = ?", [_key(path)]).fetchone()
-            if row is not None and state and row[0] == state:
-                stored[path] = row[1]
-    return stored
+        stored = _select(base, "digest FROM digests", keys, states)
+        seen = _select(base, "time FROM seen", {key: path for key, path in keys.items() if path not in stored}, states)
+    return stored, seen
 
 
-def _save(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
+def _select(
+    base: sqlite3.Connection, column: str, keys: Mapping[bytes, str], states: Mapping[str, str]
+) -> dict[str, Any]:
+    """Return a column of the rows whose state is that of the file, by path."""
+    found = {}
+    for some in _parts(list(keys), PART):
+        marks = ",".join("?" * len(some))
+        for key, state, value in base.execute(f"SELECT path, state, {column} WHERE path IN ({marks})", some):
+            if state == states[keys[key]]:
+                found[keys[key]] = value
+    return found
+
+
+def _save(
+    cache: Path,
+    digests: Sequence[tuple[bytes, str, str]],
+    seen: Sequence[tuple[bytes, str, int]],
+) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         with _opened(cache) as base:
             base.execute("CREATE TABLE IF NOT EXISTS digests (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
-            base.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", rows)
+            base.execute("CREATE TABLE IF NOT EXISTS seen (path BLOB PRIMARY KEY, state TEXT, time INTEGER)")
+            base.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", digests)
+            base.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", seen)
 
 
 @contextmanager

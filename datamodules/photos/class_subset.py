@@ -47,6 +47,13 @@ class ClassSubset(PhotoSource):
         """Select from the validation photos."""
         return self._select(self.source.validation)
 
+    def both(self) -> tuple[Photos, Photos]:
+        """Select from the photos of both splits."""
+        self._check()
+        with prefix_errors("source"):
+            train, validation = self.source.both()
+        return self._select(lambda: train), self._select(lambda: validation)
+
     def _check(self) -> None:
         require_different("classes", self.classes, least=2)
 

@@ -69,6 +69,16 @@ class SplitSource(PhotoSource):
         train, validation = self.splits()
         return self._split(train, held=True) if validation is None else validation
 
+    def both(self) -> tuple[Photos, Photos]:
+        """Return the photos of both splits, listed once."""
+        if (type(self).train, type(self).validation) != (SplitSource.train, SplitSource.validation):
+            # A class of the user's own returns others.
+            return super().both()
+        train, validation = self.splits()
+        if validation is None:
+            return self._split(train, held=False), self._split(train, held=True)
+        return train, validation
+
     def _split(self, photos: Photos, held: bool) -> Photos:
         if self.validation_fraction is None:
             raise UserError(

@@ -167,7 +167,7 @@ class HuggingFacePhotos(Photos):
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
         content, path = self._cell(index)
-        return decode(read_digested(Path(path), self._known.get(index)) if content is None else io.BytesIO(content))
+        return decode(read_digested(path, self._known.get(index)) if content is None else io.BytesIO(content))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""

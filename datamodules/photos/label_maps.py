@@ -7,7 +7,8 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS, list_photos, require_folder, subfolders
+from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
+from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
@@ -89,14 +90,14 @@ class MapFolders(PhotoSource):
         require_different("classes", self.classes, least=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
-            folders = ", ".join(f"{folder.name}/" for folder in subfolders(self.root)) or "no folder"
+            folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
             raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
         for kind in ("images", "masks"):
-            if not (split / kind).is_dir() or not list_photos(split / kind):
+            if not (split / kind).is_dir() or not read_folder(split / kind).photos:
                 raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
-        photos = {Path(name).stem: f"images/{name}" for name in list_photos(split / "images")}
-        maps = {Path(name).stem: f"masks/{name}" for name in list_photos(split / "masks")}
+        photos = {Path(name).stem: f"images/{name}" for name in read_folder(split / "images").photos}
+        maps = {Path(name).stem: f"masks/{name}" for name in read_folder(split / "masks").photos}
         alone = [(photos | maps)[stem] for stem in sorted(set(photos) ^ set(maps))]
         if alone:
             raise UserError(

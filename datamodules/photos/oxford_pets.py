@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from headstart.datamodules.photos.class_folders import require_folder
 from headstart.datamodules.photos.download import FetchedSource, explain_download_errors
+from headstart.datamodules.photos.folder_listing import require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles
 from headstart.output.errors import UserError
 

@@ -13,11 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headstart.datamodules.photos.locations import digest_locations, is_remote, join, state_of
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.modules.identity.origins import SUITE
 from headstart.modules.provenance import source_digests
 from headstart.output.errors import UserError
-from headstart.store.file_digests import digest_files
+from headstart.store.file_digests import size_in
 from headstart.store.json_digest import digest_of
 
 
@@ -252,10 +253,12 @@ class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
     _known: dict[int, str]
+    # States of all files, where a listing of remote ones has told them.
+    listed: Sequence[str] = ()
 
     @abstractmethod
-    def path(self, index: int) -> Path:
-        """Return the file of one picture."""
+    def path(self, index: int) -> str:
+        """Return the location of one picture's file: an absolute path, or a URL."""
 
     def open(self, index: int) -> BinaryIO:
         """Read the bytes of one file, and check that they are those that were digested, if any were."""
@@ -269,7 +272,8 @@ class PictureFiles(Pictures):
         """Digest the bytes of some files, each once."""
         requested = list(indices)
         missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        computed = digest_files([self.path(index) for index in missing], cache)
+        listed = {self.path(index): self.listed[index] for index in missing if self.listed and self.listed[index]}
+        computed = digest_locations([self.path(index) for index in missing], cache, listed)
         self._known.update(zip(missing, computed, strict=True))
         return [self._known[index] for index in requested]
 
@@ -278,8 +282,8 @@ class PhotoFiles(PictureFiles, Photos):
     """Photos in files, decoded by `decode`.
 
     Args:
-        root: Folder that the names are relative to.
-        names: Paths relative to the root, with forward slashes.
+        root: Folder that the names are relative to, or its URL.
+        names: Paths relative to the root, with forward slashes; or URLs.
         labels: Class of each photo.
         classes: Names of the classes.
         left_out: Why other files beside them are left out, such as their endings, by file name.
@@ -289,13 +293,13 @@ class PhotoFiles(PictureFiles, Photos):
 
     def __init__(
         self,
-        root: Path,
+        root: str | Path,
         names: Sequence[str],
         labels: Sequence[int],
         classes: Sequence[str],
         left_out: Mapping[str, str] = {},
     ) -> None:
-        self.root = root
+        self.root = str(root) if is_remote(root) else str(Path(root).absolute())
         self.left_out = left_out
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
@@ -306,9 +310,9 @@ class PhotoFiles(PictureFiles, Photos):
         """Decode one photo."""
         return decode(self.open(index))
 
-    def path(self, index: int) -> Path:
-        """Return the file of one photo."""
-        return self.root / self.names[index]
+    def path(self, index: int) -> str:
+        """Return the location of one photo's file."""
+        return join(self.root, self.names[index])
 
     def part(self, indices: NDArray[np.int64]) -> PhotoFiles:
         """Return some photos on their own."""
@@ -319,16 +323,11 @@ class PhotoFiles(PictureFiles, Photos):
         return photos
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos."""
-        return np.array([_file_size(self.path(index)) for index in indices], np.int64)
-
-
-def _file_size(path: Path) -> int:
-    """Return the bytes of a file; 0 where it is missing, which is an error when it is read."""
-    try:
-        return path.stat().st_size
-    except OSError:
-        return 0
+        """Return the bytes of the files of some photos; 0 for remote ones that no listing has told."""
+        if self.listed:
+            return np.array([size_in(self.listed[index]) for index in indices], np.int64)
+        paths = (self.path(index) for index in indices)
+        return np.array([0 if is_remote(path) else size_in(state_of(path)) for path in paths], np.int64)
 
 
 class PhotoSource(ABC):
@@ -364,6 +363,10 @@ class PhotoSource(ABC):
     @abstractmethod
     def validation(self) -> Photos:
         """Return the validation photos."""
+
+    def both(self) -> tuple[Photos, Photos]:
+        """Return the training and the validation photos, listed once where they are listed together."""
+        return self.train(), self.validation()
 
 
 def require_classes(photos: Photos, split: str) -> None:

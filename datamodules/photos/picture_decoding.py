@@ -13,6 +13,8 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image, UnidentifiedImageError
 
+from headstart.datamodules.photos.locations import read_bytes
+
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
 
@@ -28,8 +30,7 @@ def decode(
     Args:
         file: The file.
         formats: Formats that are tried, in Pillow's names; all by default.
-        check: Raises an OSError to reject a picture by its header, before any pixel is decoded. Pillow's own warning
-            about large pictures is then not printed.
+        check: Raises an OSError to reject a picture by its header, before any pixel is decoded.
 
     Returns:
         The picture in RGB.
@@ -38,9 +39,11 @@ def decode(
         OSError: It cannot be decoded or is rejected; with an `errno` where the system's present state is the cause.
         MemoryError: Memory does not suffice for it.
     """
+    if isinstance(file, io.BytesIO) and not file.getbuffer().nbytes:
+        raise OSError("it has no bytes")
     with warnings.catch_warnings():
-        if check is not None:
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        # Pillow warns of half as many pixels as it decodes, which changes nothing.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         with _faults_of_decoders(Image.MAX_IMAGE_PIXELS or 0):
             opened = Image.open(file, formats=formats)
     with opened as photo:
@@ -54,11 +57,11 @@ def decode(
             return photo if photo.mode == "RGB" else photo.convert("RGB")
 
 
-def read_digested(file: Path, digest: str | None) -> BinaryIO:
+def read_digested(file: str, digest: str | None) -> BinaryIO:
     """Read a file, whose bytes must be those that were digested: its rows are stored by that digest.
 
     Args:
-        file: The file.
+        file: Its path or URL.
         digest: SHA-256 of its bytes; None if they were never digested.
 
     Returns:
@@ -67,7 +70,7 @@ def read_digested(file: Path, digest: str | None) -> BinaryIO:
     Raises:
         OSError: It cannot be read or has other bytes now; with an `errno`.
     """
-    content = file.read_bytes()
+    content = read_bytes(file)
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
     return io.BytesIO(content)
@@ -82,7 +85,8 @@ def _faults_of_decoders(pixels: int) -> Iterator[None]:
         # Pillow's own message names the path or the object in memory, on which no result may depend.
         raise OSError("no picture of a known format") from error
     except Image.DecompressionBombError as error:
-        raise OSError(str(error)) from error
+        most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
+        raise OSError(f"it has more than {most:,} pixels, which could be a decompression bomb") from error
     except MemoryError:
         raise
     except Exception as error:

@@ -40,9 +40,9 @@ class Stimuli(PictureFiles):
         """
         return decode(self.open(index), FORMATS, _check)
 
-    def path(self, index: int) -> Path:
+    def path(self, index: int) -> str:
         """Return the file of one stimulus."""
-        return self.paths[index]
+        return str(self.paths[index].absolute())
 
 
 def _check(picture: Image.Image) -> None:

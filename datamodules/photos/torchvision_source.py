@@ -4,8 +4,8 @@ from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
-from headstart.datamodules.photos.class_folders import require_folder
 from headstart.datamodules.photos.download import FetchedSource, explain_download_errors
+from headstart.datamodules.photos.folder_listing import require_folder
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError, reason_of
 

@@ -8,10 +8,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headstart.datamodules.photos.class_folders import UnsplitClassFolders, subfolders
+from headstart.datamodules.photos.class_folders import UnsplitClassFolders
 from headstart.datamodules.photos.csv_photos import CsvPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
+from headstart.datamodules.photos.folder_listing import read_folder
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset
 from headstart.datamodules.photos.near_duplicates import find_alike
@@ -92,8 +93,8 @@ def _list(photos: str, cache: Path) -> tuple[str, Photos]:
 def _require_different_names(root: Path) -> None:
     """Raise a UserError if two class folders have the same name in upper or lower case: one class is meant."""
     by_name: defaultdict[str, list[str]] = defaultdict(list)
-    for folder in subfolders(root):
-        by_name[folder.name.casefold()].append(folder.name)
+    for name in read_folder(root).folders:
+        by_name[name.casefold()].append(name)
     for names in by_name.values():
         if len(names) > 1:
             raise UserError(

@@ -2,14 +2,16 @@
 
 import hashlib
 import os
+import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from headstart.output.errors import UserError
-from headstart.output.files import digest_file
+from headstart.output.files import READ_AT_ONCE, digest_file
 from headstart.store import file_digests
 from headstart.store.file_digests import FILE, digest_files
 
@@ -17,11 +19,11 @@ OLD = time.time_ns() - 10**12
 
 
 @pytest.fixture
-def files(tmp_path: Path) -> list[Path]:
+def files(tmp_path: Path) -> list[str]:
     paths = [tmp_path / name for name in ("a.png", "b\udcff.png", "c d.png")]
     for path in paths:
         write(path, path.name)
-    return paths
+    return list(map(str, paths))
 
 
 def write(path: Path, text: str) -> None:
@@ -35,22 +37,22 @@ def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
     names: list[str] = []
 
-    def counted(path: Path) -> str:
-        names.append(path.name)
+    def counted(path: str) -> str:
+        names.append(Path(path).name)
         return digest_file(path)
 
     monkeypatch.setattr(file_digests, "digest_file", counted)
     return names
 
 
-def expected(files: list[Path]) -> list[str]:
-    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+def expected(files: list[str]) -> list[str]:
+    return [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in files]
 
 
-def test_unchanged_files_are_read_once(files: list[Path], read: list[str], tmp_path: Path) -> None:
+def test_unchanged_files_are_read_once(files: list[str], read: list[str], tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     assert digest_files(files, cache) == expected(files)
-    assert sorted(read) == sorted(path.name for path in files)
+    assert sorted(read) == sorted(Path(path).name for path in files)
     read.clear()
     assert digest_files([*files[::-1], files[0]], cache) == expected([*files[::-1], files[0]])
     assert read == []
@@ -69,17 +71,17 @@ def rewritten(path: Path) -> None:
 
 @pytest.mark.parametrize("change", [replaced, rewritten, lambda path: write(path, "longer than it was")])
 def test_changed_files_are_read_again(
-    change: Callable[[Path], None], files: list[Path], read: list[str], tmp_path: Path
+    change: Callable[[Path], None], files: list[str], read: list[str], tmp_path: Path
 ) -> None:
     digest_files(files, tmp_path)
     read.clear()
-    change(files[0])
+    change(Path(files[0]))
     assert digest_files(files, tmp_path) == expected(files)
-    assert read == [files[0].name]
+    assert read == [Path(files[0]).name]
 
 
 def test_files_that_were_just_written_are_not_trusted(
-    files: list[Path], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", 10**12)
     for _ in range(2):
@@ -88,7 +90,7 @@ def test_files_that_were_just_written_are_not_trusted(
 
 
 @pytest.mark.parametrize("damage", ["garbage", "folder", "no cache"])
-def test_without_a_memory_files_are_read(files: list[Path], read: list[str], damage: str, tmp_path: Path) -> None:
+def test_without_a_memory_files_are_read(files: list[str], read: list[str], damage: str, tmp_path: Path) -> None:
     memory = tmp_path / FILE
     if damage == "folder":
         memory.mkdir()
@@ -100,14 +102,77 @@ def test_without_a_memory_files_are_read(files: list[Path], read: list[str], dam
     assert len(read) == 2 * len(files)
 
 
-def test_a_file_that_cannot_be_read_is_named(files: list[Path], tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_named(files: list[str], tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"nothing\.png cannot be read"):
-        digest_files([*files, tmp_path / "nothing.png"], tmp_path)
+        digest_files([*files, str(tmp_path / "nothing.png")], tmp_path)
     assert digest_files([], tmp_path) == []
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
-def test_pipe_in_place_of_the_memory_is_not_waited_for(files: list[Path], tmp_path: Path) -> None:
+def test_pipe_in_place_of_the_memory_is_not_waited_for(files: list[str], tmp_path: Path) -> None:
     (tmp_path / "cache").mkdir()
     os.mkfifo(tmp_path / "cache" / "file_digests.sqlite")
     assert digest_files(files, tmp_path / "cache") == expected(files)
+
+
+@pytest.mark.parametrize("ahead", [10**9, 10**18])
+def test_files_of_the_future_are_read_twice(
+    ahead: int, files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", 2 * 10**9)
+    now = time.time_ns()
+    os.utime(files[0], ns=(now + ahead, now + ahead))
+    counts = []
+    # The clock of the process stands within the two seconds, goes on, and is set back.
+    for seconds in (0, 1, 3, 4, 5, 0):
+        monkeypatch.setattr(time, "time_ns", lambda later=seconds: now + later * 10**9)
+        read.clear()
+        assert digest_files(files[:1], tmp_path) == expected(files[:1])
+        counts.append(len(read))
+    assert counts == [1, 1, 1, 0, 0, 0]
+
+    Path(files[0]).write_bytes(b"other")
+    os.utime(files[0], ns=(now + ahead, now + ahead))
+    assert digest_files(files[:1], tmp_path) == expected(files[:1])
+
+
+def test_many_files_in_several_spans(tmp_path: Path, read: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_digests, "SPAN", 100)
+    monkeypatch.setattr(file_digests, "PART", 7)
+    many = [str(tmp_path / f"{number}") for number in range(250)]
+    for path in many:
+        write(Path(path), path)
+    assert digest_files(many[:170], tmp_path) == expected(many[:170])
+    assert digest_files(many[::-1], tmp_path) == expected(many[::-1])
+    assert sorted(read) == sorted(Path(path).name for path in many)
+
+
+def test_digests_read_before_a_failure_are_kept(
+    files: list[str], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_digests, "SPAN", 1)
+    with pytest.raises(UserError):
+        digest_files([*files[:2], str(tmp_path / "nothing.png")], tmp_path)
+    read.clear()
+    assert digest_files(files, tmp_path) == expected(files)
+    assert read == [Path(files[2]).name]
+
+
+def test_a_memory_of_an_earlier_version_is_read(files: list[str], read: list[str], tmp_path: Path) -> None:
+    digest_files(files, tmp_path / "new")
+    with closing(sqlite3.connect(tmp_path / "new" / FILE)) as new:
+        rows = new.execute("SELECT path, state, digest FROM digests").fetchall()
+    with closing(sqlite3.connect(tmp_path / FILE)) as old, old:
+        old.execute("CREATE TABLE digests (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
+        old.executemany("INSERT INTO digests VALUES (?, ?, ?)", rows)
+    read.clear()
+    assert digest_files(files, tmp_path) == expected(files)
+    assert read == []
+    assert {path for path, *_ in rows} == {os.fsencode(path) for path in files}
+
+
+@pytest.mark.parametrize("size", [0, READ_AT_ONCE, READ_AT_ONCE + 1])
+def test_files_of_any_size(size: int, tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(size))
+    assert digest_file(path) == digest_file(str(path)) == hashlib.sha256(bytes(size)).hexdigest()

@@ -6,7 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.datamodules.photos.class_folders import ClassFolders, count_kinds
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.folder_listing import count_kinds
 from headstart.output.errors import UserError
 
 TRAIN = ["train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"]

@@ -249,8 +249,22 @@ def test_lack_of_memory_is_never_taken_for_damage(tmp_path: Path, form: str, opt
 def test_absurd_size_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     photo().save(tmp_path / "bomb.png")
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
-    with pytest.raises(OSError, match="decompression bomb"):
+    with pytest.raises(OSError, match=r"^it has more than [\d,]+ pixels, which could be a decompression bomb$"):
         one(tmp_path / "bomb.png").read(0)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_large_picture_is_decoded_without_a_warning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    photo().save(tmp_path / "large.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", photo().width * photo().height - 1)
+    assert one(tmp_path / "large.png").read(0).size == photo().size
+
+
+def test_an_empty_file_is_named_so(tmp_path: Path) -> None:
+    (tmp_path / "empty.png").touch()
+    with pytest.raises(OSError, match=r"^it has no bytes$") as caught:
+        one(tmp_path / "empty.png").read(0)
+    assert caught.value.errno is None, "a lasting fault of the picture"
 
 
 def test_a_source_without_a_name_is_called_by_its_class() -> None:
