@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
     from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
     from headstart.datamodules.photos.oxford_pets import OxfordPets as OxfordPets
+    from headstart.datamodules.photos.parquet_photos import ParquetPhotos as ParquetPhotos
     from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
+    from headstart.datamodules.photos.webdataset import WebDatasetShards as WebDatasetShards
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
 HOMES, __getattr__ = lazy_exports(__name__)

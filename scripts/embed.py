@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeInt
 
-from headstart.datamodules.embedding import read_pictures
 from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
+from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.engines.options import EngineOptions
@@ -48,7 +48,9 @@ def embed(
     what is known of each picture and a card that says how they were made.
 
     Args:
-        pictures: A folder, whose pictures come first, then those of its folders, each in the order of their names.
+        pictures: A folder, whose pictures come first, then those of its folders, each in the order of their names;
+            files by a pattern; tar shards `shards-{000000..000099}.tar` or Parquet files; a CSV file with the column
+            path; or a data set of the Hugging Face Hub, `hf://owner/name`.
         backbone: The network.
         export: Folder for the files; by default none are written.
         format: `npy` for features.npy and index.csv; `safetensors` for files of a gigabyte and index.csv; `parquet` for
@@ -77,7 +79,7 @@ def embed(
 
     choice = Choice(backbone, precision, device, int(seed))
     resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
-    given = read_given(pictures)
+    given = read_given(pictures, resources.cache)
     extracted = compute(given, choice, resources, engines)
     stored = extracted.stored
     exported = ExportedFeatures(
@@ -100,10 +102,10 @@ def embed(
     return {**summary, **folder.write_features(exported, about)}
 
 
-def read_given(pictures: str) -> Pictures:
+def read_given(pictures: str, cache: Path) -> Pictures:
     """List the pictures that the command was given."""
     try:
-        return read_pictures(pictures)
+        return read_pictures(pictures, cache)
     except UserError as error:
         # From Python, the argument is called otherwise.
         raise UserError(str(error).replace("photos", "pictures", 1)) from error

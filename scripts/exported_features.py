@@ -91,7 +91,8 @@ class ExportedFeatures:
         """Yield what is known of some pictures."""
         labels: list[int | None] = [None] * len(part)
         if isinstance(self.pictures, Photos) and self.classes:
-            labels = self.pictures.labels[part.start : part.stop].tolist()
+            found = self.pictures.labels[part.start : part.stop].tolist()
+            labels = [None if label < 0 else label for label in found]
         for index, label in zip(part, labels, strict=True):
             class_name = None if label is None else self.classes[label]
             yield Entry(index, self.name(index), label, class_name, self.digests[index], index not in self.unreadable)

@@ -1,11 +1,42 @@
 """Names of many rows in little memory, and a search for some of them among others."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 Names = NDArray[np.bytes_]
+
+
+class HexNames(Sequence[str]):
+    """Digests of one length as hexadecimal names, each made when it is asked for.
+
+    Args:
+        digests: The digests, `[names, bytes]`.
+    """
+
+    def __init__(self, digests: NDArray[np.uint8]) -> None:
+        self._digests = digests
+
+    def __len__(self) -> int:
+        """Return the number of names."""
+        return len(self._digests)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> HexNames: ...
+    def __getitem__(self, index: int | slice) -> str | HexNames:
+        """Return one name, or a slice of them."""
+        digests = self._digests[index]
+        return HexNames(digests) if isinstance(index, slice) else digests.tobytes().hex()
+
+    def packed(self) -> Names:
+        """Return the names as one array, as `pack` does."""
+        return np.frombuffer(self._digests.tobytes().hex().encode(), f"S{2 * self._digests.shape[1]}")
 
 
 def pack(names: Sequence[str]) -> Names:
@@ -17,6 +48,8 @@ def pack(names: Sequence[str]) -> Names:
     Returns:
         Their bytes in UTF-8, `[names]`.
     """
+    if isinstance(names, HexNames):
+        return names.packed()
     width = max(1, max((len(name.encode(errors="surrogateescape")) for name in names), default=1))
     encoded = (name.encode(errors="surrogateescape") for name in names)
     return np.fromiter(encoded, np.dtype(f"S{width}"), len(names))

@@ -51,7 +51,7 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for command in block.splitlines():
                 run(command)
                 ran += 1
-    assert ran == 12
+    assert ran == 17
     for name in ("my_sources", "my_networks", "my_metrics", "my_modules"):
         monkeypatch.delitem(sys.modules, name)
 
@@ -62,6 +62,8 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "folders": "my_photos",
         "list": "photos",
         "hub": "my_photos",
+        "shards": tmp_path.name,
+        "parquet": tmp_path.name,
         "mine": "every_third",
         "tiny": "drawn_pets",
         "entry": "drawn_pets",
@@ -69,7 +71,18 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "photos": "drawn_pets",
     }
     sizes = {name: protocol["validation_size"] for name, protocol in protocols.items()}
-    expected = {"folders": 36, "list": 24, "hub": 24, "mine": 40, "tiny": 20, "entry": 20, "module": 500, "photos": 20}
+    expected = {
+        "folders": 36,
+        "list": 24,
+        "hub": 24,
+        "shards": 24,
+        "parquet": 24,
+        "mine": 40,
+        "tiny": 20,
+        "entry": 20,
+        "module": 500,
+        "photos": 20,
+    }
     assert sizes == expected
     assert all(protocol["classes"] == ["cats", "dogs"] for protocol in protocols.values())
     assert "my_metrics.spread" in Path("runs/my_metric/scores.csv").read_text()

@@ -3,7 +3,7 @@
 import csv
 import io
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
@@ -58,13 +58,22 @@ class CsvPhotos(SplitSource):
         files = [self.file, *(join(self.folder, record["path"]) for record in self._read())]
         return None if any(map(is_remote, files)) else list(map(Path, files))
 
+    def pictures(self) -> Photos:
+        """Return all photos in the order of the lines; those without a label have -1."""
+        records = self._read(needed=("path",))
+        labels = [record.get("label", "") for record in records]
+        classes = sorted({*labels} - {""}, key=in_order)
+        numbers = {name: number for number, name in enumerate(classes)}
+        paths = [record["path"] for record in records]
+        return PhotoFiles(self.folder, paths, [numbers.get(label, -1) for label in labels], classes)
+
     def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
         labels = [numbers[record["label"]] for record in records]
         return PhotoFiles(self.folder, [record["path"] for record in records], labels, classes)
 
-    def _read(self) -> list[dict[str, str]]:
-        """Read one record for each photo; a UserError quotes malformed lines."""
+    def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:
+        """Read one record for each photo, with the columns that are needed; a UserError quotes malformed lines."""
         reader = csv.reader(io.StringIO(self._text(), newline=""), strict=True)
         records: list[dict[str, str]] = []
         problems: list[str] = []
@@ -72,15 +81,18 @@ class CsvPhotos(SplitSource):
 
         try:
             header = [name.strip() for name in next(reader, [])]
-            if sorted(header) not in (sorted(NEEDED), sorted([*NEEDED, "split"])):
-                columns = ", ".join(header) or "none"
+            allowed = [*NEEDED, "split"]
+            optional = [name for name in allowed if name not in needed]
+            if not {*needed} <= {*header} <= {*allowed} or len({*header}) < len(header):
                 raise UserError(
-                    f"file: {self.file} must have the columns path, label and perhaps split; it has {columns}"
+                    f"file: {self.file} must have the columns {', '.join(needed)} and perhaps {', '.join(optional)}; "
+                    f"it has {', '.join(header) or 'none'}"
                 )
 
             for values in filter(None, reader):
                 record = dict(zip(header, map(str.strip, values), strict=False))
-                problem = f"{len(values)} fields" if len(values) != len(header) else self._problem(record, lines)
+                is_whole = len(values) == len(header)
+                problem = self._problem(record, lines, needed) if is_whole else f"{len(values)} fields"
                 if problem:
                     problems.append(f"line {reader.line_num}: {problem}")
                 else:
@@ -114,9 +126,9 @@ class CsvPhotos(SplitSource):
         location = join(self.folder, record["path"])
         return location if is_remote(location) else os.path.normpath(location)
 
-    def _problem(self, record: Mapping[str, str], lines: Mapping[str, int]) -> str:
+    def _problem(self, record: Mapping[str, str], lines: Mapping[str, int], needed: Sequence[str]) -> str:
         """Return the problem of a record, given the lines of earlier paths; an empty text if it has none."""
-        empty = [name for name in NEEDED if not record[name]]
+        empty = [name for name in needed if not record[name]]
         if empty:
             return f"no {empty[0]}"
         if record.get("split", "train") not in SPLITS:

@@ -91,21 +91,6 @@ class Listing:
         return kinds
 
 
-def pictures_in(root: str | Path) -> list[str]:
-    """Return the locations of the pictures in a folder, then of those in its folders.
-
-    Args:
-        root: The folder's path or URL.
-
-    Raises:
-        UserError: It cannot be read.
-    """
-    listing = Listing(root)
-    top = listing.folder()
-    below = [f"{name}/{photo}" for name in top.folders for photo in listing.folder(name).photos]
-    return [join(listing.root, name) for name in (*top.photos, *below)]
-
-
 def read_folder(path: str | Path) -> Folder:
     """Return what lies in a folder on the disk.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image
 
 from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.packed_names import number
+from headstart.datamodules.photos.parquet_photos import ParquetPhotos, RowGroupPhotos
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError, reason_of
@@ -44,6 +46,8 @@ class HuggingFaceDataset(SplitSource):
             out.
         validation_fraction: Share of each class that is then held out.
         split_seed: Seed of that split.
+        streaming: Read the photos from the Parquet files where they lie, on the Hub too, without downloading the data
+            set. Every file is read once for its digests, and again where features are computed.
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class HuggingFaceDataset(SplitSource):
         validation_split: str | None = None,
         validation_fraction: OpenUnitInterval = 0.2,
         split_seed: NonNegativeInt = 0,
+        streaming: bool = False,
     ) -> None:
         folder = Path(path).expanduser()
         self.local = folder if folder.is_dir() else None
@@ -70,14 +75,18 @@ class HuggingFaceDataset(SplitSource):
         self.validation_split = validation_split
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
+        self.streaming = streaming
+        self.cache: Path | None = None
+        # What is loaded of each split: a `datasets.Dataset`; streaming, the locations of its files.
         self.loaded: Mapping[str, Any] = {}
 
     def prepare(self, cache: Path | None = None) -> None:
-        """Fetch the data set, where it is not local and not fetched yet.
+        """Fetch the data set, where it is not local and not fetched yet; streaming, find its files.
 
         Args:
-            cache: The cache folder, which is not used.
+            cache: The cache folder, which keeps the digests of photos in files that are not fetched.
         """
+        self.cache = cache
         self.loaded = self._load()
 
     def splits(self) -> tuple[Photos, Photos | None]:
@@ -89,7 +98,7 @@ class HuggingFaceDataset(SplitSource):
         if self.validation_split is not None:
             return train, self._photos("validation_split", self.validation_split)
         others = (self._read(name) for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
-        return train, next((photos for photos in others if photos.labelled), None)
+        return train, next((photos for photos in others if _is_labelled(photos)), None)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -100,7 +109,10 @@ class HuggingFaceDataset(SplitSource):
                 f"path: Hugging Face data sets need a package ({error}); pip install 'headstart[datasets]'"
             ) from error
         try:
-            if self.local is not None and any((self.local / name).is_file() for name in SAVED):
+            if self.streaming:
+                options = {"name": self.subset, "revision": self.revision}
+                builder = datasets.load_dataset_builder(str(self.local or self.path), **options)
+            elif self.local is not None and any((self.local / name).is_file() for name in SAVED):
                 loaded = datasets.load_from_disk(str(self.local))
             else:
                 loaded = datasets.load_dataset(str(self.local or self.path), self.subset, revision=self.revision)
@@ -109,22 +121,55 @@ class HuggingFaceDataset(SplitSource):
                 f"path: {self.path} cannot be loaded ({reason_of(error)}); "
                 "give a name on the Hugging Face Hub or a folder"
             ) from error
+        if self.streaming:
+            return self._parquet_files(builder.config.data_files or {})
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
-    def _photos(self, option: str, split: str) -> HuggingFacePhotos:
+    def _parquet_files(self, found: Mapping[Any, Sequence[str]]) -> Mapping[str, list[str]]:
+        """Return the locations of the files of all splits, by their names, which must be Parquet files."""
+        files = {str(split): [*map(str, each)] for split, each in found.items()}
+        if not files or not all(file.endswith(".parquet") for each in files.values() for file in each):
+            raise UserError(f"streaming: {self.path} is not made of Parquet files; leave streaming out")
+        return files
+
+    def pictures(self) -> Photos:
+        """Return the photos of all splits, one after the other, also those without a label."""
+        self.loaded = self.loaded or self._load()
+        if self.streaming:
+            return self._stream([*self.loaded])
+        parts = [dataset.select_columns([self._column(dataset, "image", "Image")]) for dataset in self.loaded.values()]
+        joined = import_module("datasets").concatenate_datasets(parts)
+        sizes = dict(zip(self.loaded, map(len, parts), strict=True))
+        return HuggingFacePhotos(joined, joined.column_names[0], None, sizes)
+
+    def _photos(self, option: str, split: str) -> Photos:
         if split not in self.loaded:
             raise UserError(f"{option}: {self.path} has no split {split!r}; it has {', '.join(self.loaded)}")
         photos = self._read(split)
-        if not photos.labelled:
+        if not _is_labelled(photos):
             raise UserError(
                 f"{option}: {self.path} has photos without a class in its split {split!r}; give another split"
             )
         return photos
 
-    def _read(self, split: str) -> HuggingFacePhotos:
+    def _read(self, split: str) -> Photos:
+        if self.streaming:
+            photos = self._stream([split])
+            if not photos.listed:
+                raise UserError(f"label: {self.path} notes no column of type ClassLabel; leave streaming out")
+            return photos
         dataset = self.loaded[split]
         image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
-        return HuggingFacePhotos(dataset, image, label, split)
+        return HuggingFacePhotos(dataset, image, label, {split: len(dataset)})
+
+    def _stream(self, splits: Sequence[str]) -> RowGroupPhotos:
+        """Return the photos of splits in their files, under the names that they would have if they were fetched."""
+        source = ParquetPhotos([file for split in splits for file in self.loaded[split]], **self.columns)
+        source.prepare(self.cache)
+        photos = source.pictures()
+        sizes = iter(np.bincount(photos.file).tolist())
+        photos.names = number({split: sum(next(sizes) for _ in self.loaded[split]) for split in splits})
+        return photos
 
     def _column(self, dataset: Any, option: str, kind: str) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of a type, or check the one that was named."""
@@ -140,28 +185,24 @@ class HuggingFaceDataset(SplitSource):
 
 
 class HuggingFacePhotos(Photos):
-    """Photos of one split, as their files' bytes.
+    """Photos of splits, as their files' bytes.
 
     Args:
-        dataset: The split, a `datasets.Dataset`.
+        dataset: The photos, a `datasets.Dataset`.
         image: Its column of photos.
-        label: Its column of classes.
-        split: What the split is called.
-
-    Attributes:
-        labelled: Whether every photo has a class.
+        label: Its column of classes; None for photos without.
+        sizes: Number of photos of each split, one after the other, by its name.
     """
 
-    def __init__(self, dataset: Any, image: str, label: str, split: str) -> None:  # noqa: ANN401 - see above
+    def __init__(self, dataset: Any, image: str, label: str | None, sizes: Mapping[str, int]) -> None:  # noqa: ANN401 - see above
         column = dataset.features[image]
         undecoded = type(column)(mode=column.mode, decode=False)
         self.dataset = dataset.select_columns([image]).cast_column(image, undecoded)
         self.image = image
-        numbers = dataset.select_columns([label]).with_format(None)[:][label]
-        self.labels = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
-        self.names = [f"{split}/{index}" for index in range(len(numbers))]
-        self.labelled = bool((self.labels >= 0).all())
-        self.classes = tuple(dataset.features[label].names)
+        labels = [None] * len(dataset) if label is None else dataset.select_columns([label]).with_format(None)[:][label]
+        self.labels = np.array([-1 if each is None else each for each in labels], dtype=np.int64)
+        self.names = number(sizes)
+        self.classes = () if label is None else tuple(dataset.features[label].names)
         self._known: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
@@ -182,3 +223,8 @@ class HuggingFacePhotos(Photos):
         """Return the bytes of one photo, or the path of its file; a cell may be empty."""
         cell = self.dataset[index][self.image] or {"bytes": b"", "path": ""}
         return cell["bytes"], cell["path"]
+
+
+def _is_labelled(photos: Photos) -> bool:
+    """Whether every photo has a class."""
+    return bool((photos.labels >= 0).all())

@@ -34,7 +34,7 @@ class Pictures(ABC):
     kind = "photo"
     names: Sequence[str]
     has_small_parts = False
-    _digested: list[str] | None = None
+    _digested: Sequence[str] | None = None
 
     def __len__(self) -> int:
         """Return the number of pictures."""
@@ -99,7 +99,7 @@ class Pictures(ABC):
         """
         return np.zeros(len(indices), np.int64)
 
-    def digests(self, cache: Path | None = None) -> list[str]:
+    def digests(self, cache: Path | None = None) -> Sequence[str]:
         """Digest the content of every picture, side by side, and each once.
 
         Args:
@@ -109,7 +109,7 @@ class Pictures(ABC):
             self._digested = self.digest_some(range(len(self)), cache)
         return self._digested
 
-    def set_digests(self, digests: list[str]) -> None:
+    def set_digests(self, digests: Sequence[str]) -> None:
         """Set the digests of all pictures, where they are known."""
         self._digested = digests
 

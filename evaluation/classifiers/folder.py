@@ -12,7 +12,8 @@ import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save
 
-from headstart.datamodules.embedding import Embedded, Picture, embed_readable, read_pictures
+from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.evaluation.classifiers.heads import Head, read_head
 from headstart.metrics.few_labels.calibration import probabilities
@@ -20,6 +21,7 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, reason_of
+from headstart.store.cache import cache_folder
 
 JSON, TENSORS = "classifier.json", "head.safetensors"
 SCHEMA = 1
@@ -70,7 +72,7 @@ class Classifier:
         Raises:
             UserError: A photo cannot be decoded, or the backbone has other weights now.
         """
-        pictures = read_pictures(photos)
+        pictures = read_pictures(photos, cache_folder(options.get("cache_dir")))
         found, unreadable = self.predict_readable(pictures, **options)
         if unreadable:
             index, reason = next(iter(unreadable.items()))

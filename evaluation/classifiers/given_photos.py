@@ -9,17 +9,15 @@ import torch
 from torch import Tensor
 
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
-from headstart.datamodules.photos.csv_photos import CsvPhotos
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
 from headstart.datamodules.photos.folder_listing import read_folder
+from headstart.datamodules.photos.given_pictures import find_source
 from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset
 from headstart.datamodules.photos.near_duplicates import find_alike
 from headstart.datamodules.photos.photo_source import Photos, require_classes
 from headstart.output.errors import UserError, prefix_errors
 
-HUB = "hf://"
 DEMO_SIZE = 60
 
 
@@ -55,7 +53,7 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
     """List the photos; nothing is decoded.
 
     Args:
-        photos: A folder of class folders, a CSV file, or a data set of the Hugging Face Hub, `hf://owner/name`.
+        photos: A folder of class folders, or what `given_pictures.find_source` knows, with labels.
         demo: Whether drawn photos are taken instead.
         cache: The cache folder.
 
@@ -76,16 +74,10 @@ def _drawn() -> tuple[str, Photos]:
 
 
 def _list(photos: str, cache: Path) -> tuple[str, Photos]:
-    source: SplitSource
+    source: SplitSource = find_source(photos) or UnsplitClassFolders(photos)
     path = Path(photos).expanduser()
-    if photos.startswith(HUB):
-        source = HuggingFaceDataset(photos.removeprefix(HUB))
-    elif path.suffix.lower() == ".csv":
-        source = CsvPhotos(photos)
-    else:
-        source = UnsplitClassFolders(photos)
-        if path.is_dir():
-            _require_different_names(path)
+    if isinstance(source, UnsplitClassFolders) and path.is_dir():
+        _require_different_names(path)
     source.prepare(cache)
     return source.name, source.splits()[0]
 

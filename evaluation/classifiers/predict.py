@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.evaluation.classifiers.fit import Features
 from headstart.evaluation.classifiers.folder import load_classifier
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
+from headstart.store.cache import cache_folder
 from headstart.store.segments import StoreError
 
 COLUMNS = ("photo", "class", "probability")
@@ -30,7 +31,8 @@ def predict(
 
     Args:
         classifier: Folder that `headstart fit` has written.
-        photos: Folder of photos, which may lie in folders of it.
+        photos: Folder of photos, which may lie in folders of it; or a CSV file, tar shards, Parquet files or a data
+            set, as for `headstart.embed`.
         output: The CSV file. A photo that cannot be decoded has an empty class.
         weights: File of the backbone's weights, where it has moved since.
         features: How features are computed.
@@ -41,7 +43,7 @@ def predict(
     """
     path = output_file("output", output)
     fitted = load_classifier(classifier, weights)
-    pictures = read_pictures(photos)
+    pictures = read_pictures(photos, cache_folder(features.cache_dir))
     # By default, the arithmetic is that of the features to which the head was fitted.
     chosen = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
     try:
@@ -52,8 +54,8 @@ def predict(
 
     # Photos that cannot be decoded have no class.
     best = found.argmax(1)
-    root = Path(photos).expanduser().absolute()
-    names = [Path(name).relative_to(root).as_posix() for name in pictures.names]
+    root = f"{Path(photos).expanduser().absolute().as_posix()}/"
+    names = [name.removeprefix(root) for name in pictures.names]
     rows = [
         [name, "", ""]
         if index in unreadable

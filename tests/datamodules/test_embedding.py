@@ -11,7 +11,7 @@ from PIL import Image
 
 import headstart
 from headstart.datamodules import DrawnPets, UnsplitClassFolders
-from headstart.datamodules.embedding import read_pictures
+from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import ComputedRows
 from headstart.modules.networks.backbone import build_backbone

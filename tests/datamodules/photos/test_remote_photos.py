@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import ClassFolders, ClassSubset, CsvPhotos, UnsplitClassFolders
-from headstart.datamodules.embedding import read_pictures
 from headstart.datamodules.photos import folder_listing, locations, remote_errors
+from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

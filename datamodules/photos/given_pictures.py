@@ -1,0 +1,146 @@
+"""Pictures as a command or a function is given them: a path, a pattern, a list, arrays or a data set."""
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from headstart.datamodules.photos.csv_photos import CsvPhotos
+from headstart.datamodules.photos.folder_listing import SUFFIXES, Listing
+from headstart.datamodules.photos.hugging_face_dataset import SAVED, HuggingFaceDataset
+from headstart.datamodules.photos.locations import expand, is_remote, join
+from headstart.datamodules.photos.parquet_photos import ParquetPhotos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.webdataset import WebDatasetShards
+from headstart.output.errors import UserError, prefix_errors
+
+Picture = str | Path | NDArray[np.uint8]
+Source = CsvPhotos | HuggingFaceDataset | ParquetPhotos | WebDatasetShards
+
+# Endings of files that hold many pictures.
+PACKED = SHARD, PARQUET = (".tar", ".parquet")
+# Beginning of a data set of the Hugging Face Hub, and of a file in one.
+HUB, HUB_FILE = "hf://", "hf://datasets/"
+
+
+def find_source(photos: str | Sequence[str]) -> Source | None:
+    """Return the source of a data set that is known by what it is called; None for folders and files of pictures.
+
+    Args:
+        photos: A CSV file, tar shards or Parquet files by paths or patterns, a data set of the Hugging Face Hub,
+            `hf://owner/name`, or a folder that `save_to_disk` of its library wrote.
+    """
+    endings = {Path(each).suffix.lower() for each in ([photos] if isinstance(photos, str) else photos)}
+    if endings == {SHARD}:
+        return WebDatasetShards(photos if isinstance(photos, str) else [*photos])
+    if endings == {PARQUET}:
+        return ParquetPhotos(photos if isinstance(photos, str) else [*photos])
+    if not isinstance(photos, str):
+        return None
+    if endings == {".csv"}:
+        return CsvPhotos(photos)
+    if photos.startswith(HUB) and not photos.startswith(HUB_FILE):
+        return HuggingFaceDataset(photos.removeprefix(HUB))
+    if not is_remote(photos) and any((Path(photos).expanduser() / name).is_file() for name in SAVED):
+        return HuggingFaceDataset(photos)
+    return None
+
+
+def read_pictures(
+    photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures, cache: Path | None = None
+) -> Pictures:
+    """List pictures.
+
+    Args:
+        photos: What `find_source` knows, in which labels may be missing; a folder of pictures, with those in its
+            folders; files of pictures by a pattern or as a list; arrays `[height, width, 3]` in uint8 as a list or
+            one array; or the photos of a data set.
+        cache: The cache folder, which keeps indexes of large files.
+
+    Returns:
+        The pictures, in the order of the list or of their names; with labels as far as there are any.
+
+    Raises:
+        UserError: There are none, or they cannot be read.
+    """
+    if isinstance(photos, Pictures):
+        return photos
+    given = str(photos) if isinstance(photos, Path) else photos
+    if not isinstance(given, str) and any(isinstance(each, np.ndarray) for each in given):
+        return _Arrays([np.asarray(each) for each in given])
+
+    named = given if isinstance(given, str) else [str(each) for each in given]
+    source = find_source(named)
+    if source is not None:
+        with prefix_errors("photos"):
+            source.prepare(cache)
+            return source.pictures()
+    if isinstance(named, str):
+        root = named if is_remote(named) else Path(named).expanduser()
+        is_file = "*" in named or Path(named).suffix.lower() in SUFFIXES
+        if root.is_dir() if isinstance(root, Path) else not is_file:
+            return _in_folder(root)
+        named = _matches(str(root))
+    if not named:
+        raise UserError(f"photos: there are none in {str(photos)!r}; give a folder of pictures, files or arrays")
+    names = [each if is_remote(each) else str(Path(each).expanduser().absolute()) for each in named]
+    return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
+
+
+def _matches(pattern: str) -> list[str]:
+    """List the files that a path or a pattern names."""
+    with prefix_errors("photos"):
+        files = expand(pattern)
+    if files == [pattern] and not is_remote(pattern) and not Path(pattern).is_file():
+        raise UserError(f"photos: there is no folder {pattern}; give one that holds pictures, or a list of files")
+    return files
+
+
+def _in_folder(root: str | Path) -> Photos:
+    """List the pictures in a folder and its folders, which are their classes unless some lie outside of them."""
+    with prefix_errors("photos"):
+        listing = Listing(root)
+        listed = [(name, listing.folder(name).photos) for name in ("", *listing.folder().folders)]
+    listed = [(folder, names) for folder, names in listed if names]
+    if not listed:
+        packed = next((ending for ending in PACKED if ending in listing.folder().others.values()), None)
+        remedy = f"give {f'*{packed}'!r} in it" if packed else "give a folder of pictures, files or arrays"
+        raise UserError(f"photos: there are none in {str(root)!r}; {remedy}")
+
+    below = [f"{folder}/{name}" if folder else name for folder, found in listed for name in found]
+    base = str(root.absolute()) if isinstance(root, Path) else listing.root
+    names = [join(base, name) for name in below]
+    if not listed[0][0]:
+        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
+    labels = [label for label, (_, found) in enumerate(listed) for _ in found]
+    return PhotoFiles(Path("/"), names, labels, [folder for folder, _ in listed])
+
+
+class _Arrays(Pictures):
+    """Pictures in memory.
+
+    Args:
+        arrays: `[height, width, 3]` in uint8 each.
+    """
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        for index, array in enumerate(arrays):
+            if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
+                raise UserError(
+                    f"photos: array {index} is {array.dtype} {list(array.shape)}; give uint8 [height, width, 3]"
+                )
+        self.arrays = arrays
+        self.names = [f"array {index}" for index in range(len(arrays))]
+
+    def read(self, index: int) -> Image.Image:
+        """Return one picture."""
+        return Image.fromarray(self.arrays[index])
+
+    def digest(self, index: int) -> str:
+        """Digest the pixels of one picture."""
+        array = self.arrays[index]
+        return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()

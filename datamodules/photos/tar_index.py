@@ -1,0 +1,169 @@
+"""Where the pictures of a tar shard are, with their digests and labels: all that one pass finds."""
+
+import hashlib
+import json
+from array import array
+from typing import Any
+
+import numpy as np
+
+from headstart.datamodules.photos.file_indexes import Arrays
+from headstart.datamodules.photos.folder_listing import SUFFIXES
+from headstart.datamodules.photos.locations import open_stream
+from headstart.datamodules.photos.packed_names import END
+from headstart.datamodules.photos.tar_members import CutOffError, DamagedError, Member, read_members
+from headstart.output.errors import UserError
+
+COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
+    """Index the samples of a shard: members that follow each other and have the same key, as WebDataset groups them.
+
+    The key of a member is its name up to the first dot of the base name, and its ending is what follows the dot.
+
+    Args:
+        location: The archive.
+        label: Key of the .json member that holds the class; None for the text of the .cls member.
+        image: Ending of the picture; None for the endings of pictures.
+
+    Returns:
+        `offsets` and `sizes` of pictures; `sha256`, `[samples, 32]`; `labels`, indices of `classes` and -1 without a
+        label; `keys`, 64 bits of a digest of each key; `names` of pictures, each with a NUL behind it; and `classes`,
+        JSON.
+
+    Raises:
+        UserError: It is no tar archive or is cut off, a sample has no picture or several, or a label is no label.
+        OSError: It cannot be read.
+    """
+    samples = _Samples(location, label, image)
+    with open_stream(location) as stream:
+        try:
+            for member in read_members(stream, samples.wants):
+                samples.add(member)
+        except CutOffError as error:
+            raise UserError(
+                f"the shard {location} is cut off ({error}); {len(samples.offsets)} pictures before are intact; fetch "
+                "or write it again, or unpack it and pack what is intact (tar --sort=name)"
+            ) from error
+        except DamagedError as error:
+            raise UserError(_explain_damage(location, len(samples.offsets))) from error
+    samples.end()
+    if not samples.offsets:
+        raise UserError(f"the shard {location} holds no picture; leave it out")
+    return samples.arrays()
+
+
+def _explain_damage(location: str, intact: int) -> str:
+    with open_stream(location) as stream:
+        beginning = stream.read(8)
+    packed = next((name for mark, name in COMPRESSED.items() if beginning.startswith(mark)), None)
+    if packed:
+        return (
+            f"the shard {location} is compressed ({packed}), and pictures cannot be read from its middle; "
+            "unpack it to a plain .tar"
+        )
+    found = f"is damaged; {intact} pictures before are intact" if intact else "is no tar archive"
+    return f"the shard {location} {found}; fetch or write it again"
+
+
+class _Samples:
+    """Collects the samples of a shard, member by member; arguments as for `index_tar`."""
+
+    def __init__(self, location: str, label: str | None, image: str | None) -> None:
+        self.location = location
+        self.label = label
+        self.image = image
+        self.labelled_by = "cls" if label is None else "json"
+        self.offsets, self.sizes, self.labels = array("q"), array("q"), array("q")
+        self.sha256, self.keys, self.names = bytearray(), bytearray(), bytearray()
+        self.classes: dict[str, int] = {}
+        # Key and ending of the next member, then key and endings of the sample that is being read.
+        self.next = ("", "")
+        self.key = ""
+        self.endings: list[str] = []
+
+    def wants(self, name: str) -> bool:
+        """Whether a member, the next to be added, is a picture or the label."""
+        self.next = _, ending = _split(name)
+        return ending == self.labelled_by or self._is_picture(ending)
+
+    def add(self, member: Member) -> None:
+        """Add a member."""
+        key, ending = self.next
+        if not ending:
+            return
+        if key != self.key:
+            self.end()
+            self.key, self.endings, self.pictures, self.number = key, [], 0, -1
+        self.endings.append(ending)
+
+        if member.content is None:
+            return
+        if ending == self.labelled_by:
+            self.number = self._number(bytes(member.content))
+            return
+        self.pictures += 1
+        self.offsets.append(member.start)
+        self.sizes.append(member.size)
+        self.sha256 += hashlib.sha256(member.content).digest()
+        self.keys += hashlib.blake2b(key.encode(errors="surrogateescape"), digest_size=8).digest()
+        self.names += member.name.encode(errors="surrogateescape") + END
+
+    def end(self) -> None:
+        """End the sample that is being read."""
+        if not self.endings:
+            return
+        if self.pictures != 1:
+            problem = (
+                "has several pictures; name the ending of one with image, or leave one in"
+                if self.pictures
+                else "has no picture; the members of a sample must follow each other (tar --sort=name), or leave it out"
+            )
+            listed = ", ".join(f".{ending}" for ending in self.endings)
+            raise UserError(f"the sample {self.key!r} of the shard {self.location} ({listed}) {problem}")
+        self.labels.append(self.number)
+
+    def arrays(self) -> Arrays:
+        """Return all samples."""
+        return {
+            "offsets": np.frombuffer(self.offsets, np.int64),
+            "sizes": np.frombuffer(self.sizes, np.int64),
+            "labels": np.frombuffer(self.labels, np.int64),
+            "sha256": np.frombuffer(self.sha256, np.uint8).reshape(-1, 32),
+            "keys": np.frombuffer(self.keys, np.uint64),
+            "names": np.frombuffer(self.names, np.uint8),
+            "classes": np.array(json.dumps([*self.classes])),
+        }
+
+    def _is_picture(self, ending: str) -> bool:
+        return ending == self.image if self.image else f".{ending.rpartition('.')[2]}" in SUFFIXES
+
+    def _number(self, content: bytes) -> int:
+        """Return the index of the class in the content of a label's member; -1 if it has none."""
+        try:
+            label: Any = content.decode().strip() if self.label is None else json.loads(content).get(self.label)
+        except (ValueError, AttributeError) as error:
+            kind = "text in UTF-8" if self.label is None else "a JSON object"
+            raise self._wrong_label(f"is not {kind}") from error
+        if label is None or label == "":
+            return -1
+        if isinstance(label, bool) or not isinstance(label, str | int):
+            raise self._wrong_label(f"has no text or whole number as {self.label!r}")
+        return self.classes.setdefault(str(label), len(self.classes))
+
+    def _wrong_label(self, problem: str) -> UserError:
+        member = f"{self.key}.{self.labelled_by}"
+        return UserError(f"the member {member!r} of the shard {self.location} {problem}; mend it")
+
+
+def key_of(name: str) -> str:
+    """Return the key of a member: its name up to the first dot of the base name."""
+    return _split(name)[0]
+
+
+def _split(name: str) -> tuple[str, str]:
+    """Return the key of a member, and its ending in lower case, which is empty for hidden files and others without."""
+    folder, slash, base = name.rpartition("/")
+    stem, _, ending = base.partition(".")
+    return folder + slash + stem, ending.lower() if stem else ""
