@@ -117,7 +117,7 @@ class DecodingProcesses:
         self.loader = DataLoader(
             self.decoder,
             batch_size=None,
-            sampler=self.queue,  # type: ignore[arg-type]  # the work is what it samples
+            sampler=self.queue,
             num_workers=workers,
             collate_fn=_keep,
             worker_init_fn=_silence_lost_connections,

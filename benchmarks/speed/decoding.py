@@ -66,9 +66,9 @@ def main(
     """
     with tempfile.TemporaryDirectory() as folder:
         files = enlarge(Path(photos), Path(folder)) if large else jpeg_files(Path(photos))
-        seconds = _measure_steps([files.path(index).read_bytes() for index in range(min(len(files), STEPS))])
+        seconds = _measure_steps([files.open(index).read() for index in range(min(len(files), STEPS))])
         if torch.cuda.is_available():
-            _compare_with_nvjpeg([files.path(index).read_bytes() for index in range(min(len(files), STEPS))])
+            _compare_with_nvjpeg([files.open(index).read() for index in range(min(len(files), STEPS))])
 
         powers = [2**k for k in range(count_processors().bit_length())]
         for rate in rates:

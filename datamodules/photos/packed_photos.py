@@ -59,6 +59,8 @@ class PackedPhotos(Photos):
         classes: Names of the classes.
     """
 
+    has_small_parts = True
+
     def __init__(
         self,
         files: Sequence[PackedFile],

@@ -128,6 +128,6 @@ def test_processes_stay_for_further_pictures() -> None:
 def test_processes_do_not_stay_where_batches_were_not_taken() -> None:
     batches = decode_batches(Greys(range(61), set(), True), range(61), Preprocessing(8, 8), 2, torch.device("cpu"), 10)
     next(batches)
-    batches.close()
+    batches.close()  # type: ignore[attr-defined]  # of a generator
     assert not decoding._processes
     check_pixels(range(100, 130), 2, has_small_parts=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.datamodules import row_request
+from headstart.datamodules import row_policy, row_request
 from headstart.datamodules.row_policy import Resources
 from headstart.datamodules.row_request import TABLES, RowRequest
 from headstart.datamodules.rows import find
@@ -25,7 +25,7 @@ WORKERS = 2
 
 @pytest.fixture
 def request_rows(monkeypatch: pytest.MonkeyPatch) -> RowRequest:
-    monkeypatch.setattr(row_request, "piece_size", row_request.piece_size)
+    monkeypatch.setattr(row_request, "piece_size", row_policy.piece_size)
     return slow_request()
 
 

@@ -159,8 +159,8 @@ def test_a_machine_without_the_cache_returns_its_rows(request_rows: RowRequest, 
 
     def move_away(task: Task) -> Task:
         piece: Piece = task.argument
-        elsewhere = {"cache": tmp_path / "elsewhere", "marker": tmp_path / "elsewhere" / "run"}
-        return replace(task, argument=replace(piece, **elsewhere))
+        elsewhere = tmp_path / "elsewhere"
+        return replace(task, argument=replace(piece, cache=elsewhere, marker=elsewhere / "run"))
 
     assert compute(request_rows, tmp_path / "here", InThisProcess(move_away)) == 24
     assert same(stored(request_rows, tmp_path / "here"), stored(request_rows, tmp_path / "whole"))

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-    from torch import Tensor
 
 # Run by a bare interpreter: hand over the words, the environment and the streams, and end as the command ended.
 CLIENT = """
@@ -81,7 +80,7 @@ def shrink_photos() -> None:
 
     prepare = Preprocessing.prepare
 
-    def prepare_small(self: Preprocessing, photo: Image) -> Tensor:
+    def prepare_small(self: Preprocessing, photo: Image) -> NDArray[np.uint8]:
         return prepare(replace(self, resize=SMALL, crop=SMALL) if self.crop > LARGE else self, photo)
 
     Preprocessing.prepare = prepare_small  # type: ignore[method-assign]

@@ -57,6 +57,7 @@ def test_rows_in_the_order_of_a_segment_are_not_copied(table: Table, names: str,
     table.get("abcdef", computed="abcdef")
     table.get("gh", computed="gh")
     rows = table.get(names, computed="").rows
+    assert isinstance(rows, np.ndarray)
     assert isinstance(rows, np.memmap) == mapped
     rows[:] = 0
     table.get(names, computed="")

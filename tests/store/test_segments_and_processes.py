@@ -73,7 +73,7 @@ def test_full_disk_is_reported_in_one_line_and_keeps_what_is_there(tmp_path: Pat
     wide.promised = 40
     assert in_a_process(fill) == 0
     assert journal_of(tmp_path).with_suffix(".rows").stat().st_size == 12 * 80
-    assert (ask(tmp_path, [f"{i}" for i in range(12)]).rows == 1).all()
+    assert np.all(np.asarray(ask(tmp_path, [f"{i}" for i in range(12)]).rows) == 1)
     with pytest.raises(pytest.fail.Exception, match="missing"):
         ask(tmp_path, ["12"])
 

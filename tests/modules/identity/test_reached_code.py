@@ -33,7 +33,7 @@ COUNTED_ROOMS = {
     },
     "modules/methods": {"catalogue"},
     "modules/networks": {"classifier", "facts", "size_limits"},
-    "datamodules": {"embedding", "photo_batches"},
+    "datamodules": {"embedding", "feature_extraction", "photo_batches"},
 }
 OTHERS_THAT_COUNT = {
     "callbacks/checkpoints.py",
