@@ -65,27 +65,27 @@ class Decoder(Dataset[list[tuple[int, Fault]]]):
 
     def __getitem__(self, work: Work) -> list[tuple[int, Fault]]:
         """Decode a batch, and return which pictures of it are unreadable, and black, and why."""
-        faults = [(position, self.decode(work, position)) for position in range(len(work.indices))]
-        return [(position, fault) for position, fault in faults if fault is not None]
+        return list(self.decode(work, range(len(work.indices))))
 
     def pixels(self, work: Work) -> Tensor:
         """Return the pixels of a batch, uint8 `[pictures, crop, crop, 3]`."""
         return self.places[work.place, : len(work.indices)]
 
-    def decode(self, work: Work, position: int) -> Fault | None:
-        """Write a picture's pixels, black ones if it is unreadable, and return why it is."""
-        pictures, pixels = work.pictures or self.pictures, self.pixels(work)[position]
+    def decode(self, work: Work, positions: Iterable[int]) -> Iterator[tuple[int, Fault]]:
+        """Write the pixels of some pictures of a batch; yield which are unreadable, and written black, and why."""
+        pictures, pixels = work.pictures or self.pictures, self.pixels(work).numpy()
         assert pictures is not None
-        try:
-            pixels.numpy()[:] = self.preprocessing.prepare(pictures.read(work.indices[position]))
-            return None
-        except MemoryError:
-            fault = Fault("memory does not suffice for it", lasting=False)
-        except OSError as error:
-            # The operating system's errors have a number, those of decoders have none.
-            fault = Fault(error.strerror or str(error) or type(error).__name__, lasting=error.errno is None)
-        pixels.zero_()
-        return fault
+        for position in positions:
+            try:
+                pixels[position] = self.preprocessing.prepare(pictures.read(work.indices[position]))
+                continue
+            except MemoryError:
+                fault = Fault("memory does not suffice for it", lasting=False)
+            except OSError as error:
+                # The operating system's errors have a number, those of decoders have none.
+                fault = Fault(error.strerror or str(error) or type(error).__name__, lasting=error.errno is None)
+            pixels[position] = 0
+            yield position, fault
 
 
 class Queue:
@@ -174,12 +174,9 @@ def decode_batches(
     processes.queue.work = map(send, range(len(batches)))
     try:
         for batch, faults in enumerate(processes.loader):
-            black = {}
-            for position, _ in faults:
-                # Decode it again alone: memory that was short beside other pictures may suffice now.
-                fault = decoder.decode(work(batch), position)
-                if fault is not None:
-                    black[batch * size + position] = fault
+            # Decode them again alone: memory that was short beside other pictures may suffice now.
+            again = decoder.decode(work(batch), [position for position, _ in faults])
+            black = {batch * size + position: fault for position, fault in again}
             yield decoder.pixels(work(batch)).permute(0, 3, 1, 2).to(device), black
     except BaseException:
         # Batches that nobody has taken, or a lost process, must not meet the next pictures.
