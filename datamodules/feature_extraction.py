@@ -145,6 +145,8 @@ def describe_task(argument: tuple[Choice, int], send: Send) -> Described:
     choice, processors_each = argument
     with processors(processors_each):
         described, _ = describe(choice)
+    # It is computed once, here: that of a custom network imports its module, and with it torch.
+    _ = described.network.identity
     return described
 
 

@@ -107,9 +107,9 @@ class Backbone(nn.Module):
         The features are the same except for rounding, at up to twice the speed. A network whose code cannot be traced
         runs as it is, as does one whose features differ when it is folded. The source head is left out.
         """
-        plain = Backbone(self.network, self.width, None, self.preprocessing)
+        plain = Backbone(self.network, self.width, None, self.preprocessing).to(self.device)
         try:
-            folded = Backbone(fuse(self.network), self.width, None, self.preprocessing)
+            folded = Backbone(fuse(self.network), self.width, None, self.preprocessing).to(self.device)
         except Exception:  # tracing fails with errors of many unrelated kinds
             return plain
         photo = self.noise_photo()
