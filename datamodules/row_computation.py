@@ -2,8 +2,10 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import torch
@@ -169,7 +171,7 @@ class ComputedRows:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Compute the rows in chunks, with deterministic arithmetic and without TensorFloat-32."""
         done = unreadable = 0
-        decoded, seconds = self._decoded_chunks(), {DECODING: 0.0, NETWORK: 0.0, WRITING: 0.0}
+        seconds = {DECODING: 0.0, NETWORK: 0.0, WRITING: 0.0}
         clock = time.perf_counter()
 
         def passed() -> float:
@@ -177,17 +179,24 @@ class ComputedRows:
             before, clock = clock, time.perf_counter()
             return clock - before
 
+        # A GPU computes a chunk while the next one is decoded and copied to it.
+        ahead = 1 if self.frozen is not None and self.frozen.device.type == "cuda" else 0
+        started = deque[tuple[Tensor, Tensor | None]]()
         # A custom network's module may have changed these settings when it was imported.
         with deterministic():
-            for pixels in decoded:
-                seconds[DECODING] = passed()
-                rows = (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
-                seconds[NETWORK] = passed()
+            for pixels in chain(self._decoded_chunks(), [None] * ahead):
+                seconds[DECODING] += passed()
+                if pixels is not None:
+                    started.append((pixels, None) if self.frozen is None else self._start(self.frozen, pixels))
+                    if len(started) <= ahead:
+                        continue
+                rows = self._finish(done, *started.popleft()).numpy()
+                seconds[NETWORK] += passed()
                 yield rows
-                seconds[WRITING] = passed()
-                done += len(pixels)
-                self.report(Step(len(pixels), len(self.remarks) - unreadable, seconds))
-                unreadable = len(self.remarks)
+                seconds[WRITING] += passed()
+                done += len(rows)
+                self.report(Step(len(rows), len(self.remarks) - unreadable, dict(seconds)))
+                seconds, unreadable = dict.fromkeys(seconds, 0.0), len(self.remarks)
 
     def _decoded_chunks(self) -> Iterator[Tensor]:
         """Decode the pictures, and join them to chunks of equal size, except for the last."""
@@ -223,8 +232,8 @@ class ComputedRows:
         return f"{self.pictures.kind} {self.pictures.names[self.indices[position]]!r}"
 
     @torch.inference_mode()
-    def _run(self, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
-        """Run the network on one chunk, whose first picture is at a position among all."""
+    def _start(self, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
+        """Start to compute the rows of one chunk, and which are finite; a GPU has not finished when this returns."""
         batch = f"a pass of {self.size} pictures of {pixels.shape[-1]} x {pixels.shape[-1]} pixels"
         with (
             explain_memory_errors(f"model {frozen.name!r}: {batch}", "take a smaller crop or a smaller network"),
@@ -232,15 +241,19 @@ class ComputedRows:
             torch.random.fork_rng([frozen.device] if frozen.device.type == "cuda" else []),
         ):
             rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])
-        finite = rows.isfinite().flatten(1).all(1)
-        if not finite.all():
-            name = self._name(first + int(finite.logical_not().nonzero()[0]))
-            raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for {name}")
 
+        finite, thumbs = rows.isfinite().flatten(1).all(1), thumbnails(pixels)
         if frozen.widths is None:
             self.notes |= notes_of(rows)
-            return pack(rows, thumbnails(pixels).cpu())
-        return torch.cat([rows.float(), thumbnails(pixels).cpu()], 1) if self.policy.thumbnails else rows.float()
+            return pack(rows, thumbs), finite
+        return torch.cat([rows.float(), thumbs], 1) if self.policy.thumbnails else rows.float(), finite
+
+    def _finish(self, first: int, rows: Tensor, finite: Tensor | None) -> Tensor:
+        """Return the rows of a chunk when they are computed; its first picture is at a position among all."""
+        if self.frozen is not None and finite is not None and not finite.all():
+            name = self._name(first + int(finite.logical_not().nonzero()[0]))
+            raise UserError(f"model {self.frozen.name!r} gives NaN or infinite embeddings, first for {name}")
+        return rows.cpu()
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:
         count = len(pixels)
@@ -250,4 +263,4 @@ class ComputedRows:
         # torch.manual_seed notes, for GPUs that are not in use yet, who called it, which takes 0.2 ms.
         (torch.default_generator if frozen.device.type == "cpu" else torch).manual_seed(SEED)
         rows: Tensor = frozen.network(pixels)
-        return rows[:count].cpu()
+        return rows[:count]

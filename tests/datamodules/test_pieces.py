@@ -183,7 +183,7 @@ def test_a_failed_piece_ends_its_request_alone(request_rows: RowRequest, photos:
     path = Path(photos.root) / photos.names[7]  # type: ignore[attr-defined]
     path.write_bytes(b"no picture")
     broken = replace(request_rows, policy=replace(request_rows.policy, unreadable="refuse"))
-    broken.pictures.set_digests([digest_file(photos.root / name) for name in photos.names])  # type: ignore[attr-defined]
+    broken.pictures.set_digests([digest_file(Path(photos.root) / name) for name in photos.names])  # type: ignore[attr-defined]
     whole = replace(request_rows, pictures=photos.subset(np.arange(8, 24)))
     engine = InThisProcess()
     requests = {"broken": broken, "whole": whole}

@@ -249,3 +249,11 @@ def test_mistakes_in_naming_an_own_network(
 def test_module_that_is_not_there() -> None:
     with pytest.raises(UserError, match=r"^name: no_such_module\.Net cannot be imported: ModuleNotFoundError"):
         build_backbone(BackboneSpec("no_such_module.Net", "random", preprocessing=SMALL).network(seed=0))
+
+
+def test_a_folded_backbone_lies_where_the_network_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("headstart.modules.networks.backbone.are_same", lambda *features: True)
+    backbone = build_backbone(BackboneSpec(weights="random", preprocessing=Preprocessing(32, 32)).network(0)).to("meta")
+    folded = backbone.folded()
+    assert {tensor.device.type for tensor in (*folded.parameters(), *folded.buffers())} == {"meta"}
+    assert folded(backbone.noise_photo()).device.type == "meta"
