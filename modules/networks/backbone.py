@@ -44,7 +44,9 @@ class Backbone(nn.Module):
         self.network = network.to(memory_format=torch.channels_last)
         self.width = width
         self.preprocessing = preprocessing
-        self.normalize = Normalization(preprocessing)
+        # A part of a network on a GPU, or a folded copy, runs there, too.
+        place = next(self.network.parameters(), torch.empty(0)).device
+        self.normalize = Normalization(preprocessing).to(place)
         weight = bias = None
         if source_head is not None:
             weight = source_head.weight.detach().clone()
@@ -107,9 +109,9 @@ class Backbone(nn.Module):
         The features are the same except for rounding, at up to twice the speed. A network whose code cannot be traced
         runs as it is, as does one whose features differ when it is folded. The source head is left out.
         """
-        plain = Backbone(self.network, self.width, None, self.preprocessing).to(self.device)
+        plain = Backbone(self.network, self.width, None, self.preprocessing)
         try:
-            folded = Backbone(fuse(self.network), self.width, None, self.preprocessing).to(self.device)
+            folded = Backbone(fuse(self.network), self.width, None, self.preprocessing)
         except Exception:  # tracing fails with errors of many unrelated kinds
             return plain
         photo = self.noise_photo()

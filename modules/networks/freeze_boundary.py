@@ -81,7 +81,9 @@ def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
         )
 
     shape = activations.shape[1:]
-    return SplitBackbone(Backbone(stem, shape.numel(), None, backbone.preprocessing), tail, shape, most / least)
+    # A stem without weights knows no device.
+    front = Backbone(stem, shape.numel(), None, backbone.preprocessing).to(backbone.device)
+    return SplitBackbone(front, tail, shape, most / least)
 
 
 def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]:

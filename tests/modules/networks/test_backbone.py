@@ -257,3 +257,9 @@ def test_a_folded_backbone_lies_where_the_network_does(monkeypatch: pytest.Monke
     folded = backbone.folded()
     assert {tensor.device.type for tensor in (*folded.parameters(), *folded.buffers())} == {"meta"}
     assert folded(backbone.noise_photo()).device.type == "meta"
+
+
+def test_a_stem_lies_where_the_network_does() -> None:
+    backbone = build_backbone(BackboneSpec(weights="random", preprocessing=Preprocessing(32, 32)).network(0))
+    normalize = Backbone(backbone.network.to("meta"), backbone.width, None, backbone.preprocessing).normalize
+    assert {buffer.device.type for buffer in normalize.buffers()} == {"meta"}
