@@ -1,4 +1,4 @@
-"""The preparation of photos for a network; it can be defined without torch."""
+"""The preparation of photos for a network; it can be defined without torch, numpy and Pillow."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-from PIL import Image
-
 from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from PIL import Image
     from torch import Tensor
 
 # Label of a pixel without a class, in label maps.
@@ -98,6 +97,9 @@ class Preprocessing:
         Returns:
             `[crop, crop, 3]`, read-only.
         """
+        import numpy as np
+        from PIL import Image
+
         short = min(photo.size)
         if short != self.resize:
             width, height = (self.resize * side // short for side in photo.size)
