@@ -112,7 +112,8 @@ class _Walk:
         self.starts: list[int] = []
         self.sizes: list[int] = []
         self.position, self.is_at_end, self.is_damaged = 0, False, False
-        self.needed, self.next, self.size = BLOCK, None, 0
+        self.needed, self.size = BLOCK, 0
+        self.next: str | None = None
         headers = self._go(buffer, first, given)
 
         bad = _find_bad(buffer, headers)
@@ -123,37 +124,51 @@ class _Walk:
 
     def _go(self, buffer: bytes, first: int, given: dict[bytes, bytes]) -> list[int]:
         """Walk, and return the indices of the headers, which are still to be checked."""
-        position, end, headers = 0, len(buffer), []
+        position, end = 0, len(buffer)
+        headers: list[int] = []
+        names: list[bytes] = []
         while position + BLOCK <= end:
             if not buffer[position] and buffer[position : position + BLOCK] == EMPTY:
                 self.is_at_end = True
                 break
             headers.append(position)
-            size, kind = _size(buffer[position + 124 : position + 136], given), buffer[position + 156]
+            kind, start = buffer[position + 156], position + BLOCK
+            try:
+                size = int(buffer[position + 124 : position + 136].rstrip(b"\0"), 8)
+            except ValueError:
+                size = _number(buffer[position + 124 : position + 136])
+            if given:
+                size = int(given.get(b"size", size))
             if size < 0:
                 self.is_damaged = True
                 break
 
-            start = position + BLOCK
-            following = start if kind in WITHOUT_CONTENT else start + (size + BLOCK - 1) // BLOCK * BLOCK
             name = None
             if kind in FILES:
-                name = (given.get(b"path") or _name(buffer, position)).decode(errors="surrogateescape")
+                name = buffer[position : position + 100].partition(b"\0")[0]
+                # GNU's format has other fields where that of POSIX has the beginning of a long name.
+                if buffer[position + 345] and buffer[position + 257 : position + 263] == b"ustar\0":
+                    name = buffer[position + 345 : position + 500].partition(b"\0")[0] + b"/" + name
+                if given:
+                    name = given.get(b"path", name)
+            following = start if kind in WITHOUT_CONTENT else start + size + -size % BLOCK
             if following > end:
-                self.needed, self.next, self.size = following - position, name, size
+                self.needed, self.size = following - position, size
+                self.next = None if name is None else _decode([name])[0]
                 break
             position = following
 
+            if name is not None:
+                names.append(name)
+                self.starts.append(first + start)
+                self.sizes.append(size)
             if kind == LONG_NAME:
                 given[b"path"] = buffer[start:following].partition(b"\0")[0]
             elif kind == EXTENDED:
                 given.update(_records(buffer[start : start + size]))
-            else:
+            elif given:
                 given.clear()
-                if name is not None:
-                    self.names.append(name)
-                    self.starts.append(first + start)
-                    self.sizes.append(size)
+        self.names = _decode(names)
         self.position = position
         return headers
 
@@ -182,16 +197,6 @@ def _explain_end(first: int, rest: bytes) -> Exception:
     return CutOffError("in a header") if first else DamagedError()
 
 
-def _size(field: bytes, given: dict[bytes, bytes]) -> int:
-    """Return the size of a member; a negative number if it has none."""
-    if given and b"size" in given:
-        return int(given[b"size"])
-    try:
-        return int(field.rstrip(b"\0"), 8)
-    except ValueError:
-        return _number(field)
-
-
 def _number(field: bytes) -> int:
     """Return the number in a field of a header: octal digits, or GNU's binary form; -1 if it is none."""
     if field[0] in (0o200, 0o377):
@@ -202,12 +207,9 @@ def _number(field: bytes) -> int:
         return -1
 
 
-def _name(buffer: bytes, header: int) -> bytes:
-    name = buffer[header : header + 100].partition(b"\0")[0]
-    # GNU's format has other fields where that of POSIX has the beginning of a long name.
-    if buffer[header + 345] and buffer[header + 257 : header + 263] == b"ustar\0":
-        return buffer[header + 345 : header + 500].partition(b"\0")[0] + b"/" + name
-    return name
+def _decode(names: Sequence[bytes]) -> list[str]:
+    """Return names as texts; bytes that are no UTF-8 become surrogates, as in names of files."""
+    return b"\0".join(names).decode(errors="surrogateescape").split("\0") if names else []
 
 
 def _records(text: bytes) -> dict[bytes, bytes]:
