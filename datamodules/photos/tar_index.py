@@ -11,10 +11,13 @@ from headstart.datamodules.photos.file_indexes import Arrays
 from headstart.datamodules.photos.folder_listing import SUFFIXES
 from headstart.datamodules.photos.locations import open_stream
 from headstart.datamodules.photos.packed_names import END
-from headstart.datamodules.photos.tar_members import CutOffError, DamagedError, Member, read_members
+from headstart.datamodules.photos.tar_members import CutOffError, DamagedError, Members, read_members
 from headstart.output.errors import UserError
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+
+# What a member of a sample is.
+OTHER, LABEL, PICTURE = range(3)
 
 
 def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
@@ -39,8 +42,8 @@ def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
     samples = _Samples(location, label, image)
     with open_stream(location) as stream:
         try:
-            for member in read_members(stream, samples.wants):
-                samples.add(member)
+            for members in read_members(stream, samples.wants):
+                samples.add(members)
         except CutOffError as error:
             raise UserError(
                 f"the shard {location} is cut off ({error}); {len(samples.offsets)} pictures before are intact; fetch "
@@ -78,37 +81,53 @@ class _Samples:
         self.offsets, self.sizes, self.labels = array("q"), array("q"), array("q")
         self.sha256, self.keys, self.names = bytearray(), bytearray(), bytearray()
         self.classes: dict[str, int] = {}
-        # Key and ending of the next member, then key and endings of the sample that is being read.
-        self.next = ("", "")
-        self.key = ""
+        # Numbers of the classes by the contents of .cls members.
+        self.numbers: dict[bytes, int] = {}
+        # Whether an ending is that of a picture or a label.
+        self.kinds: dict[str, int] = {}
+        # Key, beginning of names and endings of the sample that is being read.
+        self.key, self.stem = "", END.decode()
         self.endings: list[str] = []
 
     def wants(self, name: str) -> bool:
-        """Whether a member, the next to be added, is a picture or the label."""
-        self.next = _, ending = _split(name)
-        return ending == self.labelled_by or self._is_picture(ending)
+        """Whether a member is a picture or the label."""
+        return self._kind(_split(name)[1].lower()) != OTHER
 
-    def add(self, member: Member) -> None:
-        """Add a member."""
-        key, ending = self.next
-        if not ending:
-            return
-        if key != self.key:
-            self.end()
-            self.key, self.endings, self.pictures, self.number = key, [], 0, -1
-        self.endings.append(ending)
+    def add(self, members: Members) -> None:
+        """Add members."""
+        contents, names = memoryview(members.buffer), []
+        for name, start, size in zip(members.names, members.starts, members.sizes, strict=True):
+            ending = name[len(self.stem) :]
+            if not name.startswith(self.stem) or "/" in ending:
+                key, ending = _split(name)
+                if ending:
+                    self._begin(key)
+            if not ending:
+                continue
+            self.endings.append(ending)
 
-        if member.content is None:
-            return
-        if ending == self.labelled_by:
-            self.number = self._number(bytes(member.content))
-            return
-        self.pictures += 1
-        self.offsets.append(member.start)
-        self.sizes.append(member.size)
-        self.sha256 += hashlib.sha256(member.content).digest()
-        self.keys += hashlib.blake2b(key.encode(errors="surrogateescape"), digest_size=8).digest()
-        self.names += member.name.encode(errors="surrogateescape") + END
+            kind = self.kinds.get(ending)
+            if kind is None:
+                kind = self.kinds[ending] = self._kind(ending.lower())
+            if kind == OTHER:
+                continue
+            first = start - members.first
+            content = contents[first : first + size]
+            if kind == LABEL:
+                self.number = self._number(bytes(content))
+                continue
+            self.pictures += 1
+            names.append(name)
+            self.offsets.append(start)
+            self.sizes.append(size)
+            self.sha256 += hashlib.sha256(content).digest()
+            self.keys += hashlib.blake2b(self.key.encode(errors="surrogateescape"), digest_size=8).digest()
+        self.names += "".join(f"{name}\0" for name in names).encode(errors="surrogateescape")
+
+    def _begin(self, key: str) -> None:
+        """Begin a sample."""
+        self.end()
+        self.key, self.stem, self.endings, self.pictures, self.number = key, f"{key}.", [], 0, -1
 
     def end(self) -> None:
         """End the sample that is being read."""
@@ -120,7 +139,7 @@ class _Samples:
                 if self.pictures
                 else "has no picture; the members of a sample must follow each other (tar --sort=name), or leave it out"
             )
-            listed = ", ".join(f".{ending}" for ending in self.endings)
+            listed = ", ".join(f".{ending.lower()}" for ending in self.endings)
             raise UserError(f"the sample {self.key!r} of the shard {self.location} ({listed}) {problem}")
         self.labels.append(self.number)
 
@@ -136,11 +155,17 @@ class _Samples:
             "classes": np.array(json.dumps([*self.classes])),
         }
 
-    def _is_picture(self, ending: str) -> bool:
-        return ending == self.image if self.image else f".{ending.rpartition('.')[2]}" in SUFFIXES
+    def _kind(self, ending: str) -> int:
+        """Return what a member with an ending in lower case is."""
+        if ending == self.labelled_by:
+            return LABEL
+        is_picture = ending == self.image if self.image else f".{ending.rpartition('.')[2]}" in SUFFIXES
+        return PICTURE if is_picture else OTHER
 
     def _number(self, content: bytes) -> int:
         """Return the index of the class in the content of a label's member; -1 if it has none."""
+        if content in self.numbers:
+            return self.numbers[content]
         try:
             label: Any = content.decode().strip() if self.label is None else json.loads(content).get(self.label)
         except (ValueError, AttributeError) as error:
@@ -150,7 +175,10 @@ class _Samples:
             return -1
         if isinstance(label, bool) or not isinstance(label, str | int):
             raise self._wrong_label(f"has no text or whole number as {self.label!r}")
-        return self.classes.setdefault(str(label), len(self.classes))
+        number = self.classes.setdefault(str(label), len(self.classes))
+        if self.label is None:
+            self.numbers[content] = number
+        return number
 
     def _wrong_label(self, problem: str) -> UserError:
         member = f"{self.key}.{self.labelled_by}"
@@ -163,7 +191,7 @@ def key_of(name: str) -> str:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """Return the key of a member, and its ending in lower case, which is empty for hidden files and others without."""
+    """Return the key of a member, and its ending, which is empty for hidden files and others without."""
     folder, slash, base = name.rpartition("/")
     stem, _, ending = base.partition(".")
-    return folder + slash + stem, ending.lower() if stem else ""
+    return folder + slash + stem, ending if stem else ""
