@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 from headstart.datamodules.photos.locations import is_remote, state_of
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import replacing
-from headstart.output.progress import Progress
 from headstart.output.processors import count_processors
+from headstart.output.progress import Progress
 from headstart.store.file_digests import SETTLED_NANOSECONDS, size_in, time_of_change
 from headstart.store.json_digest import digest_of
 
