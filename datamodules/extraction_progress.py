@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -74,6 +74,13 @@ class ExtractionProgress:
         self.unreadable += step.unreadable
         self.seconds.update(step.seconds)
         self._progress.show(self.done, self.note())
+
+    def retract(self, steps: Sequence[Step]) -> None:
+        """Take back steps whose rows were lost."""
+        for step in steps:
+            self.done -= step.pictures
+            self.unreadable -= step.unreadable
+            self.seconds.subtract(step.seconds)
 
     def note(self) -> str:
         """Return the shares of the stages, and how many pictures are unreadable, in words."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections import Counter
+import time
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.datamodules.extraction_progress import ExtractionProgress
+from headstart.datamodules.extraction_progress import ExtractionProgress, Step
 from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
 from headstart.engines.options import EngineOptions
@@ -24,14 +25,18 @@ from headstart.output.printable import say
 from headstart.output.processors import processors
 from headstart.store.json_digest import digest_of
 from headstart.store.name_index import pack
-from headstart.store.row_store import RowStore
+from headstart.store.row_store import IDLE_ROUNDS, RowStore
 from headstart.store.row_table import Filler
-from headstart.store.segments import StoreError
+from headstart.store.segments import StoreError, explain_os_errors, list_journals
 
 if TYPE_CHECKING:
     from headstart.datamodules.row_computation import FrozenNetwork
 
 STEP = "step"
+# At least so many pieces for each worker, or for each of the tasks that a cluster may run at once.
+PIECES_PER_WORKER, WORKERS_OF_A_CLUSTER = 4, 16
+# Beginning of the name of a file that shows machines the command's cache, and seconds after which it is out of use.
+MARKER, MARKER_SECONDS = ".run-", 7 * 24 * 3600
 
 
 @dataclass(frozen=True)
@@ -44,7 +49,7 @@ class Piece:
         table: Digest of the table's key.
         run: Name of the command, in the names of its segments.
         cache: The cache folder.
-        marker: A file that is there where the cache is that of the command.
+        marker: A file that is there where the cache is that of the command; None if the machine is the same.
         processors: Processors that the task may use.
         decoders: Processes that decode; None for one per processor.
     """
@@ -54,7 +59,7 @@ class Piece:
     table: str
     run: str
     cache: Path
-    marker: Path
+    marker: Path | None
     processors: int
     decoders: int | None
 
@@ -132,7 +137,7 @@ def compute_piece(piece: Piece, send: Send) -> Computed:
 
     with processors(piece.processors), explain_decoding_errors(), explain_store_errors():
         job = _find_job(piece)
-        if piece.marker.exists():
+        if piece.marker is None or piece.marker.exists():
             return Computed(job.filler.fill(request.pictures.digests(), source))
         computed = source(np.arange(len(request.pictures)))
         rows = np.concatenate(list(computed))
@@ -183,19 +188,21 @@ def compute_missing(
         UserError: As for `rows.find`, when the pieces of other requests are done; or a process was lost several times.
         StoreError: The cache folder cannot be read or written.
     """
-    run = _Run(requests, resources, engines)
-    with run.progress, ExitStack() as opened:
+    with ExitStack() as opened:
         if engine is not None:
             opened.callback(engine.close)
+        run, idle = _Run(requests, resources, engines), 0
+        opened.enter_context(run.progress)
         while missing := run.find_missing():
             before, count = run.computed.total(), sum(map(len, missing.values()))
-            if before + count > run.distinct:
+            if before + count > run.distinct or idle == IDLE_ROUNDS:
+                run.require_kept(missing)
                 raise ValueError("the rows contradict themselves: they came with other notes or another shape")
             run.progress.begin(count)
             run.compute(missing, engine)
             engine = None
             if run.computed.total() == before:
-                run.wait(missing)
+                idle = 0 if run.wait(missing) else idle + 1
     return dict(run.computed)
 
 
@@ -231,7 +238,7 @@ class _Run:
         self.progress = ExtractionProgress(resources.title, total, resources.before, resources.after)
         self.failed: dict[str, Outcome] = {}
         self.computed = Counter[str]()
-        self._steps: dict[str, int] = {}
+        self._steps = defaultdict[str, list[Step]](list)
 
     @property
     def distinct(self) -> int:
@@ -245,31 +252,60 @@ class _Run:
 
     def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> None:
         """Compute missing rows."""
-        marker = self.store.folder / f"run-{self.name}"
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.touch()
-        try:
-            engine = engine or self.engines.open_engine(self.needs)
-            run_tasks(engine, self._tasks(missing, marker), self)
-        finally:
-            marker.unlink(missing_ok=True)
-            for name in missing:
-                self.store.table(self.requests[name].key).release(self.name)
+        with self._marker() as marker:
+            try:
+                engine = engine or self.engines.open_engine(self.needs)
+                run_tasks(engine, self._tasks(missing, marker), self)
+            finally:
+                for name in missing:
+                    self.store.table(self.requests[name].key).release(self.name)
 
         for name, outcome in self.failed.items():
             if outcome.kind == "failed":
                 raise UserError(outcome.error)
             outcome.require_result(name)
 
-    def _tasks(self, missing: Mapping[str, NDArray[np.int64]], marker: Path) -> Iterator[Task]:
+    @contextmanager
+    def _marker(self) -> Iterator[Path | None]:
+        """Put a file into the cache while pieces run on other machines; remove what killed commands have left."""
+        if self.engines.ray is None:
+            yield None
+            return
+        marker = self.store.folder / f"{MARKER}{self.name}"
+        with explain_os_errors(self.store.folder, "written"):
+            marker.parent.mkdir(parents=True, exist_ok=True)
+            for old in marker.parent.glob(f"{MARKER}*"):
+                if time.time() - old.stat().st_mtime > MARKER_SECONDS:
+                    old.unlink(missing_ok=True)
+            marker.touch()
+        try:
+            yield marker
+        finally:
+            marker.unlink(missing_ok=True)
+
+    def require_kept(self, missing: Mapping[str, NDArray[np.int64]]) -> None:
+        """Check that the rows that this command has written are still there.
+
+        Raises:
+            StoreError: They are not.
+        """
+        for name in missing:
+            folder = self.store.table(self.requests[name].key).folder
+            if self.computed[name] and not any(f"-{self.name}" in path.name for path in list_journals(folder)):
+                reason = "rows vanished after they were written; does something remove the cache?"
+                raise StoreError(f"{str(folder)!r} cannot be used ({reason})")
+
+    def _tasks(self, missing: Mapping[str, NDArray[np.int64]], marker: Path | None) -> Iterator[Task]:
         """Yield the pieces; those of a request that has failed are left out."""
-        cpus = self.needs.cpus
+        cpus, total = self.needs.cpus, sum(map(len, missing.values()))
+        # The last pieces end at about the same time.
+        most = -(-total // (PIECES_PER_WORKER * (self.engines.workers or WORKERS_OF_A_CLUSTER)))
         for name, indices in missing.items():
             request, done = self.requests[name], 0
             # Each process sees the device that is meant for it.
             policy = replace(request.policy, device=device_kind(request.policy.device))
             table = digest_of(request.key)
-            for piece in request.cut(indices):
+            for piece in request.cut(indices, most):
                 if name in self.failed:
                     break
                 part = replace(request.part(piece), policy=policy)
@@ -280,24 +316,25 @@ class _Run:
                     f"{name}: pictures up to {done:,} of {len(indices):,}", f"{__name__}:compute_piece", argument
                 )
 
-    def wait(self, missing: Mapping[str, NDArray[np.int64]]) -> None:
-        """Wait for rows that another command is computing."""
+    def wait(self, missing: Mapping[str, NDArray[np.int64]]) -> bool:
+        """Wait for rows that another command is computing; return whether there is one."""
+        waited = False
         for name, indices in missing.items():
-            say(f"{name}: another command is computing the same rows; waiting for it")
             with self.store.filler(self.requests[name].key) as filler:
-                filler.wait([self.digests[name][index] for index in indices])
+                waited |= filler.wait([self.digests[name][index] for index in indices])
+        return waited
 
     def receive(self, task: Task, message: TaskMessage) -> None:
         """Show the progress of a piece, and what its process prints."""
         if message.kind == STEP:
-            self._steps[task.name] = self._steps.get(task.name, 0) + message.content.pictures
+            self._steps[task.name].append(message.content)
             self.progress.report(message.content)
         elif message.kind == "printed":
             say(message.content)
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
         """Note what became of a piece, and store rows that came with it."""
-        counted = self._steps.pop(task.name, 0)
+        steps = self._steps.pop(task.name, [])
         piece: Piece = task.argument
         if outcome.kind == "done":
             self.computed[piece.name] += outcome.result.count
@@ -307,7 +344,7 @@ class _Run:
                 outcome.result.returned = None
             return
 
-        self.progress.done -= counted
+        self.progress.retract(steps)
         if again:
             say(f"{task.name}: {outcome.error}; it is computed again")
         else:

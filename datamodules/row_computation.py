@@ -17,7 +17,7 @@ from headstart.datamodules.decoding import Fault, decode_batches
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
 from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind, pass_size
+from headstart.datamodules.row_policy import CHUNK, Policy, Precision, Resources, device_kind, pass_size
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.networks.backbone import build_backbone
@@ -31,7 +31,6 @@ from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
 
-CHUNK = 64
 SEED = 0
 
 

@@ -26,6 +26,8 @@ PASS_PIXELS_ELSEWHERE = 256 * 224**2
 PIECE_PIXELS = {"cpu": 1024 * 224**2}
 PIECE_PIXELS_ELSEWHERE = 16384 * 224**2
 MOST_PICTURES = 16384
+# Rows that are computed before they are written, at least.
+CHUNK = 64
 PIECE_BYTES = 2**30
 
 

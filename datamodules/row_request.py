@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.extraction_progress import Report
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.row_policy import PIECE_BYTES, Policy, Resources, device_kind, piece_size
+from headstart.datamodules.row_policy import CHUNK, PIECE_BYTES, Policy, Resources, device_kind, pass_size, piece_size
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
@@ -84,21 +84,25 @@ class RowRequest:
         kind = "cpu" if self.network is None else device_kind(self.policy.device)
         return piece_size(self.preprocessing.crop, kind)
 
-    def cut(self, missing: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    def cut(self, missing: NDArray[np.int64], most: int | None = None) -> list[NDArray[np.int64]]:
         """Cut pictures into pieces of some seconds of work, by their number and by the bytes of their files.
 
         Args:
             missing: Indices of the pictures.
+            most: Pictures of a piece, so that each of several processes gets some; whole chunks are cut all the same.
 
         Returns:
             The indices of each piece, in their order.
         """
         ends = np.cumsum(self.pictures.file_sizes(missing))
+        kind = "cpu" if self.network is None else device_kind(self.policy.device)
+        unit = max(CHUNK, pass_size(self.preprocessing.crop, kind))
+        piece = self.piece if most is None else min(self.piece, -(-most // unit) * unit)
         pieces, first = [], 0
         while first < len(missing):
             before = ends[first - 1] if first else 0
             by_bytes = int(np.searchsorted(ends, before + PIECE_BYTES, side="right"))
-            end = max(first + 1, min(first + self.piece, by_bytes))
+            end = max(first + 1, min(first + piece, by_bytes))
             pieces.append(missing[first:end])
             first = end
         return pieces

@@ -22,6 +22,8 @@ from headstart.store.segments import RowSource, drop, explain_os_errors
 
 log = logging.getLogger(__name__)
 
+# Rounds in which no row was missing to anybody, and none found; another process may end in the midst of one.
+IDLE_ROUNDS = 3
 # Bytes of scattered rows up to which they are copied into memory.
 COPIED = 2**30
 
@@ -89,7 +91,7 @@ class RowStore:
         if not names:
             raise ValueError("names: none given; without a row, the table's shape is not known")
         table, requested = self.table(key), pack(names)
-        computed, waited = 0, False
+        computed, waited, idle = 0, False, 0
 
         with self.filler(key) as filler:
             while True:
@@ -109,7 +111,9 @@ class RowStore:
                     if not waited:
                         log.warning("another process is computing the same rows in %s; waiting for it", table.folder)
                     waited = True
-                    filler.wait([names[index] for index in missing])
+                    idle = 0 if filler.wait([names[index] for index in missing]) else idle + 1
+                    if idle == IDLE_ROUNDS:
+                        raise ValueError("the rows that others have computed have other notes or another shape")
 
     def table(self, key: Mapping[str, Any]) -> RowTable:
         """Return the table of a key."""
@@ -158,7 +162,8 @@ class RowStore:
         table, wrong, removed = self.table(key), pack(sorted(names)), 0
         with explain_os_errors(table.folder, "written"), FileLock(table.folder / "lock"):
             for segment in table.segments(of_any_origin=True):
-                if np.isin(wrong, segment.names).any() and not segment.is_being_written():
+                # A process that holds the lock may be about to write further rows.
+                if np.isin(wrong, segment.names).any() and segment.wait(0):
                     drop(segment.path)
                     removed += len(segment.names)
         return removed

@@ -140,15 +140,15 @@ class Filler:
             StoreError: The table cannot be written.
             ValueError: The source contradicts itself.
         """
-        with explain_os_errors(self.table.folder, "written"):
-            free = self._claim(names)
-        if len(free):
-            assert self._writer is not None
-            with ExitStack() as ended:
-                # What follows a piece that was cut off is in a segment of its own.
-                ended.push(self)
+        with ExitStack() as ended:
+            # What follows a piece that was cut off, or a torn line of the journal, is in a segment of its own.
+            ended.push(self)
+            with explain_os_errors(self.table.folder, "written"):
+                free = self._claim(names)
+            if len(free):
+                assert self._writer is not None
                 self._writer.write(source(free))
-                ended.pop_all()
+            ended.pop_all()
         return len(free)
 
     def _claim(self, names: Sequence[str]) -> NDArray[np.int64]:
@@ -172,6 +172,7 @@ class Filler:
         """Return the segments of others whose rows are not to be computed, and whether they are being written."""
         own = None if self._writer is None else self._writer.path.name
         without = f"-{self.run}" if self.run else own
+        origin = self._newest_origin()
         listed = self.table.segments(of_any_origin=True, without=without)
         busy = {segment.path: segment for segment in listed if segment.is_being_written()}
         for segment in listed:
@@ -180,10 +181,15 @@ class Filler:
         # Journals are read again: that of a segment that is no longer being written is complete only now.
         listed = self.table.segments(of_any_origin=True, without=without)
         filled = [segment for segment in listed if len(segment.names)]
-        newest = filled[-1].origin if filled else None
-        origin = self._writer.origin if self._writer is not None and self._writer.done else newest
         ended = [segment for segment in filled if segment.path not in busy and segment.origin == origin]
         return [(segment, True) for segment in busy.values()] + [(segment, False) for segment in ended]
+
+    def _newest_origin(self) -> dict[str, Any] | None:
+        """Return what the newest rows share, those of this command among them; None if there are no rows."""
+        if self._writer is not None and self._writer.done:
+            return self._writer.origin
+        opened = map(self.table.open, reversed(list_journals(self.table.folder)))
+        return next((segment.origin for segment in opened if segment is not None and len(segment.names)), None)
 
     def _index(self, segment: Segment, is_busy: bool) -> NameIndex:
         """Return the index of the names of a segment, which is made once."""
@@ -193,8 +199,12 @@ class Filler:
             self._indices = {**others, (segment, is_busy): NameIndex([names])}
         return self._indices[segment, is_busy]
 
-    def wait(self, names: Sequence[str]) -> None:
-        """Wait until another process has computed the rows that it promised, if it promised any of these."""
+    def wait(self, names: Sequence[str]) -> bool:
+        """Wait until another process has computed the rows that it promised, if it promised any of these.
+
+        Returns:
+            Whether there was one.
+        """
         packed = pack(names)
         with explain_os_errors(self.table.folder, "written"):
             for segment in self.table.segments(of_any_origin=True):
@@ -204,7 +214,8 @@ class Filler:
                     # Its process may go on with other rows for hours.
                     while not segment.wait(SECONDS_TO_WAIT) and not self._has(segment.path, needed):
                         pass
-                    return
+                    return True
+        return False
 
     def _has(self, path: Path, names: Names) -> bool:
         """Whether a segment has rows, or is gone."""

@@ -289,8 +289,6 @@ class PhotoFiles(PictureFiles, Photos):
         left_out: Why other files beside them are left out, such as their endings, by file name.
     """
 
-    has_small_parts = True
-
     def __init__(
         self,
         root: str | Path,
@@ -314,8 +312,15 @@ class PhotoFiles(PictureFiles, Photos):
         """Return the location of one photo's file."""
         return join(self.root, self.names[index])
 
-    def part(self, indices: NDArray[np.int64]) -> PhotoFiles:
+    @property
+    def has_small_parts(self) -> bool:  # type: ignore[override]  # depends on the class
+        """Whether parts are small; a class that decodes files in another way may know more of each than its name."""
+        return type(self) is PhotoFiles
+
+    def part(self, indices: NDArray[np.int64]) -> Pictures:
         """Return some photos on their own."""
+        if not self.has_small_parts:
+            return super().part(indices)
         photos = PhotoFiles(
             self.root, [self.names[index] for index in indices], self.labels[indices].tolist(), self.classes
         )

@@ -182,7 +182,9 @@ def _find_bad(buffer: bytes, headers: Sequence[int]) -> int | None:
     digits = chosen[:, DIGITS].astype(np.int64) - ord("0")
     doubtful = (digits @ VALUES != sums) | (digits < 0).any(1) | (digits > 7).any(1)
     for index in np.flatnonzero(doubtful).tolist():
-        signed = int(chosen[index].view(np.int8).sum(dtype=np.int64) - chosen[index, SUM].view(np.int8).sum(dtype=np.int64))
+        signed = int(
+            chosen[index].view(np.int8).sum(dtype=np.int64) - chosen[index, SUM].view(np.int8).sum(dtype=np.int64)
+        )
         if _number(chosen[index, SUM].tobytes()) not in (int(sums[index]), signed + 8 * ord(" ")):
             return headers[index]
     return None

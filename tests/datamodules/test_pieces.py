@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import pieces, row_request
+from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.pieces import Piece, compute_missing
 from headstart.datamodules.row_policy import Policy, Resources
@@ -20,6 +21,7 @@ from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.engines.task import Outcome, Receive, Task, perform
 from headstart.engines.workers import Workers
+from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
@@ -236,6 +238,88 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
             compute(request_rows, tmp_path, InThisProcess())
     assert compute(request_rows, tmp_path, InThisProcess()) < 24
     assert len(stored(request_rows, tmp_path)[0]) == 24
+
+
+def test_a_torn_line_of_a_journal_ends_its_segment(
+    request_rows: RowRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frozen, digests = request_rows.load(tmp_path), request_rows.pictures.digests()
+
+    def source(first: int) -> Any:
+        return lambda free: request_rows.compute(
+            (free + first).tolist(), Resources(tmp_path, "features", 0), frozen, lambda step: None
+        )
+
+    def write_half(file: Any, content: memoryview) -> None:
+        file.write(content[: len(content) // 2])
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with RowStore(tmp_path / TABLES).filler(request_rows.key) as filler:
+        assert filler.fill(digests[:5], source(0)) == 5
+        with monkeypatch.context() as patch:
+            patch.setattr(segments, "_write_all", write_half)
+            with pytest.raises(segments.StoreError, match="No space left"):
+                filler.fill(digests[5:10], source(5))
+        assert filler.fill(digests[10:15], source(10)) == 5
+    assert compute(request_rows, tmp_path, InThisProcess()) == 14
+    find(request_rows, Resources(tmp_path / "whole", "features", 0))
+    assert same(stored(request_rows, tmp_path), stored(request_rows, tmp_path / "whole"))
+
+
+def test_rows_of_an_older_origin_are_computed_anew(
+    request_rows: RowRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = replace(request_rows, pictures=request_rows.pictures.part(np.arange(10)))
+    with monkeypatch.context() as patch:
+        patch.setattr(Backbone, "digest", lambda self: "of weights that were replaced")
+        find(part, Resources(tmp_path, "features", 0))
+    assert compute(request_rows, tmp_path, InThisProcess()) == 24
+    find(request_rows, Resources(tmp_path / "whole", "features", 0))
+    assert same(stored(request_rows, tmp_path), stored(request_rows, tmp_path / "whole"))
+
+
+def test_a_segment_with_a_wrong_row_stays_while_its_process_may_go_on(request_rows: RowRequest, tmp_path: Path) -> None:
+    store, digests = RowStore(tmp_path / TABLES), request_rows.pictures.digests()
+    frozen = request_rows.load(tmp_path)
+
+    def source(first: int) -> Any:
+        return lambda free: request_rows.compute(
+            (free + first).tolist(), Resources(tmp_path, "features", 0), frozen, lambda step: None
+        )
+
+    with store.filler(request_rows.key) as filler:
+        filler.fill(digests[:5], source(0))
+        assert store.forget(request_rows.key, {digests[1]}) == 0
+        filler.fill(digests[5:10], source(5))
+    assert store.forget(request_rows.key, {digests[1]}) == 10
+
+
+def test_lost_steps_are_taken_back(
+    request_rows: RowRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    attempts: list[str] = []
+
+    class Losing(InThisProcess):
+        def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
+            super().wait(receive, ended)
+            if ended and not attempts:
+                attempts.append(ended[0][0].name)
+                ended[0] = ended[0][0], Outcome("lost", error="its process ended by SIGKILL")
+
+    engine = Losing()
+    reports: list[int] = []
+    with pytest.MonkeyPatch.context() as patch:
+        report = ExtractionProgress.report
+
+        def look(progress: ExtractionProgress, step: Any) -> None:
+            report(progress, step)
+            reports.append(progress.done)
+
+        patch.setattr(ExtractionProgress, "report", look)
+        compute(request_rows, tmp_path, engine)
+    # The rows of the lost piece had been stored.
+    assert max(reports) <= 24
+    assert "it is computed again" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -72,10 +72,11 @@ def test_the_fingerprint_and_parts_follow_the_maps(folder: Path) -> None:
     assert after.digests() == digests
 
 
-def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("workers", [0, 2])
+def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path, workers: int) -> None:
     train = MapFolders(str(folder), CLASSES).train()
     assert train.maps is not None
-    resources = Resources(tmp_path / "cache", "maps", workers=0)
+    resources = Resources(tmp_path / "cache", "maps", workers)
     prepared = label_maps(Preprocessing(resize=9, crop=6), train.maps, resources).rows
     assert prepared.dtype == np.uint8
     # The centre, cut by hand.
