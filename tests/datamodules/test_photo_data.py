@@ -139,14 +139,14 @@ def test_files_that_are_no_photos_are_counted(
 
 
 @pytest.mark.parametrize(
-    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"]
+    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "headstart.output.files.open"]
 )
 def test_a_photo_that_cannot_be_read_at_the_moment(
     function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
-    monkeypatch.setattr(function, fail)
+    monkeypatch.setattr(function, fail, raising=False)
     with pytest.raises(UserError, match=r"^data\.photos: .*\.jpg'? cannot be read .*Input/output error"):
         set_up(FeatureStream)

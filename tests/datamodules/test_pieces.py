@@ -3,8 +3,8 @@
 import errno
 import threading
 import time
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,22 @@ class InThisProcess:
     def close(self) -> None:
         while pieces._jobs:
             pieces._jobs.pop().filler.__exit__(None, None, None)
+
+
+@dataclass
+class ComputedBefore:
+    """A source of rows that are already there."""
+
+    count: int
+    chunks: list[Any]
+    notes: dict[str, Any]
+    remarks: dict[int, str]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.chunks)
 
 
 @pytest.fixture
@@ -131,22 +147,24 @@ def test_a_second_command_takes_the_pieces_that_are_left(request_rows: RowReques
 
 
 def test_pieces_that_another_command_is_computing_are_waited_for(request_rows: RowRequest, tmp_path: Path) -> None:
-    request = replace(request_rows)
-    digests = request.pictures.digests()
-    resources, folder = Resources(tmp_path, "features", 0), tmp_path
-    frozen = request.load(tmp_path)
-    other = RowStore(folder / TABLES).filler(request.key)
+    folder, whole = tmp_path / "shared", tmp_path / "whole"
+    find(request_rows, Resources(whole, "features", 0))
+    resources = Resources(folder, "features", 0)
+    computed = request_rows.compute(range(5, 10), resources, request_rows.load(folder), lambda step: None)
+    # A thread must not run a network while another one traces its own.
+    source = ComputedBefore(len(computed), list(computed), computed.notes, computed.remarks)
+    digests = request_rows.pictures.digests()[5:10]
     started, counts = threading.Event(), []
 
     def compute_slowly() -> None:
-        def source(free: Any) -> Any:
+        def wait(free: Any) -> ComputedBefore:
             started.set()
             # The command computes all others meanwhile, and waits for these.
             time.sleep(2)
-            return request.compute(free.tolist(), resources, frozen, lambda step: None)
+            return source
 
-        with other:
-            counts.append(other.fill(digests[5:10], source))
+        with RowStore(folder / TABLES).filler(request_rows.key) as other:
+            counts.append(other.fill(digests, wait))
 
     thread = threading.Thread(target=compute_slowly)
     thread.start()
@@ -154,6 +172,7 @@ def test_pieces_that_another_command_is_computing_are_waited_for(request_rows: R
     assert compute(request_rows, folder, InThisProcess()) == 19
     thread.join(60)
     assert counts == [5]
+    assert same(stored(request_rows, folder), stored(request_rows, whole))
 
 
 def test_a_machine_without_the_cache_returns_its_rows(request_rows: RowRequest, tmp_path: Path) -> None:
