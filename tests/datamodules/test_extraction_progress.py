@@ -2,14 +2,13 @@
 
 import pytest
 
-from headstart.datamodules import extraction_progress
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, ExtractionProgress, Step
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     now = [100.0]
-    monkeypatch.setattr(extraction_progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("headstart.datamodules.extraction_progress.time.monotonic", lambda: now[0])
     return now
 
 

@@ -104,13 +104,13 @@ def test_activations_are_computed_once_for_each_boundary_and_precision(
     set_up: SetUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[int] = []
-    run = ComputedRows._run
+    start = ComputedRows._start
 
-    def count(self: ComputedRows, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
+    def count(self: ComputedRows, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
         computed.append(len(pixels))
-        return run(self, frozen, first, pixels)
+        return start(self, frozen, pixels)
 
-    monkeypatch.setattr(ComputedRows, "_run", count)
+    monkeypatch.setattr(ComputedRows, "_start", count)
     for options, expected in (
         ({}, 36),
         ({}, 0),
