@@ -15,7 +15,7 @@ from headstart.engines.scheduler import run_tasks
 from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.spec import NetworkSpec
-from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.processors import processors
 from headstart.store.row_store import StoredRows
 
@@ -117,18 +117,12 @@ def describe(choice: Choice) -> tuple[Described, Backbone]:
     Raises:
         UserError: There is no such device or backbone, or it cannot take pictures.
     """
-    import torch
-
     from headstart.datamodules.chosen_backbone import build_chosen
-    from headstart.datamodules.row_computation import best_precision
+    from headstart.datamodules.row_computation import best_precision, require_device
     from headstart.modules.arithmetic import settle_arithmetic
 
     settle_arithmetic()
-    device = choice.device
-    try:
-        target = torch.device(device_kind(device) if device == "auto" else device)
-    except RuntimeError as error:
-        raise UserError(f"device: {device!r} is no device ({reason_of(error)}); give auto, cpu, cuda or mps") from error
+    target = require_device(Policy(device=choice.device))
     with prefix_errors("backbone"):
         network, backbone = build_chosen(choice.backbone, choice.seed, target)
     precision = best_precision(target) if choice.precision == "auto" else choice.precision

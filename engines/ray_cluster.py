@@ -48,6 +48,8 @@ class RayCluster:
         self._connect(address, runtime_environment)
         memory = None if resources.memory is None else int(resources.memory * 1e9)
         _warn_of_no_room(ray.nodes(), {"CPU": resources.cpus, "GPU": resources.gpus, "memory": memory or 0})
+        if resources.reuses_processes and not resources.gpus:
+            _tell_of_unused_gpus(ray.cluster_resources().get("GPU", 0))
 
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
@@ -200,6 +202,12 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
     if not any(all(machine.get(kind, 0) >= needed for kind, needed in needs.items()) for machine in machines):
         listed = ", ".join(f"{needed:g} {kind}" for kind, needed in needs.items() if needed)
         say(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", sys.stderr)
+
+
+def _tell_of_unused_gpus(gpus: float) -> None:
+    """Say that GPUs of the cluster stay unused: the command's own machine decides which device `auto` is."""
+    if gpus:
+        say(f"tasks run on processors alone; give the device cuda to use the cluster's {gpus:g} GPU{'s' * (gpus != 1)}")
 
 
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """`headstart embed`: features of pictures, computed once, kept in the store and written as files."""
 
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
@@ -9,21 +10,23 @@ from typing import Any, Literal
 from jsonargparse.typing import NonNegativeInt
 
 from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
-from headstart.datamodules.photos.given_pictures import read_pictures
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.folder_listing import list_kinds
+from headstart.datamodules.photos.given_pictures import find_source, read_pictures
+from headstart.datamodules.photos.locations import is_remote
+from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.arguments import as_arguments
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.scripts.exported_features import Dtype, ExportedFeatures
+from headstart.scripts.exported_features import Dtype, ExportedFeatures, count_pictures
 from headstart.scripts.feature_folder import FeatureFolder
 from headstart.scripts.feature_formats import Format
 from headstart.store.cache import cache_folder
 from headstart.store.segments import StoreError
 
-# Unreadable pictures that a line names.
+# Unreadable pictures, or files that are left out, that a line names.
 QUOTED = 5
 
 
@@ -62,7 +65,7 @@ def embed(
         precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
         device: Where the network runs; `auto` takes a GPU where there is one.
         seed: Seed of random weights.
-        num_workers: Processes that decode pictures; by default one per processor.
+        num_workers: Processes that decode pictures; by default one per processor, in a task of a Ray cluster one.
         cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
             directory.
         **options: Options of `EngineOptions`.
@@ -84,7 +87,7 @@ def embed(
     stored = extracted.stored
     exported = ExportedFeatures(
         given,
-        f"{Path(pictures).expanduser().absolute()}/",
+        find_root(pictures, given),
         given.digests(resources.cache),
         stored.rows,
         extracted.backbone.width,
@@ -92,7 +95,8 @@ def embed(
         dtype,
     )
     summary = {"computed": stored.computed, "reused": len(exported) - stored.computed}
-    say(f"{len(exported):,} pictures: {summary['computed']:,} computed, {summary['reused']:,} reused")
+    say(f"{count_pictures(len(exported))}: {summary['computed']:,} computed, {summary['reused']:,} reused")
+    report_left_out(exported)
     report_unreadable(exported, on_bad_image)
     if folder is None:
         return summary
@@ -111,6 +115,19 @@ def read_given(pictures: str, cache: Path) -> Pictures:
         raise UserError(str(error).replace("photos", "pictures", 1)) from error
 
 
+def find_root(pictures: str, given: Pictures) -> str:
+    """Return what the names of pictures in files begin with: their folder, or the one before a pattern's wildcards.
+
+    Other pictures have names of their own, such as those in a CSV file; they begin with nothing in common.
+    """
+    if find_source(pictures) is not None:
+        return ""
+    location = pictures.rstrip("/") if is_remote(pictures) else str(Path(pictures).expanduser().absolute())
+    if not given.names[0].startswith(f"{location}/"):
+        location = re.split(r"[*?[{]", location, maxsplit=1)[0].rpartition("/")[0]
+    return f"{location}/"
+
+
 def compute(given: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
     """Compute the features that are not stored yet; errors of the store name the option."""
     try:
@@ -119,14 +136,26 @@ def compute(given: Pictures, choice: Choice, resources: Resources, engines: Engi
         raise UserError(f"cache_dir: {error}; choose another folder") from error
 
 
+def report_left_out(exported: ExportedFeatures) -> None:
+    """Say which files beside the pictures are left out, and which folders because they lie too deep."""
+    if exported.left_out:
+        assert isinstance(exported.pictures, Photos)
+        names = [*exported.pictures.left_out]
+        say(f"left out: {list_kinds(exported.left_out)}: {_quote(names[:QUOTED], len(names))}")
+
+
+def _quote(quoted: Sequence[str], count: int) -> str:
+    """List the first of some texts, and how many more there are."""
+    return ", ".join(quoted) + (f" and {count - len(quoted):,} more" if count > len(quoted) else "")
+
+
 def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", "stop"]) -> None:
     """Name pictures that cannot be decoded in one line, which is an error where they are not skipped."""
     unreadable = exported.unreadable
     if not unreadable:
         return
-    quoted = ", ".join(f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED])
-    more = f" and {len(unreadable) - QUOTED:,} more" if len(unreadable) > QUOTED else ""
-    line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {quoted}{more}"
+    quoted = [f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED]]
+    line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {_quote(quoted, len(unreadable))}"
     if on_bad_image == "stop":
         raise UserError(f"pictures: {line}; mend or remove them, or take --on_bad_image=skip")
     say(f"WARNING: {line}; their features are NaN in exported files")

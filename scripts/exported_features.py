@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.datamodules.photos.folder_listing import count_kinds
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.output.errors import UserError
 from headstart.store.gathered_rows import GatheredRows
@@ -75,6 +76,13 @@ class ExportedFeatures:
         classes = self.pictures.classes if isinstance(self.pictures, Photos) else ()
         return tuple(map(_valid, classes)) if len(classes) > 1 else ()
 
+    @property
+    def left_out(self) -> dict[str, int]:
+        """Number of files beside the pictures that are left out, by their kinds, such as endings."""
+        if not isinstance(self.pictures, Photos):
+            return {}
+        return {_valid(kind): count for kind, count in count_kinds(self.pictures.left_out).items()}
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of names, labels and contents of the pictures in their order."""
@@ -129,6 +137,11 @@ class ExportedFeatures:
                 f"{np.abs(features[first]).max():g}; export float32"
             )
         return halved
+
+
+def count_pictures(count: int) -> str:
+    """Return a number of pictures as text."""
+    return f"{count:,} picture{'s' * (count != 1)}"
 
 
 def _valid(text: str) -> str:

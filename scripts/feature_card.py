@@ -7,8 +7,10 @@ from typing import Any
 
 import yaml
 
+from headstart.datamodules.photos.folder_listing import list_kinds
 from headstart.output.markup import escape_markdown
 from headstart.output.version import describe_version
+from headstart.scripts.exported_features import count_pictures
 
 JSON, PAGE = "card.json", "README.md"
 # Unreadable pictures that the page names.
@@ -48,7 +50,7 @@ def card_page(card: Mapping[str, Any]) -> str:
         card: What card.json holds.
     """
     count, backbone, prepared = card["pictures"], card["backbone"], card["preprocessing"]
-    title = f"Features of {count:,} pictures by {backbone['name']}"
+    title = f"Features of {count_pictures(count)} by {backbone['name']}"
     header = {
         "pretty_name": title,
         "task_categories": ["image-feature-extraction"],
@@ -83,13 +85,16 @@ def card_page(card: Mapping[str, Any]) -> str:
 
 def _remarks(card: Mapping[str, Any]) -> Sequence[str]:
     remarks = []
+    if card["left_out"]:
+        remarks.append(f"Files beside the pictures that are left out: {_cell(list_kinds(card['left_out']))}.")
     if card["dtype"] == "float16":
         remarks.append("Features are computed in float32 and rounded to float16: to 11 significant bits.")
     if unreadable := card["unreadable"]:
         named = [f"- {_cell(name)}: {_cell(reason)}" for name, reason in [*unreadable.items()][:NAMED]]
         more = len(unreadable) - len(named)
         named += [f"- and {more} more, which card.json names"] if more else []
-        remarks += [f"**{len(unreadable)} pictures cannot be decoded; their features are NaN:**", "\n".join(named)]
+        title = f"**{count_pictures(len(unreadable))} cannot be decoded, with NaN as features:**"
+        remarks += [title, "\n".join(named)]
     return remarks
 
 

@@ -64,6 +64,7 @@ class FeatureFolder(ResultsFolder):
             "format": self.format,
             "files": [{"name": name, "first": part.start, "pictures": len(part)} for name, part in files.items()],
             "classes": exported.classes,
+            "left_out": exported.left_out,
             "unreadable": {exported.name(index): reason for index, reason in exported.unreadable.items()},
             "pictures_sha256": exported.fingerprint,
             **about,

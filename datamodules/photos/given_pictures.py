@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.csv_photos import CsvPhotos
-from headstart.datamodules.photos.folder_listing import SUFFIXES, Listing
+from headstart.datamodules.photos.folder_listing import FOLDER, SUFFIXES, Listing
 from headstart.datamodules.photos.hugging_face_dataset import SAVED, HuggingFaceDataset
 from headstart.datamodules.photos.locations import expand, is_remote, join
 from headstart.datamodules.photos.parquet_photos import ParquetPhotos
@@ -104,20 +104,42 @@ def _in_folder(root: str | Path) -> Photos:
     """List the pictures in a folder and its folders, which are their classes unless some lie outside of them."""
     with prefix_errors("photos"):
         listing = Listing(root)
-        listed = [(name, listing.folder(name).photos) for name in ("", *listing.folder().folders)]
-    listed = [(folder, names) for folder, names in listed if names]
-    if not listed:
-        packed = next((ending for ending in PACKED if ending in listing.folder().others.values()), None)
-        remedy = f"give {f'*{packed}'!r} in it" if packed else "give a folder of pictures, files or arrays"
-        raise UserError(f"photos: there are none in {str(root)!r}; {remedy}")
+        top = listing.folder()
+        found = {"": top._replace(folders=[])} | {name: listing.folder(name) for name in top.folders}
+        listed = [(folder, each.photos) for folder, each in found.items() if each.photos]
+        if not listed:
+            raise UserError(f"there are none in {str(root)!r}; {_remedy(listing)}")
 
-    below = [f"{folder}/{name}" if folder else name for folder, found in listed for name in found]
+    left_out = {
+        _below(folder, name): kind
+        for folder, each in found.items()
+        for name, kind in (each.others | dict.fromkeys(each.folders, FOLDER)).items()
+    }
+
+    below = [_below(folder, name) for folder, photos in listed for name in photos]
     base = str(root.absolute()) if isinstance(root, Path) else listing.root
     names = [join(base, name) for name in below]
     if not listed[0][0]:
-        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
-    labels = [label for label, (_, found) in enumerate(listed) for _ in found]
-    return PhotoFiles(Path("/"), names, labels, [folder for folder, _ in listed])
+        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"], left_out)
+    labels = [label for label, (_, photos) in enumerate(listed) for _ in photos]
+    return PhotoFiles(Path("/"), names, labels, [folder for folder, _ in listed], left_out)
+
+
+def _remedy(listing: Listing) -> str:
+    """Return what to give in place of a folder that holds no pictures, nor do its folders."""
+    top = listing.folder()
+    packed = next((ending for ending in PACKED if ending in top.others.values()), None)
+    if packed:
+        return f"give {f'*{packed}'!r} in it"
+    deeper = {name: (_below(name, each) for each in listing.folder(name).folders) for name in top.folders}
+    holding = [name for name, folders in deeper.items() if any(listing.folder(each).photos for each in folders)]
+    if holding:
+        return f"there are some one level deeper; give {' or '.join(repr(listing.location(name)) for name in holding)}"
+    return "give a folder of pictures, files or arrays"
+
+
+def _below(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder else name
 
 
 class _Arrays(Pictures):

@@ -205,6 +205,15 @@ def test_missing_resources_are_reported(cluster: Any, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.slow
+def test_unused_gpus_of_a_cluster_are_told(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
+    node = cluster.add_node(num_cpus=0, num_gpus=2)
+    for gpus in (0, 1):
+        RayCluster(cluster.address, TaskResources(1, gpus, reuses_processes=True), {}).close()
+        assert ("give the device cuda to use the cluster's 2 GPUs" in capfd.readouterr().out) == (gpus == 0)
+    cluster.remove_node(node)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("environment", "words"),
     [

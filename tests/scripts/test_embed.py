@@ -20,11 +20,13 @@ from safetensors import safe_open
 import headstart
 from headstart.__main__ import main
 from headstart.datamodules import DrawnPets
+from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress
 from headstart.scripts import exported_features, feature_formats
+from headstart.scripts.embed import find_root
 from headstart.tests.material.mistakes import error_line
 
 FORMATS = ("npy", "safetensors", "parquet")
@@ -168,6 +170,54 @@ def test_pictures_outside_of_folders_have_no_class(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "out" / "card.json").read_text())["classes"] == []
 
 
+def test_names_are_relative_to_what_was_given(tmp_path: Path) -> None:
+    given = {
+        "pictures": NAMES,
+        "pictures/b/": [Path(name).name for name in NAMES[2:]],
+        "pictures/*/1*.png": ["=a/1.png", "b/10.png"],
+        "pictures/{b/10,=a/1}.png": ["=a/1.png", "b/10.png"],
+        f"{tmp_path}/pictures/b/1*.png": ["10.png"],
+        "pictures/b/10.png": ["10.png"],
+        "*/b/10.png": ["pictures/b/10.png"],
+        "list.csv": ["pictures/b/10.png", f"{tmp_path}/pictures/=a/1.png"],
+    }
+    Path("list.csv").write_text("\n".join(["path", *given["list.csv"]]))
+    for pictures, names in given.items():
+        listed = read_pictures(pictures)
+        assert [name.removeprefix(find_root(pictures, listed)) for name in listed.names] == [*names], pictures
+
+
+def test_names_at_a_url_are_relative_to_it(tmp_path: Path) -> None:
+    files = pytest.importorskip("fsspec").filesystem("memory")
+    for name in ("embed/a/1.png", "embed/b/2.png"):
+        files.pipe(f"/{name}", Path("pictures/b/10.png").read_bytes())
+    main(["embed", "memory://embed", "--backbone.weights=embedded", "--num_workers=0", "--export=out"])
+    assert [row["name"] for row in read(tmp_path / "out", "npy")[1]] == ["a/1.png", "b/2.png"]
+    for pictures in ("memory://embed/", "memory://embed/{a/1,b/2}.png"):
+        listed = read_pictures(pictures)
+        assert [name.removeprefix(find_root(pictures, listed)) for name in listed.names] == ["a/1.png", "b/2.png"]
+    files.rm("/embed", recursive=True)
+
+
+def test_files_that_are_left_out_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("pictures/b/deep").mkdir()
+    Path("pictures/b/10.png").rename("pictures/b/deep/10.png")
+    Path("pictures/z.gif").touch()
+    Path("pictures/b/y.\udcff").touch()
+    run("--export=out")
+    line = "1 .gif, 1 .\\udcff, 1 folder"
+    assert f"left out: {line}: z.gif, b/y.\\udcff, b/deep\n" in capsys.readouterr().out
+    card = json.loads((tmp_path / "out" / "card.json").read_text())
+    assert card["left_out"] == {".gif": 1, ".\\udcff": 1, "folder": 1}
+    assert "left out: 1 .gif, " in (tmp_path / "out" / "README.md").read_text()
+
+
+def test_one_picture(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main(["embed", "pictures/b/10.png", "--backbone.weights=embedded", "--num_workers=0", "--export=out"])
+    assert capsys.readouterr().out.startswith("1 picture: ")
+    assert "# Features of 1 picture by" in (tmp_path / "out" / "README.md").read_text()
+
+
 def test_unreadable_pictures_are_named_or_end_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     line = "1 of 6 cannot be decoded: b/broken.png (no picture of a known format); "
     run()
@@ -249,6 +299,7 @@ def test_an_interrupted_export_leaves_what_was_there(tmp_path: Path, monkeypatch
         (["--workers=2", "--ray=auto"], "ray: it runs in workers of this machine or on a cluster"),
         (["--backbone.name=resnet19"], "backbone.name: 'resnet19' given"),
         (["--export=pictures/b/10.png"], "export: 'pictures/b/10.png' cannot be"),
+        (["--device=mps"], "device: torch can use no mps on this machine; choose another"),
     ],
 )
 def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

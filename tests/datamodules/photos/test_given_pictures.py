@@ -106,6 +106,11 @@ def test_arrays_and_photos() -> None:
         ("*.png", r"photos: .*\*\.png: no file matches it"),
         ("empty", "photos: there are none in .*empty"),
         ("shards", r"photos: there are none in '.*shards'; give '\*\.tar' in it"),
+        (
+            "imagenet",
+            r"photos: there are none in '.*imagenet'; there are some one level deeper; give '.*imagenet/train' or "
+            r"'.*imagenet/val'",
+        ),
         ("nowhere.tar", r"photos: the file .*nowhere\.tar cannot be read"),
         ("nowhere.csv", r"photos\.file: .*nowhere\.csv cannot be read"),
         ("wrong.csv", r"photos\.file: .* must have the columns path and perhaps label, split; it has file"),
@@ -115,6 +120,9 @@ def test_mistakes(tmp_path: Path, given: str, expected: str) -> None:
     (tmp_path / "empty").mkdir()
     write_shard(tmp_path / "shards" / "0.tar", REDS)
     (tmp_path / "wrong.csv").write_text("file\na.png\n")
+    for split in ("train", "val"):
+        (tmp_path / "imagenet" / split / "n01440764").mkdir(parents=True)
+        (tmp_path / "imagenet" / split / "n01440764" / "1.JPEG").touch()
     with pytest.raises(UserError, match=f"^{expected}") as caught:
         read_pictures(str(tmp_path / given))
     assert "\n" not in str(caught.value)
