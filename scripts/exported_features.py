@@ -101,7 +101,7 @@ class ExportedFeatures:
             found = self.pictures.labels[part.start : part.stop].tolist()
             labels = [None if label < 0 else label for label in found]
         names = map(self._shown, self.pictures.names[part.start : part.stop])
-        classes = {**dict(enumerate(self.classes)), None: None}
+        classes: dict[int | None, str | None] = {None: None, **dict(enumerate(self.classes))}
         readable = [index not in self.unreadable for index in part]
         digests = self.digests[part.start : part.stop]
         for index, name, label, digest, is_readable in zip(part, names, labels, digests, readable, strict=True):
