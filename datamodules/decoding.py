@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.picture_decoding import without_size_warnings
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Pixels that a process decodes at once, 2.4 MB.
@@ -65,27 +66,29 @@ class Decoder(Dataset[list[tuple[int, Fault]]]):
 
     def __getitem__(self, work: Work) -> list[tuple[int, Fault]]:
         """Decode a batch, and return which pictures of it are unreadable, and black, and why."""
-        return list(self.decode(work, range(len(work.indices))))
+        return self.decode(work, range(len(work.indices)))
 
     def pixels(self, work: Work) -> Tensor:
         """Return the pixels of a batch, uint8 `[pictures, crop, crop, 3]`."""
         return self.places[work.place, : len(work.indices)]
 
-    def decode(self, work: Work, positions: Iterable[int]) -> Iterator[tuple[int, Fault]]:
-        """Write the pixels of some pictures of a batch; yield which are unreadable, and written black, and why."""
-        pictures, pixels = work.pictures or self.pictures, self.pixels(work).numpy()
+    def decode(self, work: Work, positions: Iterable[int]) -> list[tuple[int, Fault]]:
+        """Write the pixels of some pictures of a batch; return which are unreadable, and written black, and why."""
+        pictures, pixels, faults = work.pictures or self.pictures, self.pixels(work).numpy(), []
         assert pictures is not None
-        for position in positions:
-            try:
-                pixels[position] = self.preprocessing.prepare(pictures.read(work.indices[position]))
-                continue
-            except MemoryError:
-                fault = Fault("memory does not suffice for it", lasting=False)
-            except OSError as error:
-                # The operating system's errors have a number, those of decoders have none.
-                fault = Fault(error.strerror or str(error) or type(error).__name__, lasting=error.errno is None)
-            pixels[position] = 0
-            yield position, fault
+        with without_size_warnings():
+            for position in positions:
+                try:
+                    pixels[position] = self.preprocessing.prepare(pictures.read(work.indices[position]))
+                    continue
+                except MemoryError:
+                    fault = Fault("memory does not suffice for it", lasting=False)
+                except OSError as error:
+                    # The operating system's errors have a number, those of decoders have none.
+                    fault = Fault(error.strerror or str(error) or type(error).__name__, lasting=error.errno is None)
+                pixels[position] = 0
+                faults.append((position, fault))
+        return faults
 
 
 class Queue:

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from headstart.store.gathered_rows import GatheredRows
 Dtype = Literal["float32", "float16"]
 # Bytes of features that are in memory at once.
 CHUNK = 2**26
+# Pictures whose names are digested at once.
+PART = 4096
 
 
 class Entry(NamedTuple):
@@ -87,13 +90,17 @@ class ExportedFeatures:
     def fingerprint(self) -> str:
         """SHA-256 of names, labels and contents of the pictures in their order."""
         digest = hashlib.sha256("\0".join(self.classes).encode())
-        for entry in self.entries(range(len(self))):
-            digest.update(f"\0{entry.name}\0{entry.label}\0{entry.sha256}".encode())
+        entries = self.entries(range(len(self)))
+        while some := [*islice(entries, PART)]:
+            digest.update("".join(f"\0{each.name}\0{each.label}\0{each.sha256}" for each in some).encode())
         return digest.hexdigest()
 
     def name(self, index: int) -> str:
         """Return the name of one picture."""
-        return _valid(self.pictures.names[index].removeprefix(self.root))
+        return self._shown(self.pictures.names[index])
+
+    def _shown(self, name: str) -> str:
+        return _valid(name.removeprefix(self.root))
 
     def entries(self, part: range) -> Iterator[Entry]:
         """Yield what is known of some pictures."""
@@ -101,9 +108,12 @@ class ExportedFeatures:
         if isinstance(self.pictures, Photos) and self.classes:
             found = self.pictures.labels[part.start : part.stop].tolist()
             labels = [None if label < 0 else label for label in found]
-        for index, label in zip(part, labels, strict=True):
-            class_name = None if label is None else self.classes[label]
-            yield Entry(index, self.name(index), label, class_name, self.digests[index], index not in self.unreadable)
+        names = map(self._shown, self.pictures.names[part.start : part.stop])
+        classes: dict[int | None, str | None] = {None: None, **dict(enumerate(self.classes))}
+        readable = [index not in self.unreadable for index in part]
+        digests = self.digests[part.start : part.stop]
+        for index, name, label, digest, is_readable in zip(part, names, labels, digests, readable, strict=True):
+            yield Entry(index, name, label, classes[label], digest, is_readable)
 
     def chunks(self, part: range) -> Iterator[tuple[range, NDArray[Any]]]:
         """Yield features chunk by chunk.
@@ -146,4 +156,4 @@ def count_pictures(count: int) -> str:
 
 def _valid(text: str) -> str:
     """Escape bytes of a path that are no UTF-8, which no file of features could hold."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

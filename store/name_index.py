@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 Names = NDArray[np.bytes_]
+# Names that are made at once.
+PART = 4096
 
 
 class HexNames(Sequence[str]):
@@ -34,6 +37,17 @@ class HexNames(Sequence[str]):
         digests = self._digests[index]
         return HexNames(digests) if isinstance(index, slice) else digests.tobytes().hex()
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name."""
+        width = 2 * self._digests.shape[1]
+        for first in range(0, len(self), PART):
+            text = self._digests[first : first + PART].tobytes().hex()
+            yield from (text[start : start + width] for start in range(0, len(text), width))
+
+    def take(self, indices: NDArray[np.int64]) -> HexNames:
+        """Return some of the names, in the order of their indices."""
+        return HexNames(self._digests[indices])
+
     def packed(self) -> Names:
         """Return the names as one array, as `pack` does."""
         return np.frombuffer(self._digests.tobytes().hex().encode(), f"S{2 * self._digests.shape[1]}")
@@ -50,9 +64,17 @@ def pack(names: Sequence[str]) -> Names:
     """
     if isinstance(names, HexNames):
         return names.packed()
+    with suppress(UnicodeEncodeError):
+        return np.array(list(names), np.bytes_)
+    # Names that are not ASCII alone.
     width = max(1, max((len(name.encode(errors="surrogateescape")) for name in names), default=1))
     encoded = (name.encode(errors="surrogateescape") for name in names)
     return np.fromiter(encoded, np.dtype(f"S{width}"), len(names))
+
+
+def take(names: Sequence[str], indices: NDArray[np.int64]) -> Sequence[str]:
+    """Return some names, in the order of their indices."""
+    return names.take(indices) if isinstance(names, HexNames) else [names[index] for index in indices.tolist()]
 
 
 def unpack(names: Names) -> list[str]:

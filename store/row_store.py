@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from headstart.output.files import write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.name_index import NameIndex, Names, first_indices, pack
+from headstart.store.name_index import NameIndex, Names, first_indices, pack, take
 from headstart.store.row_table import Filler, RowTable
 from headstart.store.segments import RowSource, drop, explain_os_errors
 
@@ -106,7 +106,7 @@ class RowStore:
                 begin(len(missing))
                 before = computed
                 for piece in cut(missing):
-                    computed += filler.fill([names[index] for index in piece], partial(_compute, source, piece))
+                    computed += filler.fill(take(names, piece), partial(_compute, source, piece))
                 if computed == before:
                     if not waited:
                         log.warning("another process is computing the same rows in %s; waiting for it", table.folder)

@@ -11,7 +11,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from headstart.store.name_index import NameIndex, Names, pack
+from headstart.store.name_index import NameIndex, Names, pack, take
 from headstart.store.segments import (
     DamagedError,
     RowSource,
@@ -161,7 +161,7 @@ class Filler:
             for segment, is_busy in self._others():
                 taken |= self._index(segment, is_busy).find(packed) >= 0
             free = np.flatnonzero(~taken)
-            chosen = [names[index] for index in free.tolist()]
+            chosen = take(names, free)
             if chosen and self._writer is None:
                 self._writer = SegmentWriter(folder, self.key, chosen, self.run, _newest(folder))
             elif chosen and self._writer is not None:

@@ -8,6 +8,7 @@ import tarfile
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -15,12 +16,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from headstart.datamodules.photos.picture_decoding import decode
 from headstart.datamodules.row_policy import pass_size
-from headstart.modules.networks.preprocessing import Preprocessing
 
 SIDE, SHARD = 8, 10_000
-SMALL = Preprocessing(resize=SIDE, crop=SIDE)
+# Pictures of a command that takes as long as any takes to start and end.
+FEW = 100
 PERIOD = 0.1
 
 
@@ -39,32 +39,68 @@ class Stub(nn.Module):
 """
 
 
-def main(counts: list[int] = [10_000, 100_000, 1_000_000], workers: list[int] = [1, 2]) -> None:  # noqa: B006
+class Cost(NamedTuple):
+    """What a command took: seconds, processor time of all its processes, and memory of its own in megabytes."""
+
+    wall: float
+    processor: float
+    memory: float
+
+
+def main(
+    counts: list[int] = [10_000, 100_000, 1_000_000],  # noqa: B006
+    workers: list[int] = [1, 2],  # noqa: B006
+    repeats: int = 1,
+) -> None:
     """Measure the command and a bare loop over the same pictures, and print processor time, wall time and memory.
+
+    A worker is one process, which decodes as well. The time to start and end, mostly that of importing torch in each
+    process, is that of a command with few pictures, and is shown apart.
 
     Args:
         counts: Numbers of pictures.
         workers: Numbers of worker processes.
+        repeats: How often everything is measured; the least time counts.
     """
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stub_network.py").write_text(STUB)
-        bare = _bare(_write_shards(folder / "bare", counts[0])) / counts[0]
-        print(f"bare loop: {1e6 * bare:.1f} us of processor time a picture (read, decode, prepare, network)")
+        bare = min(_bare(_write_shards(folder / f"bare-{each}", counts[0])) for each in range(repeats)) / counts[0]
+        print(f"bare loop: {1e6 * bare:.1f} us of processor time a picture (read, Pillow, NumPy, network)")
+        few, start = _write_shards(folder / "few", FEW), {}
+        for number in workers:
+            start[number] = _least(few, number, repeats)
+            print(f"start and end with {number} workers: {_describe(start[number])}", flush=True)
+
+        before: dict[int, float] = {}
         for count in counts:
             shards, walls = _write_shards(folder / f"{count}", count), {}
             for number in workers:
-                cache = folder / f"cache-{count}-{number}"
-                wall, processor, memory = _command(shards, cache, number, folder / f"features-{count}-{number}")
-                walls[number] = wall
-                overhead = 1e6 * (processor / count - bare)
+                cost = _least(shards, number, repeats)
+                walls[number], each = cost.wall, (cost.processor - start[number].processor) / count
+                ratio = f", {each / before[number]:.2f} of those before" if number in before else ""
                 print(
-                    f"{count:,} pictures, {number} workers: {wall:.1f} s, {1e6 * processor / count:.1f} us of CPU "
-                    f"time a picture, {overhead:.1f} us more than the bare loop; driver {memory:.0f} MB",
+                    f"{count:,} pictures, {number} workers: {_describe(cost)}; without start {1e6 * each:.1f} us of "
+                    f"processor time a picture{ratio}, {1e6 * (each - bare):.1f} us more than the bare loop",
                     flush=True,
                 )
+                before[number] = each
             if len(walls) > 1:
                 print(f"  {max(walls)} workers take {walls[max(walls)] / walls[min(walls)]:.2f} of the time of one")
+
+
+def _describe(cost: Cost) -> str:
+    return f"{cost.wall:.1f} s, {cost.processor:.1f} s of processor time, driver {cost.memory:.0f} MB"
+
+
+def _least(shards: Path, workers: int, repeats: int) -> Cost:
+    """Return the least times and the most memory of a command that is run several times."""
+    costs = []
+    for _ in range(repeats):
+        with TemporaryDirectory(dir=shards.parent) as name:
+            costs.append(_command(shards, Path(name) / "cache", workers, Path(name) / "features"))
+    walls, processors, memories = zip(*costs, strict=True)
+    return Cost(min(walls), min(processors), max(memories))
 
 
 def _write_shards(folder: Path, count: int) -> Path:
@@ -86,17 +122,20 @@ def _write_shards(folder: Path, count: int) -> Path:
 
 @torch.inference_mode()
 def _bare(folder: Path) -> float:
-    """Return the processor time of a loop that reads, decodes and prepares pictures and runs the network on them."""
+    """Return the processor time of a loop that reads and decodes pictures and runs the network on them."""
     network, size = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(3, 4, 1), nn.Flatten()), pass_size(SIDE, "cpu")
     torch.set_num_threads(1)
-    began, waiting = time.process_time(), []
+    found = []
     for path in sorted(folder.glob("*.tar")):
         with tarfile.open(path) as shard:
-            for member in shard:
-                if member.name.endswith(".png"):
-                    file = shard.extractfile(member)
-                    assert file is not None
-                    waiting.append(SMALL.prepare(decode(io.BytesIO(file.read()))))
+            found.append((path, [(each.offset_data, each.size) for each in shard if each.name.endswith(".png")]))
+
+    began, waiting = time.process_time(), []
+    for path, pictures in found:
+        with path.open("rb") as file:
+            for offset, length in pictures:
+                content = os.pread(file.fileno(), length, offset)
+                waiting.append(np.asarray(Image.open(io.BytesIO(content)).convert("RGB")))
                 if len(waiting) == size:
                     _run(network, waiting)
                     waiting = []
@@ -109,23 +148,26 @@ def _run(network: nn.Module, pictures: list[NDArray[np.uint8]]) -> None:
     network(torch.from_numpy(np.stack(pictures)).permute(0, 3, 1, 2) / 255)
 
 
-def _command(shards: Path, cache: Path, workers: int, export: Path) -> tuple[float, float, float]:
-    """Run the command; return seconds, processor time of all its processes, and megabytes of its own memory."""
+def _command(shards: Path, cache: Path, workers: int, export: Path) -> Cost:
+    """Run the command."""
     command = [sys.executable, "-m", "headstart", "embed", str(shards / "*.tar")]
     command += ["--backbone.name=stub_network.Stub", "--backbone.weights=random"]
     command += [f"--backbone.preprocessing.resize={SIDE}", f"--backbone.preprocessing.crop={SIDE}"]
-    command += [f"--workers={workers}", f"--cache_dir={cache}", f"--export={export}"]
-    before, began, most = os.times(), time.monotonic(), 0.0
+    command += [f"--workers={workers}", "--num_workers=0", f"--cache_dir={cache}", f"--export={export}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(shards.parent)}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-    while process.poll() is None:
-        most = max(most, _own_memory(process.pid))
-        time.sleep(PERIOD)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with code {process.returncode}")
+    before, began, most = os.times(), time.monotonic(), 0.0
+    with (shards.parent / "output.txt").open("w+") as output:
+        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
+        while process.poll() is None:
+            most = max(most, _own_memory(process.pid))
+            time.sleep(PERIOD)
+        if process.returncode:
+            output.seek(0)
+            raise SystemExit(f"{' '.join(command)} ended with code {process.returncode}: {output.read()}")
+    # Workers without processes of their own count, also killed ones: the command waits for each.
     seconds, after = time.monotonic() - began, os.times()
     processor = after.children_user - before.children_user + after.children_system - before.children_system
-    return seconds, processor, most
+    return Cost(seconds, processor, most)
 
 
 def _own_memory(process: int) -> float:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 END = b"\0"
+# Names that are made at once.
+PART = 4096
 
 
 class LazyNames(Sequence[str]):
@@ -75,10 +77,22 @@ class PackedNames(LazyNames):
         """Return some of the names, which share the text."""
         return PackedNames(self.text, self.starts[indices], self.ends[indices])
 
+    def __iter__(self) -> Iterator[str]:
+        """Yield every name."""
+        for first in range(0, len(self), PART):
+            some = self.take(np.arange(first, min(first + PART, len(self))))
+            yield from some._joined().decode(errors="surrogateescape").split("\0")[:-1]
+
+    def _joined(self) -> bytes:
+        """Return the names, each with a NUL behind it."""
+        if len(self) and (self.starts[1:] == self.ends[:-1] + 1).all():
+            return self.text[self.starts[0] : self.ends[-1] + 1].tobytes()
+        pieces = [self.text[start : end + 1].tobytes() for start, end in zip(self.starts, self.ends, strict=True)]
+        return b"".join(pieces)
+
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle the text of these names alone."""
-        pieces = [self.text[start : end + 1].tobytes() for start, end in zip(self.starts, self.ends, strict=True)]
-        return PackedNames.split, (np.frombuffer(b"".join(pieces), np.uint8),)
+        return PackedNames.split, (np.frombuffer(self._joined(), np.uint8),)
 
 
 class NumberedNames(LazyNames):

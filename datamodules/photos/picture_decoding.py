@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from mmap import mmap
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -17,10 +16,12 @@ from headstart.datamodules.photos.locations import read_bytes
 
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
+# The filter of warnings that `without_size_warnings` puts first.
+_NO_SIZE_WARNINGS = ("ignore", None, Image.DecompressionBombWarning, None, 0)
 
 
 def decode(
-    file: Path | BinaryIO, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
+    file: BinaryIO, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
 ) -> Image.Image:
     """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
 
@@ -41,20 +42,36 @@ def decode(
     """
     if isinstance(file, io.BytesIO) and not file.getbuffer().nbytes:
         raise OSError("it has no bytes")
+    try:
+        if warnings.filters[:1] == [_NO_SIZE_WARNINGS]:
+            photo = Image.open(file, formats=formats)
+        else:
+            with without_size_warnings():
+                photo = Image.open(file, formats=formats)
+    except Exception as error:
+        raise _explain(error, Image.MAX_IMAGE_PIXELS or 0) from error
+
+    if check is not None:
+        check(photo)
+    try:
+        if photo.mode.startswith("I;16"):
+            # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
+            return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
+        photo.load()
+        return photo if photo.mode == "RGB" else photo.convert("RGB")
+    except Exception as error:
+        raise _explain(error, photo.width * photo.height) from error
+
+
+@contextmanager
+def without_size_warnings() -> Iterator[None]:
+    """Silence Pillow's warning of half as many pixels as it decodes, which changes nothing.
+
+    To do so takes as long as to decode a tiny picture: once around many of them, `decode` need not do it for each.
+    """
     with warnings.catch_warnings():
-        # Pillow warns of half as many pixels as it decodes, which changes nothing.
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        with _faults_of_decoders(Image.MAX_IMAGE_PIXELS or 0):
-            opened = Image.open(file, formats=formats)
-    with opened as photo:
-        if check is not None:
-            check(photo)
-        with _faults_of_decoders(photo.width * photo.height):
-            if photo.mode.startswith("I;16"):
-                # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
-                return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
-            photo.load()
-            return photo if photo.mode == "RGB" else photo.convert("RGB")
+        yield
 
 
 def read_digested(file: str, digest: str | None) -> BinaryIO:
@@ -76,23 +93,17 @@ def read_digested(file: str, digest: str | None) -> BinaryIO:
     return io.BytesIO(content)
 
 
-@contextmanager
-def _faults_of_decoders(pixels: int) -> Iterator[None]:
-    """Raise a decoder's error as an OSError, with an `errno` where memory for the picture's pixels does not suffice."""
-    try:
-        yield
-    except UnidentifiedImageError as error:
+def _explain(error: Exception, pixels: int) -> Exception:
+    """Return a decoder's error as an OSError; raise one with an `errno` if memory for the pixels does not suffice."""
+    if isinstance(error, UnidentifiedImageError):
         # Pillow's own message names the path or the object in memory, on which no result may depend.
-        raise OSError("no picture of a known format") from error
-    except Image.DecompressionBombError as error:
+        return OSError("no picture of a known format")
+    if isinstance(error, Image.DecompressionBombError):
         most = 2 * (Image.MAX_IMAGE_PIXELS or 0)
-        raise OSError(f"it has more than {most:,} pixels, which could be a decompression bomb") from error
-    except MemoryError:
-        raise
-    except Exception as error:
-        if getattr(error, "errno", None) is not None:
-            raise
-        # Without enough memory, decoders may report a broken picture; this raises an error then.
-        with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
-            pass
-        raise OSError(str(error) or type(error).__name__) from error
+        return OSError(f"it has more than {most:,} pixels, which could be a decompression bomb")
+    if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+        raise error
+    # Without enough memory, decoders may report a broken picture; this raises an error then.
+    with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
+        pass
+    return OSError(str(error) or type(error).__name__)

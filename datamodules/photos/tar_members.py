@@ -182,10 +182,9 @@ def _find_bad(buffer: bytes, headers: Sequence[int]) -> int | None:
     digits = chosen[:, DIGITS].astype(np.int64) - ord("0")
     doubtful = (digits @ VALUES != sums) | (digits < 0).any(1) | (digits > 7).any(1)
     for index in np.flatnonzero(doubtful).tolist():
-        signed = int(
-            chosen[index].view(np.int8).sum(dtype=np.int64) - chosen[index, SUM].view(np.int8).sum(dtype=np.int64)
-        )
-        if _number(chosen[index, SUM].tobytes()) not in (int(sums[index]), signed + 8 * ord(" ")):
+        # In some old archives bytes are signed.
+        signed = int(sums[index]) - 256 * int((np.delete(chosen[index], SUM) > 127).sum())
+        if _number(chosen[index, SUM].tobytes()) not in (int(sums[index]), signed):
             return headers[index]
     return None
 

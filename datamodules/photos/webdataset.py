@@ -81,21 +81,25 @@ class ShardPhotos(PackedPhotos):
 
     def content(self, index: int) -> bytes:
         """Read the bytes of one photo from the middle of its shard."""
-        location, state = self.files[self.file[index]]
+        shard = _opened(*self.files[self.file[index]])
         start, size = int(self.columns["offsets"][index]), int(self.columns["sizes"][index])
-        if is_remote(location):
-            return read_bytes(location, start, start + size)
-        return os.pread(_opened(location, state).number, size, start)
+        if shard.number is None:
+            return read_bytes(shard.location, start, start + size)
+        return os.pread(shard.number, size, start)
 
 
 class _Opened:
-    """A local file that is open until nobody uses it."""
+    """A shard; a local file is open, by its number, until nobody uses it."""
+
+    number: int | None = None
 
     def __init__(self, location: str) -> None:
-        self.number = os.open(location, os.O_RDONLY)
+        self.location = location
+        if not is_remote(location):
+            self.number = os.open(location, os.O_RDONLY)
 
     def __del__(self) -> None:
-        if hasattr(self, "number"):
+        if self.number is not None:
             os.close(self.number)
 
 

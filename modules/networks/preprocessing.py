@@ -105,6 +105,7 @@ class Preprocessing:
             width, height = (self.resize * side // short for side in photo.size)
             photo = photo.resize((width, height), Image.Resampling[self.interpolation.upper()])
 
-        left, top = (round((side - self.crop) / 2) for side in photo.size)
-        cropped = photo.crop((left, top, left + self.crop, top + self.crop))
-        return np.frombuffer(cropped.tobytes(), np.uint8).reshape(self.crop, self.crop, 3)
+        if photo.size != (self.crop, self.crop):
+            left, top = (round((side - self.crop) / 2) for side in photo.size)
+            photo = photo.crop((left, top, left + self.crop, top + self.crop))
+        return np.frombuffer(photo.tobytes(), np.uint8).reshape(self.crop, self.crop, 3)

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import UnsplitClassFolders, WebDatasetShards
-from headstart.datamodules.photos import file_indexes, webdataset
+from headstart.datamodules.photos import file_indexes, tar_members, webdataset
 from headstart.datamodules.photos.file_indexes import Arrays
 from headstart.datamodules.photos.packed_photos import PackedPhotos
 from headstart.datamodules.photos.tar_index import index_tar
@@ -275,3 +275,54 @@ def test_pictures_of_a_broken_file_are_lasting_faults(tmp_path: Path) -> None:
 def test_no_torch_is_needed() -> None:
     code = "import headstart.datamodules.photos.given_pictures, sys; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+@pytest.mark.parametrize("piece", [1, 512, 1500, 4096])
+@pytest.mark.parametrize("form", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_members_that_lie_in_several_pieces(
+    tmp_path: Path, form: int, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tar_members, "PIECE", piece)
+    rng = np.random.default_rng(0)
+    sizes = rng.integers(0, 3000, 40)
+    members = []
+    for index, size in enumerate(sizes):
+        name = f"{LONG if index % 5 == 0 else 'ü'}-{index}"
+        members += [(f"{name}.txt", rng.bytes(int(size))), (f"{name}.png", rng.bytes(int(sizes[-index])))]
+    path = write_tar(tmp_path / "a.tar", members, form)
+    photos = WebDatasetShards(str(path)).pictures()
+    expected = {name: content for name, content in read_by_tarfile(path).items() if name.endswith("png")}
+    assert [*photos.names] == [*expected]
+    assert [photos.content(index) for index in range(len(photos))] == [*expected.values()]
+    assert [*photos.digests()] == [hashlib.sha256(content).hexdigest() for content in expected.values()]
+
+    content = path.read_bytes()
+    path.write_bytes(content[: int(photos.columns["offsets"][20]) - 100])
+    with pytest.raises(UserError, match=r"is cut off \(in a header\); 20 pictures before are intact"):
+        WebDatasetShards(str(path)).pictures()
+
+
+def test_sums_of_signed_bytes(tmp_path: Path) -> None:
+    path = write_tar(tmp_path / "a.tar", [("\xff.png", b"abc")], tarfile.GNU_FORMAT)
+    content = bytearray(path.read_bytes())
+    content[148:156] = b" " * 8
+    signed = sum(byte - 256 * (byte > 127) for byte in content[:512])
+    content[148:156] = b"%06o\0 " % signed
+    path.write_bytes(content)
+    assert [*read_by_tarfile(path)] == [*WebDatasetShards(str(path)).pictures().names]
+    content[148:156] = b"%06o\0 " % (signed + 1)
+    path.write_bytes(content)
+    with pytest.raises(UserError, match="is no tar archive"):
+        WebDatasetShards(str(path)).pictures()
+
+
+def test_shards_are_indexed_in_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [write_shard(tmp_path / f"{shard}.tar", range(10 * shard, 10 * shard + 10)) for shard in range(3)]
+    alone = WebDatasetShards([*map(str, paths)]).train()
+    monkeypatch.setattr(file_indexes, "WORTH_PROCESSES", 0)
+    monkeypatch.setattr(file_indexes, "count_processors", lambda: 2)
+    together = WebDatasetShards([*map(str, paths)]).train()
+    assert together.fingerprint() == alone.fingerprint()
+    compress(paths[1])
+    with pytest.raises(UserError, match=r"^train: the shard .*1\.tar is compressed \(gzip\)"):
+        WebDatasetShards([*map(str, paths)]).train()
