@@ -19,7 +19,7 @@ from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.row_request import TABLES, RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
-from headstart.engines.task import Outcome, Receive, Task, perform
+from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
 from headstart.engines.workers import Workers
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
@@ -55,7 +55,11 @@ class InThisProcess:
             task, self.task = self.task, None
             changed = self.before(task)
             if isinstance(changed, Task):
-                changed = perform(changed, lambda message: receive(task, message))
+                # What the command prints of a message must not become another one.
+                messages: list[TaskMessage] = []
+                changed = perform(changed, messages.append)
+                for message in messages:
+                    receive(task, message)
             ended.append((task, changed))
 
     def end(self, task: Task) -> None:
