@@ -1,7 +1,5 @@
 """The preparation of photos for a network; it can be defined without torch, numpy and Pillow."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
@@ -53,7 +51,7 @@ class Preprocessing:
             raise UserError(f"std: {list(self.std)} is given; finite numbers above 0 are allowed")
 
     @classmethod
-    def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it
+    def from_torchvision(cls, preset: Any) -> "Preprocessing":  # noqa: ANN401 - torchvision has no public type for it
         """Return the preparation of torchvision's weights.
 
         Args:
@@ -66,7 +64,7 @@ class Preprocessing:
         return cls(resize, crop, tuple(preset.mean), tuple(preset.std), preset.interpolation.value)
 
     @classmethod
-    def from_timm(cls, config: dict[str, Any]) -> Preprocessing | None:
+    def from_timm(cls, config: dict[str, Any]) -> "Preprocessing | None":
         """Return the preparation of timm's data configuration.
 
         Args:
@@ -81,14 +79,14 @@ class Preprocessing:
         resize = math.floor(height / config["crop_pct"])
         return cls(resize, height, config["mean"], config["std"], config["interpolation"])
 
-    def noise_photo(self) -> Tensor:
+    def noise_photo(self) -> "Tensor":
         """Return a prepared photo of noise, uint8 `[1, 3, crop, crop]`, always the same."""
         import torch
 
         generator = torch.Generator().manual_seed(0)
         return torch.randint(256, (1, 3, self.crop, self.crop), generator=generator, dtype=torch.uint8)
 
-    def prepare(self, photo: Image.Image) -> NDArray[np.uint8]:
+    def prepare(self, photo: "Image.Image") -> "NDArray[np.uint8]":
         """Resize and crop one photo to the pixels of torchvision's `Resize(resize)` and `CenterCrop(crop)`.
 
         Args:
