@@ -4,12 +4,14 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import pickle
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,11 +19,12 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import UnsplitClassFolders, WebDatasetShards
-from headstart.datamodules.photos import file_indexes, webdataset
+from headstart.datamodules.photos import webdataset
 from headstart.datamodules.photos.file_indexes import Arrays
 from headstart.datamodules.photos.packed_photos import PackedPhotos
 from headstart.datamodules.photos.tar_index import index_tar
 from headstart.output.errors import UserError
+from headstart.store import file_digests
 from headstart.tests.material.shards import png, write_shard, write_tar
 
 LONG = "a_folder_with_a_long_name/" * 6 + "picture"
@@ -109,7 +112,7 @@ def test_labels_in_json_and_one_of_several_pictures(tmp_path: Path) -> None:
 
 def test_a_shard_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_shard(tmp_path / "a.tar", range(4))
-    monkeypatch.setattr(file_indexes, "SETTLED_NANOSECONDS", -(10**12))
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
     opened: list[str] = []
 
     def index(location: str, **options: str | None) -> Arrays:
@@ -134,6 +137,28 @@ def test_a_shard_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "cache" / "file_indexes").rmdir()
     (tmp_path / "cache" / "file_indexes").write_text("")
     assert len(read()) == 5
+
+
+@pytest.mark.parametrize("ahead", [10**9, 10**18])
+def test_shards_of_the_future_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
+    path, now, counts = write_shard(tmp_path / "a.tar", range(4)), time.time_ns(), []
+    os.utime(path, ns=(now + ahead, now + ahead))
+    reads: list[str] = []
+
+    def index(location: str, **options: str | None) -> Arrays:
+        reads.append(location)
+        return index_tar(location, **options)
+
+    monkeypatch.setattr(webdataset, "index_tar", index)
+    # The clock of the process stands within the two seconds, goes on, and is set back.
+    for seconds in (0, 1, 3, 4, 5, 0):
+        monkeypatch.setattr(time, "time_ns", lambda later=seconds: now + later * 10**9)
+        reads.clear()
+        source = WebDatasetShards(str(path))
+        source.prepare(tmp_path / "cache")
+        assert len(source.pictures()) == 4
+        counts.append(len(reads))
+    assert counts == [1, 1, 1, 0, 0, 0]
 
 
 def test_bytes_that_change_afterwards_are_never_decoded(tmp_path: Path) -> None:
@@ -294,8 +319,11 @@ def test_data_behind_the_end_mark_are_an_error(tmp_path: Path) -> None:
         b"3 path=a\n",
         b"99 path=a\n",
         b"1" * 5000 + b" path=a",
-    ]
-    + [b"11 size=x1\n", b"12 size=-10\n", b"9 size=\n", b"10 size=\xb2\n"],
+        b"11 size=x1\n",
+        b"12 size=-10\n",
+        b"8 size=\n",
+        b"9 size=\xb2\n",
+    ],
 )
 def test_damaged_extended_headers(tmp_path: Path, record: bytes) -> None:
     path = tmp_path / "a.tar"
