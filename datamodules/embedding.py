@@ -17,7 +17,7 @@ from headstart.datamodules.row_policy import Precision, Resources
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
 
@@ -124,6 +124,8 @@ def embed_readable(
     """
     described, network = describe(Choice(chosen, precision, device, seed))
     engines = EngineOptions(workers, ray)
+    with prefix_errors("photos"):
+        pictures.digests(cache_folder(cache_dir))
     stored = find(
         request_of(pictures, described),
         Resources(cache_folder(cache_dir), "features", num_workers, engines=engines),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -86,15 +87,26 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
     """
     if engines.is_serial:
         described, _ = describe(choice)
+        _digest(pictures, resources)
         return Extracted(described, find(request_of(pictures, described), resources))
 
     needs = needs_of(resources, engines, on_gpu=device_kind(choice.device) == "cuda")
     engine = engines.open_engine(needs)
     described = _describe_there(choice, engine, needs.cpus)
+    with ExitStack() as opened:
+        opened.callback(engine.close)
+        _digest(pictures, resources)
+        opened.pop_all()
     request = request_of(pictures, described)
     computed = compute_missing({resources.title: request}, resources, engines, engine)
     stored = find(request, resources)
     return Extracted(described, replace(stored, computed=stored.computed + sum(computed.values())))
+
+
+def _digest(pictures: Pictures, resources: Resources) -> None:
+    """Digest pictures; errors name the argument."""
+    with prefix_errors("pictures"):
+        pictures.digests(resources.cache)
 
 
 def request_of(pictures: Pictures, described: Described) -> RowRequest:

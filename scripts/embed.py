@@ -82,7 +82,7 @@ def embed(
 
     choice = Choice(backbone, precision, device, int(seed))
     resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
-    given = read_given(pictures, resources.cache)
+    given = read_pictures(pictures, resources.cache, "pictures")
     extracted = compute(given, choice, resources, engines)
     stored = extracted.stored
     exported = ExportedFeatures(
@@ -104,15 +104,6 @@ def embed(
     files = {"on_bad_image": on_bad_image, "export": export, "format": format, "dtype": dtype}
     about = {**describe_origin(choice, extracted.backbone), "command": describe_command(pictures, choice, files)}
     return {**summary, **folder.write_features(exported, about)}
-
-
-def read_given(pictures: str, cache: Path) -> Pictures:
-    """List the pictures that the command was given."""
-    try:
-        return read_pictures(pictures, cache)
-    except UserError as error:
-        # From Python, the argument is called otherwise.
-        raise UserError(str(error).replace("photos", "pictures", 1)) from error
 
 
 def find_root(pictures: str, given: Pictures) -> str:

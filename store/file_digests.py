@@ -89,13 +89,11 @@ def _digest_span(
         after = _map(pool, access.state, list(computed))
         # A file that changed while it was read is not stored.
         same = [path for path in computed if states[path] and states[path] == after[path]]
-        settled = began - SETTLED_NANOSECONDS
-        # A time in the future says nothing. The next write has another one, too, if this state was seen long before.
-        is_settled = {path: min(time_of_change(states[path]), seen.get(path, began)) < settled for path in same}
+        settled = {path for path in same if is_settled(states[path], seen.get(path, began), began)}
         _save(
             cache,
-            [(os.fsencode(path), states[path], computed[path]) for path in same if is_settled[path]],
-            [(os.fsencode(path), states[path], began) for path in same if not is_settled[path] and path not in seen],
+            [(os.fsencode(path), states[path], computed[path]) for path in same if path in settled],
+            [(os.fsencode(path), states[path], began) for path in same if path not in settled and path not in seen],
         )
     return stored | computed
 
@@ -131,6 +129,19 @@ def size_in(state: str) -> int:
 def time_of_change(state: str) -> int:
     """Return the time of the last change in a state that `state_of` returned, in nanoseconds; 0 for a missing file."""
     return max(map(int, state.split()[3:]), default=0)
+
+
+def is_settled(state: str, seen: int, began: int) -> bool:
+    """Whether the next write of a file gives it another state, so that what is read now is what this state stands for.
+
+    A time of change in the future says nothing. The next write has another one, too, if the state was seen long before.
+
+    Args:
+        state: The file's state, as `state_of` returns it.
+        seen: When it was first seen in this state, in nanoseconds.
+        began: When it is read.
+    """
+    return min(time_of_change(state), seen) < began - SETTLED_NANOSECONDS
 
 
 def states_below(path: Path, *, folders: bool) -> dict[str, str]:

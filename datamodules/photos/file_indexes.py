@@ -24,12 +24,13 @@ from headstart.output.errors import UserError, reason_of
 from headstart.output.files import replacing
 from headstart.output.processors import count_processors
 from headstart.output.progress import Progress
-from headstart.store.file_digests import SETTLED_NANOSECONDS, size_in, time_of_change
+from headstart.store.file_digests import is_settled, size_in
 from headstart.store.json_digest import digest_of
 
 FOLDER = "file_indexes"
-# Name of the array with the state of the file in a kept index.
-STATE = "state"
+# Names of the arrays with the state of the file in a kept index; and, where an index was not kept because the file may
+# have been written again, with the time at which it was first seen in this state.
+STATE, SEEN = "state", "seen"
 # Bytes of local files from which on processes read them: with small pictures, threads wait for the interpreter.
 WORTH_PROCESSES = 2**27
 
@@ -121,8 +122,8 @@ def _kept_at(folder: Path, key: Mapping[str, Any], location: str) -> Path:
 def _find(folder: Path | None, key: Mapping[str, Any], location: str) -> FileIndex:
     """Return the kept index of a file, without arrays if there is none of its state."""
     state = state_of(location)
-    kept = None if folder is None or not state else _load(_kept_at(folder, key, location), state)
-    return FileIndex(location, state, kept or {})
+    kept = {} if folder is None or not state else _load(_kept_at(folder, key, location), state)
+    return FileIndex(location, state, {} if SEEN in kept else kept)
 
 
 def _read(folder: Path | None, key: Mapping[str, Any], read: Callable[[str], Arrays], file: FileIndex) -> FileIndex:
@@ -132,20 +133,23 @@ def _read(folder: Path | None, key: Mapping[str, Any], read: Callable[[str], Arr
         arrays = read(location)
     except OSError as error:
         raise UserError(f"the file {location} cannot be read ({reason_of(error)}); give one that can be") from error
-    # A file that may have changed while it was read, or since within the resolution of its time, is not kept.
-    settled = time_of_change(state) < began - SETTLED_NANOSECONDS
-    if folder is not None and state and settled and state_of(location) == state:
-        _save(_kept_at(folder, key, location), state, arrays)
+    # The index of a file that may have changed while it was read, or since within the resolution of its time, is not
+    # kept.
+    if folder is not None and state and state_of(location) == state:
+        path = _kept_at(folder, key, location)
+        # A time after now is of a clock that was set back.
+        seen = min(began, int(_load(path, state).get(SEEN, began)))
+        _save(path, state, arrays if is_settled(state, seen, began) else {SEEN: np.array(seen)})
     return FileIndex(location, state, arrays)
 
 
-def _load(path: Path, state: str) -> Arrays | None:
-    """Return the arrays of a kept index; None if there is none of this state."""
+def _load(path: Path, state: str) -> Arrays:
+    """Return the arrays of a kept index; none if there is no index of this state."""
     # Whatever is wrong with the file, the index can be made again.
     with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), np.load(path, allow_pickle=False) as kept:
         if str(kept[STATE]) == state:
             return {name: kept[name] for name in kept.files if name != STATE}
-    return None
+    return {}
 
 
 def _save(path: Path, state: str, arrays: Arrays) -> None:

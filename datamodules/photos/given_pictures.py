@@ -51,7 +51,9 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
 
 
 def read_pictures(
-    photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures, cache: Path | None = None
+    photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures,
+    cache: Path | None = None,
+    option: str = "photos",
 ) -> Pictures:
     """List pictures.
 
@@ -60,6 +62,7 @@ def read_pictures(
             folders; files of pictures by a pattern or as a list; arrays `[height, width, 3]` in uint8 as a list or
             one array; or the photos of a data set.
         cache: The cache folder, which keeps indexes of large files.
+        option: Name of the argument that gives the pictures, for messages.
 
     Returns:
         The pictures, in the order of the list or of their names; with labels as far as there are any.
@@ -69,46 +72,71 @@ def read_pictures(
     """
     if isinstance(photos, Pictures):
         return photos
-    given = str(photos) if isinstance(photos, Path) else photos
-    if not isinstance(given, str) and any(isinstance(each, np.ndarray) for each in given):
-        return _Arrays([np.asarray(each) for each in given])
+    with prefix_errors(option):
+        given = str(photos) if isinstance(photos, Path) else photos
+        if not isinstance(given, str) and any(isinstance(each, np.ndarray) for each in given):
+            return _Arrays([np.asarray(each) for each in given])
+        return _read(given if isinstance(given, str) else [str(each) for each in given], cache)
 
-    named = given if isinstance(given, str) else [str(each) for each in given]
-    source = find_source(named)
-    if source is not None:
-        with prefix_errors("photos"):
-            source.prepare(cache)
-            return source.pictures()
-    if isinstance(named, str):
-        root = named if is_remote(named) else Path(named).expanduser()
-        is_file = "*" in named or Path(named).suffix.lower() in SUFFIXES
+
+def _read(given: str | Sequence[str], cache: Path | None) -> Pictures:
+    """List the pictures of a data set, a folder, a pattern or a list."""
+    files, source = given, find_source(given)
+    if source is None and isinstance(given, str):
+        root = given if is_remote(given) else Path(given).expanduser()
+        is_file = "*" in given or _is_picture(given) or _is_compressed(given)
         if root.is_dir() if isinstance(root, Path) else not is_file:
             return _in_folder(root)
-        named = _matches(str(root))
-    if not named:
-        raise UserError(f"photos: there are none in {str(photos)!r}; give a folder of pictures, files or arrays")
-    names = [each if is_remote(each) else str(Path(each).expanduser().absolute()) for each in named]
+        files = _matches(str(root))
+        source = find_source(files)
+
+    if source is not None:
+        source.prepare(cache)
+        return source.pictures()
+    if isinstance(given, str):
+        _require_picture(given, files)
+    elif not files:
+        raise UserError(f"there are none in {given}; give a folder of pictures, files or arrays")
+    names = [each if is_remote(each) else str(Path(each).expanduser().absolute()) for each in files]
     return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
 
 
 def _matches(pattern: str) -> list[str]:
     """List the files that a path or a pattern names."""
-    with prefix_errors("photos"):
-        files = expand(pattern)
+    files = expand(pattern)
     if files == [pattern] and not is_remote(pattern) and not Path(pattern).is_file():
-        raise UserError(f"photos: there is no folder {pattern}; give one that holds pictures, or a list of files")
+        raise UserError(f"there is no folder {pattern}; give one that holds pictures, or a list of files")
     return files
+
+
+def _require_picture(pattern: str, files: Sequence[str]) -> None:
+    """Raise a UserError unless one of the files of a pattern is a picture by its ending."""
+    if any(map(_is_picture, files)):
+        return
+    remedy = f"give a folder, or files that end in {', '.join((*SUFFIXES, *PACKED))} or .csv"
+    if any(map(_is_compressed, files)):
+        remedy = "unpack compressed shards to plain .tar"
+    raise UserError(f"{pattern} names no picture; {remedy}")
+
+
+def _is_picture(location: str) -> bool:
+    return Path(location).suffix.lower() in SUFFIXES
+
+
+def _is_compressed(location: str) -> bool:
+    """Whether a location is that of a compressed shard, by its ending."""
+    *_, last, end = ("", "", *map(str.lower, Path(location).suffixes))
+    return end == ".tgz" or (last == SHARD and end != "")
 
 
 def _in_folder(root: str | Path) -> Photos:
     """List the pictures in a folder and its folders, which are their classes unless some lie outside of them."""
-    with prefix_errors("photos"):
-        listing = Listing(root)
-        top = listing.folder()
-        found = {"": top._replace(folders=[])} | {name: listing.folder(name) for name in top.folders}
-        listed = [(folder, each.photos) for folder, each in found.items() if each.photos]
-        if not listed:
-            raise UserError(f"there are none in {str(root)!r}; {_remedy(listing)}")
+    listing = Listing(root)
+    top = listing.folder()
+    found = {"": top._replace(folders=[])} | {name: listing.folder(name) for name in top.folders}
+    listed = [(folder, each.photos) for folder, each in found.items() if each.photos]
+    if not listed:
+        raise UserError(f"there are none in {str(root)!r}; {_remedy(listing)}")
 
     left_out = {
         _below(folder, name): kind
@@ -118,11 +146,13 @@ def _in_folder(root: str | Path) -> Photos:
 
     below = [_below(folder, name) for folder, photos in listed for name in photos]
     base = str(root.absolute()) if isinstance(root, Path) else listing.root
-    names = [join(base, name) for name in below]
-    if not listed[0][0]:
-        return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"], left_out)
-    labels = [label for label, (_, photos) in enumerate(listed) for _ in photos]
-    return PhotoFiles(Path("/"), names, labels, [folder for folder, _ in listed], left_out)
+    labels, classes = [0] * len(below), ["photos"]
+    if listed[0][0]:
+        labels = [label for label, (_, photos) in enumerate(listed) for _ in photos]
+        classes = [folder for folder, _ in listed]
+    photos = PhotoFiles(Path("/"), [join(base, name) for name in below], labels, classes, left_out)
+    photos.listed = [listing.states[name] for name in below] if listing.states else []
+    return photos
 
 
 def _remedy(listing: Listing) -> str:
@@ -152,9 +182,7 @@ class _Arrays(Pictures):
     def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
         for index, array in enumerate(arrays):
             if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
-                raise UserError(
-                    f"photos: array {index} is {array.dtype} {list(array.shape)}; give uint8 [height, width, 3]"
-                )
+                raise UserError(f"array {index} is {array.dtype} {list(array.shape)}; give uint8 [height, width, 3]")
         self.arrays = arrays
         self.names = [f"array {index}" for index in range(len(arrays))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import io
 from collections.abc import Mapping, Sequence
@@ -11,10 +12,11 @@ from typing import Any
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.packed_names import number
+from headstart.datamodules.photos.packed_names import LazyNames, number
 from headstart.datamodules.photos.parquet_photos import ParquetPhotos, RowGroupPhotos
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
@@ -194,6 +196,8 @@ class HuggingFacePhotos(Photos):
         sizes: Number of photos of each split, one after the other, by its name.
     """
 
+    has_small_parts = True
+
     def __init__(self, dataset: Any, image: str, label: str | None, sizes: Mapping[str, int]) -> None:  # noqa: ANN401 - see above
         column = dataset.features[image]
         undecoded = type(column)(mode=column.mode, decode=False)
@@ -201,7 +205,7 @@ class HuggingFacePhotos(Photos):
         self.image = image
         labels = [None] * len(dataset) if label is None else dataset.select_columns([label]).with_format(None)[:][label]
         self.labels = np.array([-1 if each is None else each for each in labels], dtype=np.int64)
-        self.names = number(sizes)
+        self.names: LazyNames = number(sizes)
         self.classes = () if label is None else tuple(dataset.features[label].names)
         self._known: dict[int, str] = {}
 
@@ -218,6 +222,16 @@ class HuggingFacePhotos(Photos):
         if index not in self._known:
             self._known[index] = digest_file(Path(path))
         return self._known[index]
+
+    def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
+        """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
+        photos = copy.copy(self)
+        photos.dataset = self.dataset.select(indices)
+        photos.labels = self.labels[indices]
+        photos.names = self.names.take(indices)
+        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        photos._digested = None
+        return photos
 
     def _cell(self, index: int) -> tuple[bytes | None, str]:
         """Return the bytes of one photo, or the path of its file; a cell may be empty."""

@@ -43,7 +43,8 @@ def expand(pattern: str) -> list[str]:
 
     Args:
         pattern: A location with ranges `{0000..0099}` and choices `{a,b}` in braces, which need not exist, and with the
-            wildcards `*`, `?`, `[...]` and `**`, whose matches are listed. In a URL of https, `?` begins a query.
+            wildcards `*`, `?`, `[...]` and `**`, which stand for files and not for folders. In a URL of https, `?`
+            begins a query.
 
     Returns:
         The locations, numbers in the order of their values.
@@ -57,7 +58,7 @@ def expand(pattern: str) -> list[str]:
         if not is_pattern or (not is_remote(each) and os.path.exists(each)):  # noqa: PTH110 - a name may be impossible
             locations.append(each)
             continue
-        found = _glob(each) if is_remote(each) else glob.glob(each, recursive=True)  # noqa: PTH207 - keeps `./`
+        found = _glob(each) if is_remote(each) else _glob_local(each)
         if not found:
             raise UserError(f"{each}: no file matches it; give other wildcards")
         locations += found
@@ -156,7 +157,7 @@ def open_stream(location: str) -> BinaryIO:
     if info.get("size") is None or info.get("partial") is False:
         # Its server sends files as a whole only.
         return io.BytesIO(read_bytes(location))
-    return io.BufferedReader(_Blocks(location, int(info["size"])), BLOCK)
+    return io.BufferedReader(RemoteFile(location, int(info["size"])), BLOCK)
 
 
 def join(folder: str, name: str) -> str:
@@ -201,8 +202,13 @@ def list_below(folder: str) -> dict[str, str]:
     return {name.removeprefix(path).lstrip("/"): state_in(info) for name, info in found.items()}
 
 
-class _Blocks(io.RawIOBase):
-    """A remote file whose parts are fetched when they are read."""
+class RemoteFile(io.RawIOBase):
+    """A remote file whose parts are fetched when they are read, in any order.
+
+    Args:
+        location: Its URL.
+        size: Its bytes.
+    """
 
     def __init__(self, location: str, size: int) -> None:
         self._location = location
@@ -210,11 +216,21 @@ class _Blocks(io.RawIOBase):
         self._position = 0
 
     def readable(self) -> bool:
+        """Return True."""
         return True
 
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to a byte, and return its index."""
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
     def readinto(self, buffer: Any) -> int:  # noqa: ANN401 - any buffer of bytes
-        end = min(self._position + len(buffer), self._size)
-        content = read_bytes(self._location, self._position, end)
+        """Fill a buffer with the bytes that follow, and return how many they are."""
+        content = read_bytes(self._location, self._position, min(self._position + len(buffer), self._size))
         buffer[: len(content)] = content
         self._position += len(content)
         return len(content)
@@ -251,9 +267,15 @@ def _info(location: str) -> dict[str, Any]:
 def _glob(pattern: str) -> list[str]:
     files, path = _file_system(pattern)
     try:
-        return [files.unstrip_protocol(name) for name in patiently(pattern, partial(files.glob, path))]
+        found = patiently(pattern, partial(files.glob, path, detail=True))
     except OSError as error:
         raise UserError(f"{pattern} cannot be listed ({error.strerror})") from error
+    return [files.unstrip_protocol(name) for name, info in found.items() if info["type"] != "directory"]
+
+
+def _glob_local(pattern: str) -> list[str]:
+    found = glob.glob(pattern, recursive=True)  # noqa: PTH207 - keeps `./`
+    return [path for path in found if not os.path.isdir(path)]  # noqa: PTH112 - a Path for each of many takes long
 
 
 def _without_braces(pattern: str) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headstart.datamodules.photos.file_indexes import Arrays
-from headstart.datamodules.photos.locations import is_remote, read_bytes, size_of
+from headstart.datamodules.photos.locations import RemoteFile, is_remote, size_of
 from headstart.output.errors import UserError, reason_of
 
 # Field of the bytes in photos as Hugging Face's library writes them.
@@ -94,7 +94,9 @@ def open_parquet(location: str) -> Any:  # noqa: ANN401 - of a package without t
     except ImportError as error:
         raise UserError(f"Parquet files need a package ({error}); pip install 'headstart[datasets]'") from error
     with explain_damage(location):
-        return parquet.ParquetFile(io.BufferedReader(_Remote(location)) if is_remote(location) else location)
+        if not is_remote(location):
+            return parquet.ParquetFile(location)
+        return parquet.ParquetFile(io.BufferedReader(RemoteFile(location, size_of(location))))
 
 
 @contextmanager
@@ -147,8 +149,9 @@ def _cells(file: Any, location: str, group: int, column: str) -> list[Any]:  # n
 def _columns(file: Any, location: str, image: str | None, label: str | None) -> _Columns:  # noqa: ANN401 - see above
     """Find the columns of the photos and of the labels, or check those that were named."""
     schema = file.schema_arrow
-    # Features as Hugging Face's library notes them; it writes no file without.
-    noted = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    # Features as Hugging Face's library notes them; it writes no file without. Those of lists are lists.
+    features = json.loads((schema.metadata or {}).get(b"huggingface", b"{}")).get("info", {}).get("features", {})
+    noted = {name: feature for name, feature in features.items() if isinstance(feature, dict)}
     types = {field.name: field.type for field in schema}
     holding = [name for name, kind in types.items() if _holds_bytes(kind)]
     images = [name for name in holding if noted.get(name, {}).get("_type") == "Image"] or holding
@@ -172,28 +175,3 @@ def _holds_bytes(kind: Any) -> bool:  # noqa: ANN401 - see above
     if types.is_struct(kind):
         return any(field.name == BYTES and _holds_bytes(field.type) for field in kind)
     return bool(types.is_binary(kind) or types.is_large_binary(kind))
-
-
-class _Remote(io.RawIOBase):
-    """A remote file whose parts are fetched when they are read, in any order."""
-
-    def __init__(self, location: str) -> None:
-        self._location = location
-        self._size = size_of(location)
-        self._position = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
-        return self._position
-
-    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        content = read_bytes(self._location, self._position, min(self._position + len(buffer), self._size))
-        buffer[: len(content)] = content
-        self._position += len(content)
-        return len(content)

@@ -11,7 +11,14 @@ from headstart.datamodules.photos.file_indexes import Arrays
 from headstart.datamodules.photos.folder_listing import SUFFIXES
 from headstart.datamodules.photos.locations import open_stream
 from headstart.datamodules.photos.packed_names import END
-from headstart.datamodules.photos.tar_members import CutOffError, DamagedError, Members, read_members
+from headstart.datamodules.photos.tar_members import (
+    CutOffError,
+    DamagedError,
+    Members,
+    PartialError,
+    TrailingError,
+    read_members,
+)
 from headstart.output.errors import UserError
 
 COMPRESSED = {b"\x1f\x8b": "gzip", b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -36,7 +43,8 @@ def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
         JSON.
 
     Raises:
-        UserError: It is no tar archive or is cut off, a sample has no picture or several, or a label is no label.
+        UserError: It is no tar archive, or is cut off or damaged; a picture or label is a link or a sparse file; a
+            sample has no picture or several; or a label is no label.
         OSError: It cannot be read.
     """
     samples = _Samples(location, label, image)
@@ -51,6 +59,16 @@ def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
             ) from error
         except DamagedError as error:
             raise UserError(_explain_damage(location, len(samples.offsets))) from error
+        except PartialError as error:
+            raise UserError(
+                f"the member {error.name!r} of the shard {location} is {error.what}; unpack the "
+                f"shard, and pack it again {error.packed_with}"
+            ) from error
+        except TrailingError as error:
+            raise UserError(
+                f"the shard {location} goes on behind its end mark, as archives that cat has joined do; unpack it with "
+                "tar --ignore-zeros, and pack it again"
+            ) from error
     samples.end()
     if not samples.offsets:
         raise UserError(f"the shard {location} holds no picture; leave it out")
@@ -168,7 +186,7 @@ class _Samples:
             return self.numbers[content]
         try:
             label: Any = content.decode().strip() if self.label is None else json.loads(content).get(self.label)
-        except (ValueError, AttributeError) as error:
+        except (ValueError, AttributeError, RecursionError) as error:
             kind = "text in UTF-8" if self.label is None else "a JSON object"
             raise self._wrong_label(f"is not {kind}") from error
         if label is None or label == "":

@@ -12,11 +12,23 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 BLOCK = 512
-# Bytes that are read at once.
-PIECE = 2**20
+# Bytes that are read at once, and most of a member that are asked for at once.
+PIECE, LARGE = 2**20, 2**26
 # Types of headers: files; links, devices, folders and pipes, which have no content; names for the next member.
 FILES, WITHOUT_CONTENT = b"0\x007", b"123456"
-LONG_NAME, EXTENDED = b"Lx"
+LONG_NAME, EXTENDED, SPARSE = b"LxS"
+# Where a sparse file's header, and each block of its map, state whether a block of its map follows.
+MORE_IN_HEADER, MORE_IN_BLOCK = 482, 504
+# Members that do not hold a file as it is: what they are, and how they are packed otherwise.
+PARTIAL = {
+    ord("1"): ("a hard link, without bytes of its own", "with tar --hard-dereference"),
+    ord("2"): ("a symbolic link, without bytes of its own", "with tar --dereference"),
+    SPARSE: ("a sparse file, whose zeros are left out", "without --sparse"),
+}
+# Beginning of what extended headers say about a sparse file.
+SPARSE_KEY = b"GNU.sparse."
+# Digits of numbers that are no size of a file, at least.
+LONGEST = 19
 EMPTY = bytes(BLOCK)
 # Where a header states the sum of its bytes in six octal digits, and what each of them counts.
 SUM, DIGITS, VALUES = slice(148, 156), slice(148, 154), 8 ** np.arange(6)[::-1]
@@ -28,6 +40,24 @@ class CutOffError(Exception):
 
 class DamagedError(Exception):
     """There is no header of a member where one should be."""
+
+
+class PartialError(Exception):
+    """A wanted member does not hold a file as it is.
+
+    Args:
+        name: Its name.
+        kind: Type of its header, one of `PARTIAL`.
+    """
+
+    def __init__(self, name: str, kind: int) -> None:
+        super().__init__(name)
+        self.name = name
+        self.what, self.packed_with = PARTIAL[kind]
+
+
+class TrailingError(Exception):
+    """Something other than zeros follows the end mark."""
 
 
 class Members(NamedTuple):
@@ -53,7 +83,7 @@ def read_members(stream: BinaryIO, wants: Callable[[str], bool]) -> Iterator[Mem
 
     Args:
         stream: The archive, at its beginning; it is only read forwards.
-        wants: Whether the content of a large file is wanted, by its name.
+        wants: Whether the content of a member is wanted, by its name.
 
     Yields:
         Files that were read together.
@@ -61,20 +91,26 @@ def read_members(stream: BinaryIO, wants: Callable[[str], bool]) -> Iterator[Mem
     Raises:
         CutOffError: The archive ends before its end mark, a block of zeros.
         DamagedError: What follows a member is neither a header nor the end mark.
+        PartialError: A link or a sparse file is wanted.
+        TrailingError: Other data follow the end mark, such as another archive.
         OSError: It cannot be read.
     """
     first, buffer, needed = 0, b"", BLOCK
     # Name and size that headers before a member give it.
     given: dict[bytes, bytes] = {}
     while True:
-        content = stream.read(max(PIECE, needed - len(buffer)))
+        content = _read(stream, max(PIECE, needed - len(buffer)))
         buffer = buffer + content if buffer else content
         walk = _Walk(buffer, first, given)
         if walk.names:
             yield Members(walk.names, walk.starts, walk.sizes, buffer, first)
         if walk.is_damaged:
             raise DamagedError
+        for name, kind in walk.partial:
+            if wants(name):
+                raise PartialError(name, kind)
         if walk.is_at_end:
+            _require_end(buffer[walk.position :], stream)
             return
 
         buffer, first, needed = buffer[walk.position :], first + walk.position, walk.needed
@@ -99,6 +135,7 @@ class _Walk:
         names: Names of the files.
         starts: Index of the first byte of each in the archive.
         sizes: Number of bytes of each.
+        partial: Names and types of links and sparse files.
         position: Index in the buffer where the walk ended.
         is_at_end: Whether that is at the end mark.
         is_damaged: Whether there is no header.
@@ -111,6 +148,7 @@ class _Walk:
         self.names: list[str] = []
         self.starts: list[int] = []
         self.sizes: list[int] = []
+        self.partial: list[tuple[str, int]] = []
         self.position, self.is_at_end, self.is_damaged = 0, False, False
         self.needed, self.size = BLOCK, 0
         self.next: str | None = None
@@ -142,9 +180,13 @@ class _Walk:
             if size < 0:
                 self.is_damaged = True
                 break
+            if kind == SPARSE:
+                start = _pass_map(buffer, position)
+            elif given and b"sparse" in given and kind in FILES:
+                kind = SPARSE
 
             name = None
-            if kind in FILES:
+            if kind in FILES or kind in PARTIAL:
                 name = buffer[position : position + 100].partition(b"\0")[0]
                 # GNU's format has other fields where that of POSIX has the beginning of a long name.
                 if buffer[position + 345] and buffer[position + 257 : position + 263] == b"ustar\0":
@@ -154,23 +196,37 @@ class _Walk:
             following = start if kind in WITHOUT_CONTENT else start + size + -size % BLOCK
             if following > end:
                 self.needed, self.size = following - position, size
-                self.next = None if name is None else _decode([name])[0]
+                self.next = _decode([name])[0] if name is not None and kind in FILES else None
                 break
             position = following
 
-            if name is not None:
+            if name is not None and kind in PARTIAL:
+                self.partial.append((_decode([name])[0], kind))
+            elif name is not None:
                 names.append(name)
                 self.starts.append(first + start)
                 self.sizes.append(size)
             if kind == LONG_NAME:
                 given[b"path"] = buffer[start:following].partition(b"\0")[0]
             elif kind == EXTENDED:
-                given.update(_records(buffer[start : start + size]))
+                records = _records(buffer[start : start + size])
+                if records is None:
+                    self.is_damaged = True
+                    break
+                given.update(records)
             elif given:
                 given.clear()
         self.names = _decode(names)
         self.position = position
         return headers
+
+
+def _pass_map(buffer: bytes, header: int) -> int:
+    """Return where the content of GNU's sparse file begins: behind the blocks that go on with the map in its header."""
+    start, more = header + BLOCK, header + MORE_IN_HEADER
+    while more < len(buffer) and buffer[more]:
+        start, more = start + BLOCK, start + MORE_IN_BLOCK
+    return start
 
 
 def _find_bad(buffer: bytes, headers: Sequence[int]) -> int | None:
@@ -213,17 +269,54 @@ def _decode(names: Sequence[bytes]) -> list[str]:
     return b"\0".join(names).decode(errors="surrogateescape").split("\0") if names else []
 
 
-def _records(text: bytes) -> dict[bytes, bytes]:
-    """Return what an extended header says about its member: lines of a length, a key and a value."""
+def _records(text: bytes) -> dict[bytes, bytes] | None:
+    """Return what an extended header says about its member: lines of a length, a key and a value.
+
+    Args:
+        text: The lines.
+
+    Returns:
+        Its `path`, `size` and whether it is `sparse`; None if the lines are damaged.
+    """
     records: dict[bytes, bytes] = {}
     # Times, which most such headers hold alone, do not matter.
-    while b" path=" in text or b" size=" in text:
+    while b" path=" in text or b" size=" in text or SPARSE_KEY in text:
         digits, _, _ = text.partition(b" ")
-        length = int(digits)
+        length = _decimal(digits)
+        if length <= len(digits) or text[length - 1 : length] != b"\n":
+            return None
         key, _, value = text[len(digits) + 1 : length - 1].partition(b"=")
-        records[key] = value
+        if key == b"size" and _decimal(value) < 0:
+            return None
+        if key.startswith(SPARSE_KEY):
+            records[b"sparse"] = b""
+        # The name in the header is that of a folder which tar makes up.
+        key = b"path" if key == SPARSE_KEY + b"name" else key
+        records[key] = value.partition(b"\0")[0]
         text = text[length:]
     return records
+
+
+def _decimal(digits: bytes) -> int:
+    """Return the number in a text of decimal digits; -1 if it is none, or larger than any file."""
+    return int(digits) if digits.isdigit() and len(digits) < LONGEST else -1
+
+
+def _read(stream: BinaryIO, length: int) -> bytes:
+    """Read at most so many bytes; what a damaged header states may be more than fits into memory."""
+    parts = []
+    while length and (part := stream.read(min(length, LARGE))):
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def _require_end(rest: bytes, stream: BinaryIO) -> None:
+    """Raise an error unless all that follows is zeros, to which archives are padded."""
+    while rest:
+        if rest.count(0) < len(rest):
+            raise TrailingError
+        rest = stream.read(PIECE)
 
 
 def _pass_over(stream: BinaryIO, length: int) -> None:

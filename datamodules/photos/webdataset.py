@@ -16,7 +16,7 @@ from headstart.datamodules.photos.tar_index import index_tar, key_of
 from headstart.output.errors import UserError
 
 # Version of what an index holds.
-VERSION = 1
+VERSION = 2
 # Most shards that a process holds open.
 OPEN = 16
 

@@ -76,6 +76,7 @@ FORMS: dict[str, Callable[[Path], object]] = {
     "a list of shards": lambda root: [in_shards(root).replace("{0..1}", str(shard)) for shard in range(2)],
     "Parquet": in_parquet,
     "Parquet by its Path": lambda root: Path(in_parquet(root)),
+    "shards by a pattern without their ending": lambda root: in_shards(root).replace("{0..1}.tar", "*"),
     "a data set on disk": on_disk,
 }
 
@@ -99,6 +100,9 @@ def test_arrays_and_photos() -> None:
             read_pictures(wrong)  # type: ignore[arg-type]
 
 
+COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".TAR.XZ")
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -112,6 +116,9 @@ def test_arrays_and_photos() -> None:
             r"'.*imagenet/val'",
         ),
         ("nowhere.tar", r"photos: the file .*nowhere\.tar cannot be read"),
+        ("notes.txt", r"photos: .*notes\.txt names no picture; give a folder, or files that end in \.jpg, .* or \.csv"),
+        ("*.txt", r"photos: .*\*\.txt names no picture; give a folder, or files that end in"),
+        *((f"a{end}", r"photos: .* names no picture; unpack compressed shards to plain \.tar") for end in COMPRESSED),
         ("nowhere.csv", r"photos\.file: .*nowhere\.csv cannot be read"),
         ("wrong.csv", r"photos\.file: .* must have the columns path and perhaps label, split; it has file"),
     ],
@@ -123,9 +130,29 @@ def test_mistakes(tmp_path: Path, given: str, expected: str) -> None:
     for split in ("train", "val"):
         (tmp_path / "imagenet" / split / "n01440764").mkdir(parents=True)
         (tmp_path / "imagenet" / split / "n01440764" / "1.JPEG").touch()
+    for name in ("notes.txt", *(f"a{end}" for end in COMPRESSED)):
+        (tmp_path / name).touch()
     with pytest.raises(UserError, match=f"^{expected}") as caught:
         read_pictures(str(tmp_path / given))
     assert "\n" not in str(caught.value)
+
+
+def test_a_compressed_shard_at_a_url() -> None:
+    with pytest.raises(UserError, match=r"^photos: s3://bucket/a\.tar\.gz names no picture; unpack compressed shards"):
+        read_pictures("s3://bucket/a.tar.gz")
+
+
+def test_the_option_is_named_and_paths_stay(tmp_path: Path) -> None:
+    given = str(tmp_path / "photos" / "none")
+    with pytest.raises(UserError, match=f"^pictures: there is no folder {given};"):
+        read_pictures(given, option="pictures")
+
+
+def test_patterns_stand_for_files(tmp_path: Path) -> None:
+    lay_out(tmp_path / "pictures")
+    lay_out(tmp_path / "pictures" / "more")
+    assert len(read_pictures(str(tmp_path / "pictures" / "*"))) == len(REDS)
+    assert len(read_pictures(str(tmp_path / "pictures" / "**"))) == 2 * len(REDS)
 
 
 def test_lists_without_pictures() -> None:

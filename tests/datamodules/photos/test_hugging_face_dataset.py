@@ -14,6 +14,7 @@ from PIL import Image
 from headstart.datamodules import HuggingFaceDataset
 from headstart.datamodules.photos.hugging_face_dataset import HuggingFacePhotos
 from headstart.output.errors import UserError
+from headstart.tests.material.shards import png
 
 Build = Callable[..., Path]
 
@@ -83,6 +84,34 @@ def test_digests_are_those_of_the_files(save: Build, tmp_path: Path) -> None:
     files = [tmp_path / "files" / f"train{number}.png" for number in range(4)]
     assert photos.digests() == [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
     assert pickle.loads(pickle.dumps(photos)).read(3).getpixel((0, 0)) == (3, 0, 0)
+
+
+@pytest.mark.parametrize("form", ["disk", "parquet"])
+def test_parts_are_small(tmp_path: Path, form: str) -> None:
+    features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["even", "odd"])})
+    cells = [{"bytes": png(number % 256), "path": None} for number in range(3000)]
+    made = datasets.Dataset.from_dict({"image": cells, "label": [number % 2 for number in range(3000)]}, features)
+    folder = tmp_path / "pets"
+    folder.mkdir()
+    if form == "disk":
+        made.save_to_disk(str(folder))
+    else:
+        made.to_parquet(str(folder / "train.parquet"))
+    source = HuggingFaceDataset(str(folder))
+    train, validation = source.both()
+    digests = train.digests()
+    for photos in (source.pictures(), train, validation):
+        assert photos.has_small_parts
+        for chosen in (np.arange(100, 200), np.arange(1, 597, 7), np.array([500, 3, 3])):
+            part = photos.part(chosen)
+            pickled = pickle.dumps(part)
+            assert len(pickled) < 20_000
+            come = pickle.loads(pickled)
+            assert reds(come) == [photos.read(index).getpixel((0, 0))[0] for index in chosen.tolist()]
+            assert [*come.names] == [photos.names[index] for index in chosen]
+            assert come.digests() == [photos.digest(index) for index in chosen.tolist()]
+            assert come.decoding == photos.decoding
+    assert train.digests() == digests
 
 
 def test_folder_of_photos(tmp_path: Path) -> None:

@@ -75,11 +75,14 @@ def test_wildcards_find_what_pathlib_finds(tmp_path: Path, memory: Any) -> None:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert expand(f"{tmp_path}/a*") == [str(tmp_path / name) for name in ("a1", "a2", "a10")]
+    assert expand(f"{tmp_path}/*") == [str(tmp_path / name) for name in ("a1", "a2", "a10", "b[1]")], "c is a folder"
+    assert set(expand(f"{tmp_path}/**")) == {str(path) for path in tmp_path.rglob("*") if path.is_file()}
     assert set(expand(f"{tmp_path}/**/a?")) == {str(path) for path in tmp_path.rglob("a?")}
     assert expand(f"{tmp_path}/b[1]") == [f"{tmp_path}/b[1]"], "a file of that name is meant"
     assert [each.rpartition("/")[2] for each in expand("memory://here/a*")] == ["a1", "a2", "a10"]
-    for pattern in (f"{tmp_path}/x*", "memory://here/x*"):
-        with pytest.raises(UserError, match=r"x\*: no file matches it; give other wildcards$"):
+    assert [each.rpartition("/")[2] for each in expand("memory://here/*")] == ["a1", "a2", "a10"]
+    for pattern in (f"{tmp_path}/x*", f"{tmp_path}/[c]", "memory://here/x*", "memory://here/d*"):
+        with pytest.raises(UserError, match=r"(x\*|\[c\]|d\*): no file matches it; give other wildcards$"):
             expand(pattern)
 
 

@@ -1,6 +1,7 @@
 """Photos in Parquet files, and data sets of Hugging Face's library read from theirs without fetching them."""
 
 import hashlib
+import json
 import pickle
 from collections.abc import Callable
 from pathlib import Path
@@ -13,8 +14,8 @@ import pytest
 from pyarrow import parquet
 
 from headstart.datamodules import HuggingFaceDataset, ParquetPhotos
-from headstart.datamodules.photos import file_indexes
 from headstart.output.errors import UserError
+from headstart.store import file_digests
 from headstart.tests.material.shards import png
 
 Columns = dict[str, list[Any]]
@@ -127,6 +128,19 @@ def test_files_named_in_place_of_bytes(tmp_path: Path) -> None:
         ParquetPhotos(str(path)).train()
 
 
+def test_features_of_lists_are_no_photos(tmp_path: Path) -> None:
+    table = pa.table({"image": [png(1)], "caps": [["a", "b"]], "kind": [1]})
+    features = {
+        "image": {"_type": "Image"},
+        "caps": [{"dtype": "string", "_type": "Value"}],
+        "kind": {"names": ["dog", "cat"], "_type": "ClassLabel"},
+    }
+    noted = json.dumps({"info": {"features": features}})
+    parquet.write_table(table.replace_schema_metadata({"huggingface": noted}), tmp_path / "a.parquet")
+    photos = ParquetPhotos(str(tmp_path / "a.parquet")).pictures()
+    assert (reds(photos), photos.classes, photos.labels.tolist()) == ([1], ("dog", "cat"), [1])
+
+
 def tear_end(path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-30])
 
@@ -172,7 +186,7 @@ def test_bytes_that_change_afterwards_are_never_decoded(tmp_path: Path, change: 
 
 def test_digests_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_photos(tmp_path / "a.parquet", range(9))
-    monkeypatch.setattr(file_indexes, "SETTLED_NANOSECONDS", -(10**12))
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
 
     def read() -> list[str]:
         source = ParquetPhotos(str(path))

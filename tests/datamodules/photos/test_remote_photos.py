@@ -164,6 +164,10 @@ def test_digests_of_remote_files_are_kept(server: FileServer, photo_folder: Path
 def test_listed_states_keep_digests(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
     digests = ClassFolders(ROOT).train().digests(tmp_path)
+    given = read_pictures(f"{ROOT}/train/dark").digests(tmp_path)
     monkeypatch.setattr(locations, "_info", lambda *args: pytest.fail("the listing tells the states"))
     monkeypatch.setattr(locations, "read_bytes", lambda *args: pytest.fail("the digests are known"))
     assert ClassFolders(ROOT).train().digests(tmp_path) == digests
+    pictures = read_pictures(f"{ROOT}/train/dark")
+    assert pictures.digests(tmp_path) == given
+    assert pictures.file_sizes(np.arange(len(pictures))).all()

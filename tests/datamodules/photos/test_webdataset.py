@@ -4,11 +4,14 @@ import gzip
 import hashlib
 import io
 import json
+import os
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,6 +24,7 @@ from headstart.datamodules.photos.file_indexes import Arrays
 from headstart.datamodules.photos.packed_photos import PackedPhotos
 from headstart.datamodules.photos.tar_index import index_tar
 from headstart.output.errors import UserError
+from headstart.store import file_digests
 from headstart.tests.material.shards import png, write_shard, write_tar
 
 LONG = "a_folder_with_a_long_name/" * 6 + "picture"
@@ -57,7 +61,7 @@ def test_members_that_are_no_samples_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "a.tar"
     with tarfile.open(path, "w") as archive:
         for kind in (tarfile.DIRTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE):
-            member = tarfile.TarInfo("x.png")
+            member = tarfile.TarInfo("x.txt" if kind in (tarfile.SYMTYPE, tarfile.LNKTYPE) else "x.png")
             member.type, member.linkname = kind, "elsewhere.png"
             archive.addfile(member)
         for name in ("a.png", "._b.png", "folder/.c.png", "README"):
@@ -108,7 +112,7 @@ def test_labels_in_json_and_one_of_several_pictures(tmp_path: Path) -> None:
 
 def test_a_shard_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_shard(tmp_path / "a.tar", range(4))
-    monkeypatch.setattr(file_indexes, "SETTLED_NANOSECONDS", -(10**12))
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
     opened: list[str] = []
 
     def index(location: str, **options: str | None) -> Arrays:
@@ -133,6 +137,28 @@ def test_a_shard_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "cache" / "file_indexes").rmdir()
     (tmp_path / "cache" / "file_indexes").write_text("")
     assert len(read()) == 5
+
+
+@pytest.mark.parametrize("ahead", [10**9, 10**18])
+def test_shards_of_the_future_are_read_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: int) -> None:
+    path, now, counts = write_shard(tmp_path / "a.tar", range(4)), time.time_ns(), []
+    os.utime(path, ns=(now + ahead, now + ahead))
+    reads: list[str] = []
+
+    def index(location: str, **options: str | None) -> Arrays:
+        reads.append(location)
+        return index_tar(location, **options)
+
+    monkeypatch.setattr(webdataset, "index_tar", index)
+    # The clock of the process stands within the two seconds, goes on, and is set back.
+    for seconds in (0, 1, 3, 4, 5, 0):
+        monkeypatch.setattr(time, "time_ns", lambda later=seconds: now + later * 10**9)
+        reads.clear()
+        source = WebDatasetShards(str(path))
+        source.prepare(tmp_path / "cache")
+        assert len(source.pictures()) == 4
+        counts.append(len(reads))
+    assert counts == [1, 1, 1, 0, 0, 0]
 
 
 def test_bytes_that_change_afterwards_are_never_decoded(tmp_path: Path) -> None:
@@ -224,8 +250,115 @@ def test_bad_shards(tmp_path: Path, change: Callable[[Path], None], expected: st
     assert "\n" not in message
 
 
+def pack(root: Path, *options: str) -> str:
+    """Pack a picture, links to it and files with holes by GNU's tar."""
+    (root / "a.png").write_bytes(png(1))
+    (root / "b.png").hardlink_to(root / "a.png")
+    (root / "c.png").symlink_to("a.png")
+    for name, parts in (("d.bin", 30), ("e.png", 30)):
+        with (root / name).open("wb") as file:
+            for part in range(parts):
+                file.seek(200_000 * part)
+                file.write(b"part")
+    subprocess.run(["tar", "-C", str(root), "-cf", str(root / "a.tar"), *options], check=True)
+    return str(root / "a.tar")
+
+
+needs_gnu_tar = pytest.mark.skipif(
+    shutil.which("tar") is None or b"GNU" not in subprocess.run(["tar", "--version"], capture_output=True).stdout,
+    reason="there is no GNU tar",
+)
+SPARSE = ["--format=gnu", *(f"--format=pax --sparse-version={version}" for version in ("0.0", "0.1", "1.0"))]
+
+
+@needs_gnu_tar
+@pytest.mark.parametrize("form", ["--format=gnu", "--format=pax"])
+def test_links_are_errors(tmp_path: Path, form: str) -> None:
+    given = pack(tmp_path, form, "a.png", "b.png")
+    with pytest.raises(UserError, match=r"^train: the member 'b\.png' .*a\.tar is a hard link, .*--hard-dereference$"):
+        WebDatasetShards(given).train()
+    subprocess.run(["tar", "-C", str(tmp_path), "-cf", given, form, "a.png", "c.png"], check=True)
+    with pytest.raises(UserError, match=r"^train: the member 'c\.png' .*a\.tar is a symbolic link, .*--dereference$"):
+        WebDatasetShards(given).train()
+    options = [form, "--dereference", "--hard-dereference", "a.png", "b.png", "c.png"]
+    subprocess.run(["tar", "-C", str(tmp_path), "-cf", given, *options], check=True)
+    assert reds(WebDatasetShards(given).pictures()) == [1, 1, 1]
+
+
+@needs_gnu_tar
+@pytest.mark.parametrize("form", SPARSE)
+def test_sparse_pictures_are_errors(tmp_path: Path, form: str) -> None:
+    given = pack(tmp_path, *form.split(), "--sparse", "d.bin", "a.png")
+    assert reds(WebDatasetShards(given).pictures()) == [1], "other sparse files are passed over"
+    options = [*form.split(), "--sparse", "a.png", "d.bin", "e.png"]
+    subprocess.run(["tar", "-C", str(tmp_path), "-cf", given, *options], check=True)
+    with pytest.raises(
+        UserError, match=r"^train: the member '.*e\.png' .*a\.tar is a sparse file, .*without --sparse$"
+    ):
+        WebDatasetShards(given).train()
+
+
+def test_data_behind_the_end_mark_are_an_error(tmp_path: Path) -> None:
+    one, other = (write_shard(tmp_path / f"{red}.tar", [red]) for red in range(2))
+    with one.open("ab") as file:
+        file.write(bytes(2**21))
+    assert reds(WebDatasetShards(str(one)).pictures()) == [0], "zeros only pad the archive"
+    with one.open("ab") as file:
+        file.write(other.read_bytes())
+    with pytest.raises(UserError, match=r"^train: the shard .*0\.tar goes on behind its end mark, .*--ignore-zeros"):
+        WebDatasetShards(str(one)).train()
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        b"000 path=a\n",
+        b"xxx path=a\n",
+        b"-5 path=a\n",
+        b" path=a\n",
+        b"3 path=a\n",
+        b"99 path=a\n",
+        b"1" * 5000 + b" path=a",
+        b"11 size=x1\n",
+        b"12 size=-10\n",
+        b"8 size=\n",
+        b"9 size=\xb2\n",
+    ],
+)
+def test_damaged_extended_headers(tmp_path: Path, record: bytes) -> None:
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w") as archive:
+        for name, kind, content in (
+            ("a.png", tarfile.REGTYPE, b""),
+            ("x", tarfile.XHDTYPE, record),
+            ("b.png", tarfile.REGTYPE, b""),
+        ):
+            member = tarfile.TarInfo(name)
+            member.type, member.size = kind, len(content)
+            archive.addfile(member, io.BytesIO(content))
+    with pytest.raises(UserError, match=r"^train: the shard .*a\.tar is damaged; 1 pictures before are intact"):
+        WebDatasetShards(str(path)).train()
+
+
+def test_a_size_that_no_memory_holds(tmp_path: Path) -> None:
+    path = tmp_path / "a.tar"
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
+        for name, headers in (("a.png", {}), ("b.png", {"size": "999999999999999999"})):
+            member = tarfile.TarInfo(name)
+            member.pax_headers = headers
+            archive.addfile(member)
+    with pytest.raises(
+        UserError, match=r"^train: the shard .* is cut off \(in a member\); 1 pictures before are intact"
+    ):
+        WebDatasetShards(str(path)).train()
+
+
 def test_bad_json(tmp_path: Path) -> None:
-    for content, problem in ((b"[1]", "is not a JSON object"), (b'{"k": [1]}', "has no text or whole number as 'k'")):
+    for content, problem in (
+        (b"[1]", "is not a JSON object"),
+        (b'{"k": [1]}', "has no text or whole number as 'k'"),
+        (b"[" * 100_000, "is not a JSON object"),
+    ):
         path = write_tar(tmp_path / "a.tar", [("a.png", b""), ("a.json", content)])
         with pytest.raises(UserError, match=f"^train: the member 'a.json' of the shard .* {problem}"):
             WebDatasetShards(str(path), label="k").train()
