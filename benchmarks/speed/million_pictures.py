@@ -20,7 +20,7 @@ from headstart.datamodules.row_policy import pass_size
 
 SIDE, SHARD = 8, 10_000
 # Pictures of a command that takes as long as any takes to start and end.
-FEW = 100
+FEW = 8_000
 PERIOD = 0.1
 
 
@@ -77,7 +77,7 @@ def main(
             shards, walls = _write_shards(folder / f"{count}", count), {}
             for number in workers:
                 cost = _least(shards, number, repeats)
-                walls[number], each = cost.wall, (cost.processor - start[number].processor) / count
+                walls[number], each = cost.wall, (cost.processor - start[number].processor) / (count - FEW)
                 ratio = f", {each / before[number]:.2f} of those before" if number in before else ""
                 print(
                     f"{count:,} pictures, {number} workers: {_describe(cost)}; without start {1e6 * each:.1f} us of "
