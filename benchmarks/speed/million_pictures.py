@@ -19,7 +19,7 @@ from torch import nn
 from headstart.datamodules.row_policy import pass_size
 
 SIDE, SHARD = 8, 10_000
-# Pictures of a command that takes as long as any takes to start and end.
+# Pictures of a command that mostly starts and ends, of which every worker gets some.
 FEW = 8_000
 PERIOD = 0.1
 
