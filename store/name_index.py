@@ -50,7 +50,11 @@ class HexNames(Sequence[str]):
 
     def packed(self) -> Names:
         """Return the names as one array, as `pack` does."""
-        return np.frombuffer(self._digests.tobytes().hex().encode(), f"S{2 * self._digests.shape[1]}")
+        names = np.empty(len(self), f"S{2 * self._digests.shape[1]}")
+        for first in range(0, len(self), PART):
+            text = self._digests[first : first + PART].tobytes().hex().encode()
+            names[first : first + PART] = np.frombuffer(text, names.dtype)
+        return names
 
 
 def pack(names: Sequence[str]) -> Names:
@@ -83,31 +87,63 @@ def unpack(names: Names) -> list[str]:
 
 
 class NameIndex:
-    """Finds names among others.
+    """Finds names among others, by hashes of 64 bits and then by the names themselves.
 
     Args:
         parts: The others, in several arrays.
     """
 
     def __init__(self, parts: Sequence[Names]) -> None:
-        names = np.concatenate(parts) if parts else np.empty(0, "S1")
-        self._order = np.argsort(names, kind="stable")
-        self._sorted = names[self._order]
+        self._parts = [part for part in parts if len(part)]
+        self._ends = np.cumsum([len(part) for part in self._parts], dtype=np.int64)
+        hashes = np.concatenate([np.empty(0, np.uint64), *map(_hash, self._parts)])
+        self._order = np.argsort(hashes, kind="stable")
+        self._sorted = hashes[self._order]
 
     def find(self, names: Names) -> NDArray[np.int64]:
         """Return where names are, `[names]`: indices over all parts, the last where a name is twice, -1 if nowhere."""
         found = np.full(len(names), -1)
         if not len(self._sorted):
             return found
-        # Sorted names are found ten times as fast as others, because they are near each other.
-        order = np.argsort(names, kind="stable")
-        last = np.searchsorted(self._sorted, names[order], side="right") - 1
-        there = (last >= 0) & (self._sorted[last] == names[order])
+        # Sorted hashes are found several times as fast as others, because they are near each other.
+        hashes = _hash(names)
+        order = np.argsort(hashes, kind="stable")
+        last = np.searchsorted(self._sorted, hashes[order], side="right") - 1
+        there = (last >= 0) & (self._sorted[last] == hashes[order])
         found[order[there]] = self._order[last[there]]
+
+        for first in range(0, len(names), PART):
+            part = slice(first, first + PART)
+            for index in np.flatnonzero((found[part] >= 0) & (self._names(found[part]) != names[part])):
+                # Another name has the same hash.
+                found[first + index] = self._find_slowly(names[first + index])
         return found
+
+    def _names(self, found: NDArray[np.int64]) -> Names:
+        """Return the names at indices over all parts; any where there is none."""
+        owners = np.searchsorted(self._ends, found, side="right")
+        names = np.empty(len(found), max(part.dtype for part in self._parts))
+        for owner in np.unique(owners[found >= 0]):
+            mine = (owners == owner) & (found >= 0)
+            names[mine] = self._parts[owner][found[mine] - (self._ends[owner] - len(self._parts[owner]))]
+        return names
+
+    def _find_slowly(self, name: np.bytes_) -> int:
+        places = np.concatenate([part == name for part in self._parts])
+        return int(np.flatnonzero(places)[-1]) if places.any() else -1
+
+
+def _hash(names: Names) -> NDArray[np.uint64]:
+    """Return hashes of names, the same whatever the length of the array's items: a sum of words times odd numbers."""
+    words = -(-names.dtype.itemsize // 8)
+    values = np.ascontiguousarray(names, f"S{8 * words}").view(np.uint64).reshape(len(names), words)
+    hashes = np.zeros(len(names), np.uint64)
+    for word, factor in enumerate(np.random.default_rng(0).integers(2**64, size=words, dtype=np.uint64) | np.uint64(1)):
+        hashes += values[:, word] * factor
+    return hashes
 
 
 def first_indices(names: Names, among: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the first index of each name among those of a mask, ascending."""
+    """Return the first index of each name among those of a mask, ascending; names of one hash count as one."""
     indices = np.flatnonzero(among)
-    return np.sort(indices[np.unique(names[indices], return_index=True)[1]])
+    return np.sort(indices[np.unique(_hash(names[indices]), return_index=True)[1]])

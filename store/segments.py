@@ -92,34 +92,34 @@ class Segment:
     def __init__(self, journal: Path) -> None:
         self.path = journal
         state = _state_of(journal)
-        # An incomplete last line is being written, or was cut off.
-        lines = journal.read_bytes().split(b"\n")[:-1]
-        self.state = [state, _state_of(journal.with_suffix(ROWS))]
+        promised: list[Names] = []
+        self.origin: dict[str, Any] = {"form": ["|u1", []], "notes": {}}
+        self.chunks: list[Chunk] = []
+        end = 0
 
         try:
-            head, *others = map(json.loads, lines)
-            promised = [pack(head["names"])]
-            self.origin: dict[str, Any] = {"form": ["|u1", []], "notes": {}}
-            self.chunks: list[Chunk] = []
-            end = 0
-            for line in others:
-                if "form" in line:
-                    self.origin = line
-                elif "names" in line:
-                    promised.append(pack(line["names"]))
-                else:
-                    first, end = end, end + line["count"]
-                    self.chunks.append(Chunk(first, end, line["remarks"], line["sha256"]))
+            with journal.open("rb") as file:
+                for text in file:
+                    # An incomplete last line is being written, or was cut off.
+                    line = json.loads(text) if text.endswith(b"\n") else {"form": None}
+                    if "names" in line:
+                        promised.append(pack(line["names"]))
+                    elif "count" in line:
+                        first, end = end, end + line["count"]
+                        self.chunks.append(Chunk(first, end, line["remarks"], line["sha256"]))
+                    elif line["form"]:
+                        self.origin = line
 
             self.promised: Names = np.concatenate(promised)
             self.names = self.promised[:end]
             kind, shape = self.origin["form"]
             self.dtype, self.shape = np.dtype(kind), (end, *shape)
             self.row_bytes = self.dtype.itemsize * math.prod(shape)
-        except MemoryError:
+        except (MemoryError, OSError):
             raise
         except Exception as error:  # a damaged file raises errors of many unrelated kinds
             raise DamagedError(repr(error)) from error
+        self.state = [state, _state_of(journal.with_suffix(ROWS))]
         if end * self.row_bytes > self.state[1][0]:
             raise DamagedError("its rows are cut off")
 
