@@ -64,8 +64,8 @@ class Extracted:
 
     Attributes:
         backbone: The backbone.
-        stored: Features and thumbnails of 64 columns, `[pictures, width + 64]`, float32; that of a black picture where
-            one cannot be decoded, on which there is a remark.
+        stored: Features and thumbnails of 64 columns, `[pictures, width + 64]`, float32, read when they are indexed;
+            that of a black picture where one cannot be decoded, on which there is a remark.
     """
 
     backbone: Described
@@ -88,7 +88,7 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
     if engines.is_serial:
         described, _ = describe(choice)
         _digest(pictures, resources)
-        return Extracted(described, find(request_of(pictures, described), resources))
+        return Extracted(described, find(request_of(pictures, described), resources, copied=0))
 
     needs = needs_of(resources, engines, on_gpu=device_kind(choice.device) == "cuda")
     engine = engines.open_engine(needs)
@@ -99,7 +99,7 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
         opened.pop_all()
     request = request_of(pictures, described)
     computed = compute_missing({resources.title: request}, resources, engines, engine)
-    stored = find(request, resources)
+    stored = find(request, resources, copied=0)
     return Extracted(described, replace(stored, computed=stored.computed + sum(computed.values())))
 
 

@@ -122,12 +122,13 @@ def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resource
     return replace(stored, rows=np.array(stored.rows[:, 0]))
 
 
-def find(request: RowRequest, resources: Resources) -> StoredRows:
+def find(request: RowRequest, resources: Resources, copied: int | None = None) -> StoredRows:
     """Read rows from the store, after computing the missing ones.
 
     Args:
         request: The rows.
         resources: Cache, decoding processes and progress.
+        copied: As for `RowStore.get`.
 
     Raises:
         StoreError: The cache folder cannot be read or written.
@@ -161,11 +162,11 @@ def find(request: RowRequest, resources: Resources) -> StoredRows:
         if resources.check is not None:
             resources.check.compare(store, request.key, digests, compute, resources.title)
             raise NotStoredError("the rows were checked, not read")
-        stored = store.get(request.key, digests, compute, request.cut, progress.begin)
+        stored = store.get(request.key, digests, compute, request.cut, progress.begin, copied)
         doubtful = [] if resources.only_stored else _find_doubtful(pictures, stored, decoded)
         if doubtful:
             store.forget(request.key, {digests[index] for index in doubtful})
-            stored = store.get(request.key, digests, compute, request.cut)
+            stored = store.get(request.key, digests, compute, request.cut, copied=copied)
     return replace(stored, computed=stored.computed + there)
 
 

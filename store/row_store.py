@@ -71,6 +71,7 @@ class RowStore:
         source: Compute,
         cut: Cut = lambda missing: [missing],
         begin: Callable[[int], object] = lambda missing: None,
+        copied: int | None = None,
     ) -> StoredRows:
         """Return rows of a table, after computing those that are missing or damaged.
 
@@ -80,6 +81,7 @@ class RowStore:
             source: Returns the source of rows, from their indices in `names`; not called if no row is missing.
             cut: Cuts the indices of missing rows into pieces, which are computed one after the other; by default one.
             begin: Called with the number of missing rows before they are computed.
+            copied: Bytes of scattered rows up to which they are copied into memory; `COPIED` by default.
 
         Returns:
             The rows.
@@ -98,7 +100,7 @@ class RowStore:
                 found = _Found(table, requested)
                 missing = found.missing
                 if not len(missing):
-                    return found.gather(computed)
+                    return found.gather(computed, COPIED if copied is None else copied)
                 if computed and computed + len(missing) > len(np.unique(requested)):
                     filler.require_kept()
                     raise ValueError("the source contradicts itself: its rows came with other notes or another shape")
@@ -203,8 +205,8 @@ class _Found:
         """The first index of each name without a row, ascending."""
         return first_indices(self.requested, self.at < 0)
 
-    def gather(self, computed: int) -> StoredRows:
-        """Return the rows, of which none is missing, without a copy if they are stored in their order."""
+    def gather(self, computed: int, copied: int) -> StoredRows:
+        """Return the rows, of which none is missing; those that are not in their order are copied up to some bytes."""
         owners = np.searchsorted(self.starts, self.at, side="right") - 1
         rows = self.at - self.starts[owners]
         first = self.segments[owners[0]]
@@ -215,7 +217,7 @@ class _Found:
         used, owners = np.unique(owners, return_inverse=True)
         gathered = GatheredRows([self.segments[owner].rows for owner in used], owners, rows)
         return StoredRows(
-            gathered if gathered.nbytes > COPIED else gathered[:], first.origin["notes"], remarks, computed
+            gathered if gathered.nbytes > copied else gathered[:], first.origin["notes"], remarks, computed
         )
 
     def _remarks(self) -> dict[int, str]:
