@@ -101,7 +101,7 @@ class Segment:
             with journal.open("rb") as file:
                 for text in file:
                     # An incomplete last line is being written, or was cut off.
-                    line = json.loads(text) if text.endswith(b"\n") else {"form": None}
+                    line: dict[str, Any] = json.loads(text) if text.endswith(b"\n") else {"form": None}
                     if "names" in line:
                         promised.append(pack(line["names"]))
                     elif "count" in line:
