@@ -25,9 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-    from PIL.Image import Image
+    from headstart.modules.networks.preprocessing import Preprocessing
 
 # Run by a bare interpreter: hand over the words, the environment and the streams, and end as the command ended.
 CLIENT = """
@@ -78,14 +76,15 @@ def accept_other_content() -> None:
 
 def shrink_photos() -> None:
     """Feed small photos to networks that take large ones, in a fiftieth of the time."""
-    from headstart.modules.networks.preprocessing import Preprocessing
+    from headstart.datamodules.decoding import DecodingProcesses
 
-    prepare = Preprocessing.prepare
+    start = DecodingProcesses.__init__
 
-    def prepare_small(self: Preprocessing, photo: Image) -> NDArray[np.uint8]:
-        return prepare(replace(self, resize=SMALL, crop=SMALL) if self.crop > LARGE else self, photo)
+    def start_small(self: DecodingProcesses, preprocessing: Preprocessing, *options: Any) -> None:
+        small = replace(preprocessing, resize=SMALL, crop=SMALL) if preprocessing.crop > LARGE else preprocessing
+        start(self, small, *options)
 
-    Preprocessing.prepare = prepare_small  # type: ignore[method-assign]
+    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign]
 
 
 def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:
