@@ -84,7 +84,7 @@ def shrink_photos() -> None:
         small = replace(preprocessing, resize=SMALL, crop=SMALL) if preprocessing.crop > LARGE else preprocessing
         start(self, small, *options)
 
-    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign]
+    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign, assignment]
 
 
 def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:
