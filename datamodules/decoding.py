@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.photos.picture_decoding import without_size_warnings
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Pixels that a process decodes at once, 2.4 MB.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.feature_extraction import Choice, describe, request_of
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Precision, Resources
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions

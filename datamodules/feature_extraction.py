@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.pieces import compute_missing, needs_of
 from headstart.datamodules.row_policy import Policy, Precision, Resources, device_kind
 from headstart.datamodules.row_request import RowRequest

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from torch import Tensor
 
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.rows import rows

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headstart.datamodules.activation_rows import unpack
 from headstart.datamodules.photos.near_duplicates import thumbnails
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
 from headstart.datamodules.rows import activations, pixels

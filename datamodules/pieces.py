@@ -1,4 +1,4 @@
-"""Missing rows as many tasks: pieces that workers or the machines of a cluster compute, each into the one store."""
+"""Missing rows as many tasks: a command cuts them into pieces, which workers or the machines of a cluster compute."""
 
 from __future__ import annotations
 
@@ -7,167 +7,31 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.extraction_progress import ExtractionProgress, Step
+from headstart.datamodules.piece_task import COMPUTE, STEP, Piece, Returned
 from headstart.datamodules.row_policy import Resources, device_kind
-from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
+from headstart.datamodules.row_request import TABLES, RowRequest
 from headstart.engines.options import EngineOptions
 from headstart.engines.scheduler import run_tasks
-from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage, TaskResources
+from headstart.engines.task import Engine, Outcome, Task, TaskMessage, TaskResources
 from headstart.output.errors import UserError
 from headstart.output.printable import say
-from headstart.output.processors import processors
 from headstart.store.json_digest import digest_of
 from headstart.store.name_index import pack
 from headstart.store.row_store import IDLE_ROUNDS, RowStore
 from headstart.store.row_table import Filler
 from headstart.store.segments import StoreError, explain_os_errors, list_journals
 
-if TYPE_CHECKING:
-    from headstart.datamodules.row_computation import FrozenNetwork
-
-STEP = "step"
 # At least so many pieces for each worker, or for each of the tasks that a cluster may run at once.
 PIECES_PER_WORKER, WORKERS_OF_A_CLUSTER = 4, 16
 # Beginning of the name of a file that shows machines the command's cache, and seconds after which it is out of use.
 MARKER, MARKER_SECONDS = ".run-", 7 * 24 * 3600
-
-
-@dataclass(frozen=True)
-class Piece:
-    """Some of the missing rows of a table, which one task computes.
-
-    Attributes:
-        name: Name of the request.
-        request: The rows, of the pictures of the piece alone.
-        table: Digest of the table's key.
-        run: Name of the command, in the names of its segments.
-        cache: The cache folder.
-        marker: A file that is there where the cache is that of the command; None if the machine is the same.
-        processors: Processors that the task may use.
-        decoders: Processes that decode; None for one per processor.
-    """
-
-    name: str
-    request: RowRequest
-    table: str
-    run: str
-    cache: Path
-    marker: Path | None
-    processors: int
-    decoders: int | None
-
-
-@dataclass
-class Returned:
-    """Rows that a task could not store, because it does not see the command's cache: a source of one chunk.
-
-    Attributes:
-        rows: The rows, `[rows, ...]`.
-        notes: Notes on all of them.
-        remarks: Remarks on single ones, by index.
-    """
-
-    rows: NDArray[Any]
-    notes: dict[str, Any]
-    remarks: dict[int, str]
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.rows)
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield the rows."""
-        yield self.rows
-
-    def part(self, indices: NDArray[np.int64]) -> Returned:
-        """Return some of the rows."""
-        remarks = {new: self.remarks[old] for new, old in enumerate(indices.tolist()) if old in self.remarks}
-        return Returned(self.rows[indices], self.notes, remarks)
-
-
-@dataclass
-class Computed:
-    """What became of a piece.
-
-    Attributes:
-        count: Rows that were computed.
-        returned: Those that the task could not store.
-    """
-
-    count: int
-    returned: Returned | None = None
-
-
-@dataclass
-class _Job:
-    """The table that this process computes pieces of: its network, loaded once, and its segment."""
-
-    name: tuple[str, str]
-    frozen: FrozenNetwork | None
-    filler: Filler
-
-
-_jobs: list[_Job] = []
-
-
-def compute_piece(piece: Piece, send: Send) -> Computed:
-    """Compute the rows of a piece as a task, and store them where this process sees the command's cache.
-
-    Args:
-        piece: The piece.
-        send: Sends the progress.
-
-    Returns:
-        The number of rows; the rows themselves where they are not stored.
-
-    Raises:
-        UserError: As for `rows.find`, or this machine has other versions of packages than the command's.
-    """
-    request, resources = piece.request, Resources(piece.cache, "pictures", piece.decoders)
-
-    def source(free: NDArray[np.int64]) -> Any:  # noqa: ANN401 - without importing torch here
-        return request.compute(free.tolist(), resources, job.frozen, lambda step: send(TaskMessage(STEP, step)))
-
-    with processors(piece.processors), explain_decoding_errors(), explain_store_errors():
-        job = _find_job(piece)
-        if piece.marker is None or piece.marker.exists():
-            return Computed(job.filler.fill(request.pictures.digests(), source))
-        computed = source(np.arange(len(request.pictures)))
-        rows = np.concatenate(list(computed))
-        return Computed(len(rows), Returned(rows, computed.notes, dict(computed.remarks)))
-
-
-def _find_job(piece: Piece) -> _Job:
-    """Return the job of a piece; end the last one where that is another."""
-    name = piece.table, piece.run
-    if not _jobs or _jobs[0].name != name:
-        while _jobs:
-            _jobs.pop().filler.__exit__(None, None, None)
-        key = piece.request.key
-        if digest_of(key) != piece.table:
-            raise UserError(
-                "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
-                "install the same ones"
-            )
-        frozen = piece.request.load(piece.cache)
-        _jobs.append(_Job(name, frozen, RowStore(piece.cache / TABLES).filler(key, piece.run)))
-    return _jobs[0]
-
-
-@contextmanager
-def explain_store_errors() -> Iterator[None]:
-    """Raise errors of the store as the user's, which name the folder."""
-    try:
-        yield
-    except StoreError as error:
-        raise UserError(f"cache_dir: {error}; choose another folder") from error
 
 
 def compute_missing(
@@ -195,7 +59,7 @@ def compute_missing(
         opened.enter_context(run.progress)
         while missing := run.find_missing():
             before, count = run.computed.total(), sum(map(len, missing.values()))
-            if before + count > run.distinct or idle == IDLE_ROUNDS:
+            if (before and before + count > run.distinct) or idle == IDLE_ROUNDS:
                 run.require_kept(missing)
                 raise ValueError("the rows contradict themselves: they came with other notes or another shape")
             run.progress.begin(count)
@@ -239,6 +103,9 @@ class _Run:
         self.failed: dict[str, Outcome] = {}
         self.computed = Counter[str]()
         self._steps = defaultdict[str, list[Step]](list)
+        # What stores rows that come with their pieces, by request, open until all pieces have ended.
+        self._fillers: dict[str, Filler] = {}
+        self._storing = ExitStack()
 
     @property
     def distinct(self) -> int:
@@ -252,7 +119,8 @@ class _Run:
 
     def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> None:
         """Compute missing rows."""
-        with self._marker() as marker:
+        with self._marker() as marker, ExitStack() as self._storing:
+            self._fillers.clear()
             try:
                 engine = engine or self.engines.open_engine(self.needs)
                 run_tasks(engine, self._tasks(missing, marker), self)
@@ -312,9 +180,7 @@ class _Run:
                 cache, decoders = self.resources.cache.absolute(), self.resources.workers
                 argument = Piece(name, part, table, self.name, cache, marker, cpus, decoders)
                 done += len(piece)
-                yield Task(
-                    f"{name}: pictures up to {done:,} of {len(indices):,}", f"{__name__}:compute_piece", argument
-                )
+                yield Task(f"{name}: pictures up to {done:,} of {len(indices):,}", COMPUTE, argument)
 
     def wait(self, missing: Mapping[str, NDArray[np.int64]]) -> bool:
         """Wait for rows that another command is computing; return whether there is one."""
@@ -351,8 +217,11 @@ class _Run:
             self.failed.setdefault(piece.name, outcome)
 
     def _store(self, piece: Piece, returned: Returned) -> None:
-        with self.store.filler(self.requests[piece.name].key) as filler:
-            filler.fill(piece.request.pictures.digests(), returned.part)
+        """Store rows in one segment for all pieces of a request."""
+        if piece.name not in self._fillers:
+            filler = self.store.filler(self.requests[piece.name].key)
+            self._fillers[piece.name] = self._storing.enter_context(filler)
+        self._fillers[piece.name].fill(piece.request.pictures.digests(), returned.part)
 
     def waited(self) -> None:
         """Do nothing: no piece becomes overdue."""

@@ -16,7 +16,7 @@ from headstart.datamodules.activation_rows import notes_of, pack
 from headstart.datamodules.decoding import Fault, decode_batches
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
 from headstart.datamodules.photos.near_duplicates import thumbnails
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import CHUNK, Policy, Precision, Resources, device_kind, pass_size
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.memory_errors import explain_memory_errors

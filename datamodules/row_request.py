@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.extraction_progress import Report
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import CHUNK, PIECE_BYTES, Policy, Resources, device_kind, pass_size, piece_size
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec

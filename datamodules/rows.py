@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from headstart.datamodules.extraction_progress import ExtractionProgress
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
 from headstart.modules.networks.preprocessing import Preprocessing

@@ -19,7 +19,8 @@ from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
-from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_policy import NotStoredError, Resources

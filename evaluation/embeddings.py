@@ -9,7 +9,7 @@ from jsonargparse.typing import NonNegativeInt
 
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.pieces import compute_missing
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.row_request import RowRequest

@@ -13,7 +13,8 @@ from headstart.datamodules.feature_extraction import Choice, Described, Extracte
 from headstart.datamodules.photos.folder_listing import list_kinds
 from headstart.datamodules.photos.given_pictures import find_source, read_pictures
 from headstart.datamodules.photos.locations import is_remote
-from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec

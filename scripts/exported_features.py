@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.photos.folder_listing import count_kinds
-from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.output.errors import UserError
 from headstart.store.gathered_rows import GatheredRows
 

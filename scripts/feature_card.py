@@ -51,12 +51,14 @@ def card_page(card: Mapping[str, Any]) -> str:
     """
     count, backbone, prepared = card["pictures"], card["backbone"], card["preprocessing"]
     title = f"Features of {count_pictures(count)} by {backbone['name']}"
+
     header = {
         "pretty_name": title,
         "task_categories": ["image-feature-extraction"],
         "tags": ["headstart", "features"],
         "size_categories": [next((name for size, name in SIZES.items() if count < size), LARGER)],
     }
+
     origin = f"registry {backbone['registry']}" if backbone["registry"] else f"weights {backbone['weights']}"
     facts = {
         "pictures": f"{count:,}" + (f" of {len(card['classes'])} classes" if card["classes"] else ""),
@@ -70,6 +72,7 @@ def card_page(card: Mapping[str, Any]) -> str:
         "SHA-256 of the pictures": card["pictures_sha256"],
     }
     rows = [f"| {name} | {_cell(text)} |" for name, text in facts.items()]
+
     page = [
         f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---",
         f"# {escape_markdown(title)}",

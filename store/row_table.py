@@ -12,11 +12,11 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from headstart.store.name_index import NameIndex, Names, pack, take
+from headstart.store.segment_writer import SegmentWriter
 from headstart.store.segments import (
     DamagedError,
     RowSource,
     Segment,
-    SegmentWriter,
     StoreError,
     drop,
     explain_os_errors,

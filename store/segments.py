@@ -1,4 +1,4 @@
-"""Segments of a table of rows: each written by one process, chunk after chunk, and read by any number of others.
+"""Segments of a table of rows: each written by one process, chunk after chunk (`segment_writer`), and read by others.
 
 A segment is two files: the rows as they are in memory, and a journal. The journal's first line names the rows to come;
 the second has the values that all of them share; every further line stands for a chunk of written rows, and has their
@@ -13,13 +13,11 @@ import json
 import logging
 import math
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from io import FileIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -155,7 +153,7 @@ class Segment:
                 file.seek(chunk.first * self.row_bytes)
                 content = file.read((chunk.end - chunk.first) * self.row_bytes)
                 names = unpack(self.names[chunk.first : chunk.end])
-                if _digest(names, self.origin, chunk.remarks, content) != chunk.sha256:
+                if digest_chunk(names, self.origin, chunk.remarks, content) != chunk.sha256:
                     raise DamagedError("altered")
 
         if time.time_ns() - max(time_of_change for _, time_of_change, _ in self.state) > SETTLED:
@@ -200,110 +198,6 @@ class Segment:
         except Timeout:
             return False
         return True
-
-
-class SegmentWriter:
-    """Writes a new segment. Other processes see which rows are to come, and wait for them.
-
-    Args:
-        table: The folder of the table.
-        key: Everything that all rows of the table depend on, for readers of the journal.
-        names: Names of the rows to come first.
-        run: Beginning of the second part of the segment's name.
-        newest: Time in the name of the newest segment, in nanoseconds; the clock of another machine may be ahead.
-
-    Raises:
-        OSError: The folder cannot be written.
-    """
-
-    def __init__(
-        self, table: Path, key: Mapping[str, Any], names: Sequence[str], run: str = "", newest: int = 0
-    ) -> None:
-        # Names of the rows that are promised and not written, the number of the written ones, and what these share.
-        self.names = names
-        self.done = 0
-        self.origin: dict[str, Any] = {}
-        # The order of names is that in which segments were created.
-        stamp = max(time.time_ns(), newest + 1)
-        self.path = table / f"{stamp:020}-{run}{secrets.token_hex(4)}{JOURNAL}"
-        lock = FileLock(self.path.with_suffix(LOCK))
-        with ExitStack() as files:
-            files.callback(self._leave, lock)
-            lock.acquire()
-            self.rows = files.enter_context(self.path.with_suffix(ROWS).open("xb", buffering=0))
-            with replacing(self.path) as partial:
-                partial.write_text(json.dumps({"key": dict(key), "names": list(names)}) + "\n")
-            self.journal = files.enter_context(self.path.open("ab", buffering=0))
-            self.files = files.pop_all()
-
-    def __enter__(self) -> SegmentWriter:
-        """Return the writer."""
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        """End the segment, with the rows that are written."""
-        self.files.close()
-
-    def promise(self, names: Sequence[str]) -> None:
-        """Name further rows to come, when those that were named before are written.
-
-        Raises:
-            OSError: The journal cannot be written.
-        """
-        self._note({"names": list(names)})
-        self.names = names
-
-    def write(self, source: RowSource) -> None:
-        """Compute the promised rows and write them.
-
-        Args:
-            source: The source of the rows.
-
-        Raises:
-            StoreError: They cannot be written.
-            ValueError: The source yields more or fewer rows than were promised.
-        """
-        if len(source) != len(self.names):
-            raise ValueError(f"the source was asked for {len(self.names)} rows and promises {len(source)}")
-        count, first = 0, self.done
-        for rows in source:
-            count += len(rows)
-            if count <= len(source):
-                with explain_os_errors(self.path.parent, "written"):
-                    self._append(np.ascontiguousarray(rows), source, self.done - first)
-        if count != len(source):
-            raise ValueError(f"the source promised {len(source)} rows and gave {count}")
-
-    def _append(self, rows: NDArray[Any], source: RowSource, first: int) -> None:
-        """Write a chunk, whose first row has an index in the source."""
-        names = list(self.names[: len(rows)])
-        remarks = {name: source.remarks[i] for i, name in enumerate(names, first) if i in source.remarks}
-        origin = {"form": [rows.dtype.str, list(rows.shape[1:])], "notes": dict(source.notes)}
-        if self.done and origin != self.origin:
-            raise ValueError("the source contradicts itself: its rows came with other notes or another shape")
-        lines: list[Any] = [] if self.done else [origin]
-        lines.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
-        _write_all(self.rows, rows.data.cast("B"))
-        self._note(*lines)
-        self.origin = origin
-        self.done += len(rows)
-        self.names = self.names[len(rows) :]
-
-    def _note(self, *lines: object) -> None:
-        _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in lines).encode()))
-        if not self.path.exists():
-            raise OSError("it was removed while it was written; try again")
-
-    def _leave(self, lock: FileLock) -> None:
-        if not self.done:
-            drop(self.path)
-        elif self.names:
-            # A full disk may hold a part of rows that the journal does not list.
-            with suppress(OSError, DamagedError):
-                segment = Segment(self.path)
-                os.truncate(self.path.with_suffix(ROWS), len(segment.names) * segment.row_bytes)
-        lock.release()
-        self.path.with_suffix(LOCK).unlink(missing_ok=True)
 
 
 def list_journals(table: Path) -> list[Path]:
@@ -357,15 +251,10 @@ def _state_of(path: Path) -> list[int]:
     return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
-def _digest(
+def digest_chunk(
     names: Sequence[str], origin: Mapping[str, Any], remarks: Mapping[str, str], rows: bytes | memoryview
 ) -> str:
+    """Return the digest of a chunk of rows: SHA-256 of their names, of what all rows share, of remarks and bytes."""
     digest = hashlib.sha256(json.dumps([list(names), origin, remarks], sort_keys=True).encode())
     digest.update(rows)
     return digest.hexdigest()
-
-
-def _write_all(file: FileIO, content: memoryview) -> None:
-    # The file has no buffer, which would be written once more when it is closed, even on a full disk.
-    while content:
-        content = content[file.write(content) :]

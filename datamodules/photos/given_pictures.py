@@ -14,7 +14,8 @@ from headstart.datamodules.photos.folder_listing import FOLDER, SUFFIXES, Listin
 from headstart.datamodules.photos.hugging_face_dataset import SAVED, HuggingFaceDataset
 from headstart.datamodules.photos.locations import expand, is_remote, join
 from headstart.datamodules.photos.parquet_photos import ParquetPhotos
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.webdataset import WebDatasetShards
 from headstart.output.errors import UserError, prefix_errors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import overload
 
@@ -16,13 +17,13 @@ PART = 4096
 class LazyNames(Sequence[str]):
     """Names that are made when they are asked for, without an object for each."""
 
+    @abstractmethod
     def name(self, index: int) -> str:
         """Return one name, by its index from 0."""
-        raise NotImplementedError
 
+    @abstractmethod
     def take(self, indices: NDArray[np.int64]) -> LazyNames:
         """Return some of the names, in the order of their indices."""
-        raise NotImplementedError
 
     @overload
     def __getitem__(self, index: int) -> str: ...

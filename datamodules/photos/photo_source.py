@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
@@ -15,146 +14,9 @@ from PIL import Image
 
 from headstart.datamodules.photos.locations import digest_locations, is_remote, join, state_of
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
-from headstart.modules.identity.origins import SUITE
-from headstart.modules.provenance import source_digests
+from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
 from headstart.store.file_digests import size_in
-from headstart.store.json_digest import digest_of
-
-
-class Pictures(ABC):
-    """Pictures that are decoded on demand.
-
-    Attributes:
-        kind: Noun for one of them, for messages.
-        names: Name of each picture for messages, unique, `[samples]`.
-        has_small_parts: Whether `part` returns pictures that are small when they are pickled.
-    """
-
-    kind = "photo"
-    names: Sequence[str]
-    has_small_parts = False
-    _digested: Sequence[str] | None = None
-
-    def __len__(self) -> int:
-        """Return the number of pictures."""
-        return len(self.names)
-
-    @abstractmethod
-    def read(self, index: int) -> Image.Image:
-        """Decode one picture.
-
-        Args:
-            index: Its index, from 0.
-
-        Returns:
-            The picture in RGB.
-
-        Raises:
-            OSError: The picture cannot be decoded.
-        """
-
-    @abstractmethod
-    def digest(self, index: int) -> str:
-        """Digest the content of one picture, by which its stored rows are found, whatever it is called.
-
-        Args:
-            index: Its index, from 0.
-
-        Returns:
-            A SHA-256, hexadecimal: of a file's bytes, of pixels, or of anything else that decides the picture.
-
-        Raises:
-            UserError: It cannot be read.
-        """
-
-    @property
-    def own_code(self) -> str:
-        """Digest of the user's own code that decodes the pictures; empty where the suite's alone does."""
-        kinds = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] != SUITE]
-        own = {name: digest for name, digest in source_digests(kinds).items() if name != SUITE}
-        return digest_of(own) if own else ""
-
-    @property
-    def decoding(self) -> str:
-        """Name of the function that decodes the pictures, and digest of its code: rows of two are never mixed."""
-        read = type(self).read
-        return f"{read.__module__}.{read.__qualname__} {self.own_code}".strip()
-
-    def part(self, indices: NDArray[np.int64]) -> Pictures:
-        """Return some of the pictures on their own, to be pickled for another process.
-
-        They hold all pictures unless a data set has a smaller form.
-
-        Args:
-            indices: Indices of the pictures.
-        """
-        return PicturePart(self, indices)
-
-    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some pictures, 0 where they are not known.
-
-        Args:
-            indices: Indices of the pictures.
-        """
-        return np.zeros(len(indices), np.int64)
-
-    def digests(self, cache: Path | None = None) -> Sequence[str]:
-        """Digest the content of every picture, side by side, and each once.
-
-        Args:
-            cache: The cache folder, which remembers the digests of files that have not changed since.
-        """
-        if self._digested is None:
-            self._digested = self.digest_some(range(len(self)), cache)
-        return self._digested
-
-    def set_digests(self, digests: Sequence[str]) -> None:
-        """Set the digests of all pictures, where they are known."""
-        self._digested = digests
-
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
-        """Digest some pictures, side by side.
-
-        Args:
-            indices: Their indices.
-            cache: As for `digests`.
-        """
-        with ThreadPoolExecutor() as pool:
-            return list(pool.map(self.digest, indices))
-
-
-class PicturePart(Pictures):
-    """Some of other pictures, to be pickled.
-
-    Args:
-        pictures: The pictures to select from.
-        indices: Indices of the selected ones.
-    """
-
-    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
-        self.pictures = pictures
-        self.indices = indices
-        self.kind = pictures.kind
-        self.names = [pictures.names[index] for index in indices]
-
-    @property
-    def own_code(self) -> str:
-        """Digest of the code that decodes the pictures."""
-        return self.pictures.own_code
-
-    @property
-    def decoding(self) -> str:
-        """Name of the function that decodes the pictures."""
-        return self.pictures.decoding
-
-    def read(self, index: int) -> Image.Image:
-        """Decode one picture of the part."""
-        return self.pictures.read(int(self.indices[index]))
-
-    def digest(self, index: int) -> str:
-        """Digest one picture of the part."""
-        return self.pictures.digest(int(self.indices[index]))
 
 
 class Photos(Pictures):
@@ -196,7 +58,7 @@ class Photos(Pictures):
         return PhotoSubset(self, indices)
 
 
-class PhotoSubset(Photos):
+class PhotoSubset(PicturePart, Photos):
     """Some of the photos of another set.
 
     Args:
@@ -205,48 +67,11 @@ class PhotoSubset(Photos):
     """
 
     def __init__(self, photos: Photos, indices: NDArray[np.int64]) -> None:
-        self.photos = photos
-        self.indices = indices
-        self.names = [photos.names[i] for i in indices]
+        super().__init__(photos, indices)
         self.labels = photos.labels[indices]
         self.classes = photos.classes
         self.left_out = photos.left_out
         self.maps = None if photos.maps is None else photos.maps.subset(indices)
-
-    @property
-    def own_code(self) -> str:
-        """Digest of the code that decodes the photos."""
-        return self.photos.own_code
-
-    @property
-    def decoding(self) -> str:
-        """Name of the function that decodes the photos."""
-        return self.photos.decoding
-
-    def read(self, index: int) -> Image.Image:
-        """Decode one photo of the subset."""
-        return self.photos.read(int(self.indices[index]))
-
-    @property
-    def has_small_parts(self) -> bool:  # type: ignore[override]  # that of the photos
-        """Whether parts of the photos are small."""
-        return self.photos.has_small_parts
-
-    def part(self, indices: NDArray[np.int64]) -> Pictures:
-        """Return some photos of the subset on their own."""
-        return self.photos.part(self.indices[indices])
-
-    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos of the subset."""
-        return self.photos.file_sizes(self.indices[indices])
-
-    def digest(self, index: int) -> str:
-        """Digest one photo of the subset."""
-        return self.photos.digest(int(self.indices[index]))
-
-    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
-        """Digest some photos of the subset."""
-        return self.photos.digest_some([int(self.indices[index]) for index in indices], cache)
 
 
 class PictureFiles(Pictures):

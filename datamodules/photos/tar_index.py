@@ -52,27 +52,35 @@ def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
         try:
             for members in read_members(stream, samples.wants):
                 samples.add(members)
-        except CutOffError as error:
-            raise UserError(
-                f"the shard {location} is cut off ({error}); {len(samples.offsets)} pictures before are intact; fetch "
-                "or write it again, or unpack it and pack what is intact (tar --sort=name)"
-            ) from error
-        except DamagedError as error:
-            raise UserError(_explain_damage(location, len(samples.offsets))) from error
-        except PartialError as error:
-            raise UserError(
-                f"the member {error.name!r} of the shard {location} is {error.what}; unpack the "
-                f"shard, and pack it again {error.packed_with}"
-            ) from error
-        except TrailingError as error:
-            raise UserError(
-                f"the shard {location} goes on behind its end mark, as archives that cat has joined do; unpack it with "
-                "tar --ignore-zeros, and pack it again"
-            ) from error
+        except (CutOffError, DamagedError, PartialError, TrailingError) as error:
+            raise UserError(_explain(error, location, len(samples.offsets))) from error
+
     samples.end()
     if not samples.offsets:
         raise UserError(f"the shard {location} holds no picture; leave it out")
     return samples.arrays()
+
+
+def _explain(error: Exception, location: str, intact: int) -> str:
+    """Return what is wrong with a shard, of which so many pictures are intact, and how to mend it."""
+    match error:
+        case CutOffError():
+            return (
+                f"the shard {location} is cut off ({error}); {intact} pictures before are intact; fetch or write it "
+                "again, or unpack it and pack what is intact (tar --sort=name)"
+            )
+        case PartialError():
+            return (
+                f"the member {error.name!r} of the shard {location} is {error.what}; unpack the shard, and pack it "
+                f"again {error.packed_with}"
+            )
+        case TrailingError():
+            return (
+                f"the shard {location} goes on behind its end mark, as archives that cat has joined do; unpack it with "
+                "tar --ignore-zeros, and pack it again"
+            )
+        case _:
+            return _explain_damage(location, intact)
 
 
 def _explain_damage(location: str, intact: int) -> str:

@@ -170,6 +170,7 @@ class _Walk:
                 self.is_at_end = True
                 break
             headers.append(position)
+
             kind, start = buffer[position + 156], position + BLOCK
             try:
                 size = int(buffer[position + 124 : position + 136].rstrip(b"\0"), 8)
@@ -180,6 +181,7 @@ class _Walk:
             if size < 0:
                 self.is_damaged = True
                 break
+
             if kind == SPARSE:
                 start = _pass_map(buffer, position)
             elif given and b"sparse" in given and kind in FILES:
@@ -193,6 +195,7 @@ class _Walk:
                     name = buffer[position + 345 : position + 500].partition(b"\0")[0] + b"/" + name
                 if given:
                     name = given.get(b"path", name)
+
             following = start if kind in WITHOUT_CONTENT else start + size + -size % BLOCK
             if following > end:
                 self.needed, self.size = following - position, size
@@ -206,6 +209,7 @@ class _Walk:
                 names.append(name)
                 self.starts.append(first + start)
                 self.sizes.append(size)
+
             if kind == LONG_NAME:
                 given[b"path"] = buffer[start:following].partition(b"\0")[0]
             elif kind == EXTENDED:
@@ -216,6 +220,7 @@ class _Walk:
                 given.update(records)
             elif given:
                 given.clear()
+
         self.names = _decode(names)
         self.position = position
         return headers

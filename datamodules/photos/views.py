@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Part of the names of stored views. Change it whenever the augmentation changes.

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save
 
 from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.evaluation.classifiers.heads import Head, read_head
 from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone_spec import BackboneSpec

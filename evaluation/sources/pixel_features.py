@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.row_request import TABLES
 from headstart.datamodules.rows import label_maps, pixels

@@ -12,7 +12,8 @@ from PIL import Image
 
 from headstart.datamodules import rows
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
 from headstart.datamodules.row_policy import Policy, Precision, Resources

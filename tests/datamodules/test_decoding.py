@@ -16,7 +16,7 @@ from torch import Tensor
 
 from headstart.datamodules import decoding
 from headstart.datamodules.decoding import AHEAD, Fault, batch_size, decode_batches, end_decoding, share_memory
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
 

@@ -3,7 +3,7 @@
 import errno
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,63 +11,26 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.datamodules import pieces, row_request
+from headstart.datamodules import row_request
 from headstart.datamodules.extraction_progress import ExtractionProgress
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.pieces import Piece, compute_missing
+from headstart.datamodules.piece_task import Piece
+from headstart.datamodules.pieces import compute_missing
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.row_request import TABLES, RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
-from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
+from headstart.engines.task import Outcome, Receive, Task
 from headstart.engines.workers import Workers
 from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
-from headstart.store import segments
+from headstart.store import segment_writer
 from headstart.store.row_store import RowStore
+from headstart.store.segments import StoreError
+from headstart.tests.material.in_this_process import InThisProcess
 from headstart.tests.material.stored_rows import SMALL
-
-
-class InThisProcess:
-    """An engine that runs one task after the other here.
-
-    Args:
-        before: Called with each task before it runs; it may change the task, or end it with an outcome.
-    """
-
-    def __init__(self, before: Callable[[Task], Task | Outcome] = lambda task: task) -> None:
-        self.before = before
-        self.task: Task | None = None
-        self.names: list[str] = []
-
-    def room(self) -> int:
-        return 1 - (self.task is not None)
-
-    def start(self, task: Task) -> bool:
-        self.task = task
-        self.names.append(task.name)
-        return True
-
-    def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
-        if self.task is not None:
-            task, self.task = self.task, None
-            changed = self.before(task)
-            if isinstance(changed, Task):
-                # What the command prints of a message must not become another one.
-                messages: list[TaskMessage] = []
-                changed = perform(changed, messages.append)
-                for message in messages:
-                    receive(task, message)
-            ended.append((task, changed))
-
-    def end(self, task: Task) -> None:
-        pass
-
-    def close(self) -> None:
-        while pieces._jobs:
-            pieces._jobs.pop().filler.__exit__(None, None, None)
 
 
 @dataclass
@@ -190,6 +153,8 @@ def test_a_machine_without_the_cache_returns_its_rows(request_rows: RowRequest, 
     assert compute(request_rows, tmp_path / "here", InThisProcess(move_away)) == 24
     assert same(stored(request_rows, tmp_path / "here"), stored(request_rows, tmp_path / "whole"))
     assert not list((tmp_path / "elsewhere").glob("rows/*/*.rows"))
+    # The command stores all pieces in one segment.
+    assert len(list((tmp_path / "here").glob("rows/*/*.journal"))) == 1
 
 
 def test_a_machine_with_other_versions_computes_nothing(
@@ -256,7 +221,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
         file.write(content)
 
     with monkeypatch.context() as patch:
-        patch.setattr(segments, "_write_all", write_all)
+        patch.setattr(segment_writer, "_write_all", write_all)
         with pytest.raises(UserError, match=r"^cache_dir: '.*' cannot be written \(No space left on device\); choose"):
             compute(request_rows, tmp_path, InThisProcess())
     assert compute(request_rows, tmp_path, InThisProcess()) < 24
@@ -280,8 +245,8 @@ def test_a_torn_line_of_a_journal_ends_its_segment(
     with RowStore(tmp_path / TABLES).filler(request_rows.key) as filler:
         assert filler.fill(digests[:5], source(0)) == 5
         with monkeypatch.context() as patch:
-            patch.setattr(segments, "_write_all", write_half)
-            with pytest.raises(segments.StoreError, match="No space left"):
+            patch.setattr(segment_writer, "_write_all", write_half)
+            with pytest.raises(StoreError, match="No space left"):
                 filler.fill(digests[5:10], source(5))
         assert filler.fill(digests[10:15], source(10)) == 5
     assert compute(request_rows, tmp_path, InThisProcess()) == 14

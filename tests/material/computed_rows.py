@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor, nn
 
-from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import ComputedRows
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.modules.networks.layer_embedding import LayerEmbedding

@@ -1,11 +1,14 @@
 """Tar shards as the package webdataset writes them, and PNG pictures for them."""
 
+import gzip
 import io
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
 
 from PIL import Image
+
+from headstart.datamodules.photos.packed_photos import PackedPhotos
 
 
 def png(red: int) -> bytes:
@@ -35,3 +38,13 @@ def write_shard(path: Path, reds: Iterable[int], form: int = tarfile.PAX_FORMAT)
         for member in ((f"{red:06d}.png", png(red)), (f"{red:06d}.cls", b"odd" if red % 2 else b"even"))
     ]
     return write_tar(path, members, form)
+
+
+def reds(photos: PackedPhotos) -> list[int]:
+    """Return the red of the first pixel of each photo."""
+    return [photos.read(index).getpixel((0, 0))[0] for index in range(len(photos))]  # type: ignore[index]
+
+
+def compress(path: Path) -> None:
+    """Compress a file in place."""
+    path.write_bytes(gzip.compress(path.read_bytes()))

@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from headstart.datamodules import row_request
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.pieces import compute_missing
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.row_request import RowRequest

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from headstart.datamodules import rows
-from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Policy, Resources
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing

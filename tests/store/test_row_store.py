@@ -10,7 +10,8 @@ import pytest
 
 from headstart.store.json_digest import digest_of
 from headstart.store.row_store import RowStore
-from headstart.store.segments import SegmentWriter, StoreError
+from headstart.store.segment_writer import SegmentWriter
+from headstart.store.segments import StoreError
 from headstart.tests.material.named_rows import KEY, NOTES, NamedRows, Table
 
 

@@ -12,7 +12,8 @@ from headstart.datamodules import DrawnObjects, DrawnPets, UnsplitClassFolders
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.csv_photos import CsvPhotos
-from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.photos.torchvision_dataset import DatasetPhotos
 

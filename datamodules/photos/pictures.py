@@ -1,0 +1,168 @@
+"""Pictures that are decoded on demand, and some of them on their own."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from headstart.modules.identity.origins import SUITE
+from headstart.modules.provenance import source_digests
+from headstart.store.json_digest import digest_of
+
+
+class Pictures(ABC):
+    """Pictures that are decoded on demand.
+
+    Attributes:
+        kind: Noun for one of them, for messages.
+        names: Name of each picture for messages, unique, `[samples]`.
+        has_small_parts: Whether `part` returns pictures that are small when they are pickled.
+    """
+
+    kind = "photo"
+    names: Sequence[str]
+    has_small_parts = False
+    _digested: Sequence[str] | None = None
+
+    def __len__(self) -> int:
+        """Return the number of pictures."""
+        return len(self.names)
+
+    @abstractmethod
+    def read(self, index: int) -> Image.Image:
+        """Decode one picture.
+
+        Args:
+            index: Its index, from 0.
+
+        Returns:
+            The picture in RGB.
+
+        Raises:
+            OSError: The picture cannot be decoded.
+        """
+
+    @abstractmethod
+    def digest(self, index: int) -> str:
+        """Digest the content of one picture, by which its stored rows are found, whatever it is called.
+
+        Args:
+            index: Its index, from 0.
+
+        Returns:
+            A SHA-256, hexadecimal: of a file's bytes, of pixels, or of anything else that decides the picture.
+
+        Raises:
+            UserError: It cannot be read.
+        """
+
+    @property
+    def own_code(self) -> str:
+        """Digest of the user's own code that decodes the pictures; empty where the suite's alone does."""
+        kinds = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] != SUITE]
+        own = {name: digest for name, digest in source_digests(kinds).items() if name != SUITE}
+        return digest_of(own) if own else ""
+
+    @property
+    def decoding(self) -> str:
+        """Name of the function that decodes the pictures, and digest of its code: rows of two are never mixed."""
+        read = type(self).read
+        return f"{read.__module__}.{read.__qualname__} {self.own_code}".strip()
+
+    def part(self, indices: NDArray[np.int64]) -> Pictures:
+        """Return some of the pictures on their own, to be pickled for another process.
+
+        They hold all pictures unless a data set has a smaller form.
+
+        Args:
+            indices: Indices of the pictures.
+        """
+        return PicturePart(self, indices)
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the files of some pictures, 0 where they are not known.
+
+        Args:
+            indices: Indices of the pictures.
+        """
+        return np.zeros(len(indices), np.int64)
+
+    def digests(self, cache: Path | None = None) -> Sequence[str]:
+        """Digest the content of every picture, side by side, and each once.
+
+        Args:
+            cache: The cache folder, which remembers the digests of files that have not changed since.
+        """
+        if self._digested is None:
+            self._digested = self.digest_some(range(len(self)), cache)
+        return self._digested
+
+    def set_digests(self, digests: Sequence[str]) -> None:
+        """Set the digests of all pictures, where they are known."""
+        self._digested = digests
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest some pictures, side by side.
+
+        Args:
+            indices: Their indices.
+            cache: As for `digests`.
+        """
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(self.digest, indices))
+
+
+class PicturePart(Pictures):
+    """Some of other pictures.
+
+    Args:
+        pictures: The pictures to select from.
+        indices: Indices of the selected ones.
+    """
+
+    def __init__(self, pictures: Pictures, indices: NDArray[np.int64]) -> None:
+        self.pictures = pictures
+        self.indices = indices
+        self.kind = pictures.kind
+        self.names = [pictures.names[index] for index in indices]
+
+    @property
+    def has_small_parts(self) -> bool:  # type: ignore[override]  # that of the pictures
+        """Whether parts of the pictures are small."""
+        return self.pictures.has_small_parts
+
+    @property
+    def own_code(self) -> str:
+        """Digest of the code that decodes the pictures."""
+        return self.pictures.own_code
+
+    @property
+    def decoding(self) -> str:
+        """Name of the function that decodes the pictures."""
+        return self.pictures.decoding
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one of the selected pictures."""
+        return self.pictures.read(int(self.indices[index]))
+
+    def part(self, indices: NDArray[np.int64]) -> Pictures:
+        """Return some of the selected pictures on their own."""
+        return self.pictures.part(self.indices[indices])
+
+    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the bytes of the files of some of the selected pictures."""
+        return self.pictures.file_sizes(self.indices[indices])
+
+    def digest(self, index: int) -> str:
+        """Digest one of the selected pictures."""
+        return self.pictures.digest(int(self.indices[index]))
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest some of the selected pictures."""
+        return self.pictures.digest_some([int(self.indices[index]) for index in indices], cache)
