@@ -52,15 +52,18 @@ class Decoder(Dataset[list[tuple[int, Fault]]]):
 
     Args:
         preprocessing: Size and interpolation.
+        size: Pictures of a batch.
         places: Number of places.
         pictures: The pictures where they do not come with the work.
         shared: Whether the places are shared with other processes.
     """
 
-    def __init__(self, preprocessing: Preprocessing, places: int, pictures: Pictures | None, shared: bool) -> None:
+    def __init__(
+        self, preprocessing: Preprocessing, size: int, places: int, pictures: Pictures | None, shared: bool
+    ) -> None:
         self.preprocessing, self.pictures = preprocessing, pictures
         side = preprocessing.crop
-        self.places = torch.empty(places, batch_size(side), side, side, 3, dtype=torch.uint8)
+        self.places = torch.empty(places, size, side, side, 3, dtype=torch.uint8)
         if shared:
             self.places.share_memory_()
 
@@ -102,20 +105,36 @@ class Queue:
         return iter(self.work)
 
 
-class DecodingProcesses:
-    """Decodes batches in processes of their own, which can stay for further pictures: to start them takes long.
+class Batching(NamedTuple):
+    """How pictures are decoded in batches.
 
-    Args:
+    Attributes:
         preprocessing: Size and interpolation.
+        size: Pictures of a batch.
         workers: Processes, of which fewer are used where shared memory is short.
         held: Batches that the caller holds at once.
+        ahead: Whether batches are decoded while the caller computes.
+    """
+
+    preprocessing: Preprocessing
+    size: int
+    workers: int
+    held: int
+    ahead: bool
+
+
+class DecodingProcesses:
+    """Decodes batches in processes of its own, which can stay for further pictures: to start them takes long.
+
+    Args:
+        batching: The batches.
         pictures: The pictures where the processes are for them alone.
     """
 
-    def __init__(self, preprocessing: Preprocessing, workers: int, held: int, pictures: Pictures | None) -> None:
-        side = preprocessing.crop
-        workers, ahead = share_memory(workers, 3 * side**2 * batch_size(side), held)
-        self.decoder = Decoder(preprocessing, workers * ahead + held, pictures, shared=workers > 0)
+    def __init__(self, batching: Batching, pictures: Pictures | None) -> None:
+        preprocessing, size, workers, held, ahead = batching
+        workers, more = share_memory(workers, 3 * preprocessing.crop**2 * size, held, AHEAD if ahead else 0)
+        self.decoder = Decoder(preprocessing, size, workers * more + held, pictures, shared=workers > 0)
         self.queue = Queue()
         self.loader = DataLoader(
             self.decoder,
@@ -124,25 +143,26 @@ class DecodingProcesses:
             num_workers=workers,
             collate_fn=_keep,
             worker_init_fn=_silence_lost_connections,
-            prefetch_factor=ahead if workers else None,
-            persistent_workers=workers > 0 and pictures is None,
+            prefetch_factor=(more if ahead else -(-held // workers)) if workers else None,
+            persistent_workers=workers > 0,
             generator=torch.Generator(),  # the default generator is shared with other code
         )
 
 
 # The processes of the last pictures, by what they were started for.
-_processes: dict[tuple[Preprocessing, int, int, int], DecodingProcesses] = {}
+_processes: dict[tuple[Batching, int], DecodingProcesses] = {}
 
 
-def decode_batches(
+def decode_chunks(
     pictures: Pictures,
     indices: Sequence[int],
     preprocessing: Preprocessing,
     workers: int,
     device: torch.device,
     chunk: int,
+    ahead: bool,
 ) -> Iterator[tuple[Tensor, dict[int, Fault]]]:
-    """Decode pictures in small batches, in processes of their own.
+    """Decode pictures in processes of their own, each of which takes a small batch at a time.
 
     The processes stay until `end_decoding` where each batch can be sent to them with its pictures alone.
 
@@ -152,35 +172,52 @@ def decode_batches(
         preprocessing: Size and interpolation.
         workers: Processes, of which fewer are used where shared memory is short.
         device: Where the pixels are moved to.
-        chunk: Pictures that the caller holds at once.
+        chunk: Pictures of a chunk.
+        ahead: Whether further chunks are decoded while the caller computes. Where it computes on all processors,
+            processes that decode beside it cost more time than they save.
 
     Yields:
-        Pixels, uint8 `[batch, 3, crop, crop]` in the channels-last layout, in which pictures are decoded and backbones
-        take them, and why some of them are black, by position among all pictures. On a processor, the pixels are
-        overwritten once the caller has taken `chunk` further pictures.
+        Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk, in the channels-last layout, in which pictures
+        are decoded and backbones take them; and why some of them are black, by position among all pictures.
     """
-    size = batch_size(preprocessing.crop)
-    held = 1 if device.type == "cuda" else -(-chunk // size) + 1  # a device has memory of its own
+    size = batch_size(preprocessing.crop, chunk, workers)
+    each = -(-chunk // size)  # batches of a chunk
+    batches = [
+        range(start, min(start + size, first + chunk, len(indices)))
+        for first in range(0, len(indices), chunk)
+        for start in range(first, min(first + chunk, len(indices)), size)
+    ]
+
+    held = each if device.type == "cpu" else 1  # a device has memory of its own
     stay = workers > 0 and pictures.has_small_parts
-    processes = (
-        _stay(preprocessing, workers, held) if stay else DecodingProcesses(preprocessing, workers, held, pictures)
-    )
-    decoder, batches = processes.decoder, [indices[first : first + size] for first in range(0, len(indices), size)]
+    batching = Batching(preprocessing, size, workers, held, ahead)
+    processes = _stay(batching) if stay else DecodingProcesses(batching, pictures)
+    decoder = processes.decoder
 
     def work(batch: int) -> Work:
-        return Work(pictures, batches[batch], batch % len(decoder.places))
+        return Work(pictures, [indices[position] for position in batches[batch]], batch % len(decoder.places))
 
     def send(batch: int) -> Work:
-        chosen, place = batches[batch], batch % len(decoder.places)
+        _, chosen, place = work(batch)
         return Work(pictures.part(np.asarray(chosen)), range(len(chosen)), place) if stay else Work(None, chosen, place)
 
-    processes.queue.work = map(send, range(len(batches)))
+    def decoded() -> Iterator[list[tuple[int, Fault]]]:
+        step = len(batches) if ahead else each
+        for first in range(0, len(batches), step):
+            processes.queue.work = map(send, range(first, min(first + step, len(batches))))
+            yield from processes.loader
+
     try:
-        for batch, faults in enumerate(processes.loader):
+        pixels, black = list[Tensor](), dict[int, Fault]()
+        for batch, faults in enumerate(decoded()):
             # Decode them again alone: memory that was short beside other pictures may suffice now.
             again = decoder.decode(work(batch), [position for position, _ in faults])
-            black = {batch * size + position: fault for position, fault in again}
-            yield decoder.pixels(work(batch)).permute(0, 3, 1, 2).to(device), black
+            black |= {batches[batch][position]: fault for position, fault in again}
+            pixels.append(decoder.pixels(work(batch)).permute(0, 3, 1, 2).to(device))
+
+            if len(pixels) == each or batch == len(batches) - 1:
+                yield torch.cat(pixels), black
+                pixels, black = [], {}
     except BaseException:
         # Batches that nobody has taken, or a lost process, must not meet the next pictures.
         end_decoding()
@@ -192,45 +229,52 @@ def end_decoding() -> None:
     _processes.clear()
 
 
-def _stay(preprocessing: Preprocessing, workers: int, held: int) -> DecodingProcesses:
+def _stay(batching: Batching) -> DecodingProcesses:
     """Return the processes of the last pictures, or start others where these need others."""
     # A forked process has its parent's list, but not its children.
-    key = preprocessing, workers, held, os.getpid()
+    key = batching, os.getpid()
     if key not in _processes:
         end_decoding()
-        _processes[key] = DecodingProcesses(preprocessing, workers, held, None)
+        _processes[key] = DecodingProcesses(batching, None)
     return _processes[key]
 
 
-def batch_size(side: int) -> int:
+def batch_size(side: int, chunk: int = 64, workers: int = 0) -> int:
     """Return how many pictures a process decodes at once: few, because they wait in shared memory, which is scarce.
 
     Args:
         side: Side of the pictures in pixels.
+        chunk: Pictures that the processes decode together.
+        workers: Processes, which get the same number of batches of a chunk each.
 
     Returns:
         A number of pictures, from 1 to 64.
     """
-    return min(64, max(1, BATCH_PIXELS // side**2))
+    most = min(64, max(1, BATCH_PIXELS // side**2))
+    each = -(-chunk // most)
+    return -(-chunk // (-(-each // workers) * workers if workers else each))
 
 
-def share_memory(workers: int, batch: int, held: int) -> tuple[int, int]:
+def share_memory(workers: int, batch: int, held: int, most: int) -> tuple[int, int]:
     """Choose how many processes decode and how far ahead, so that waiting batches fill half of free shared memory.
 
     Args:
         workers: Number of processes that is asked for.
         batch: Bytes of a batch.
         held: Batches in the caller's memory at once.
+        most: Batches that each process decodes ahead at most.
 
     Returns:
         Processes, 0 where shared memory has room for none, and batches that each decodes ahead.
     """
     try:
-        room = max(0, shutil.disk_usage(SHARED_MEMORY).free // 2 // batch - held)
+        room = shutil.disk_usage(SHARED_MEMORY).free // 2 // batch - held
     except OSError:  # systems without that folder share memory in another way
-        return workers, AHEAD
-    workers = min(workers, room)
-    return workers, min(AHEAD, room // workers) if workers else AHEAD
+        return workers, most
+    if not most:
+        return (workers if room >= 0 else 0), 0
+    workers = min(workers, max(0, room))
+    return workers, min(most, room // workers) if workers else most
 
 
 def _keep(faults: list[tuple[int, Fault]]) -> list[tuple[int, Fault]]:

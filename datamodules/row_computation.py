@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from headstart.datamodules.activation_rows import notes_of, pack
-from headstart.datamodules.decoding import Fault, decode_batches
+from headstart.datamodules.decoding import Fault, batch_size, decode_chunks
 from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
 from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.pictures import Pictures
@@ -163,9 +163,24 @@ class ComputedRows:
         return len(self.indices)
 
     @property
+    def on_processor(self) -> bool:
+        """Whether a network runs on the processor, all of which it uses."""
+        return self.frozen is not None and self.frozen.device.type == "cpu"
+
+    @property
+    def workers(self) -> int:
+        """Processes that decode."""
+        if self.resources.workers is not None:
+            return self.resources.workers
+        count = count_processors()
+        # One process would only take turns with this one.
+        return 0 if count == 1 and (self.frozen is None or self.on_processor) else count
+
+    @property
     def chunk(self) -> int:
-        """Rows of a chunk: whole passes."""
-        return self.size * math.ceil(CHUNK / self.size)
+        """Rows of a chunk: whole passes, and a batch for every process where the network waits for all of them."""
+        rows = max(CHUNK, self.workers * batch_size(self.preprocessing.crop)) if self.on_processor else CHUNK
+        return self.size * math.ceil(rows / self.size)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Compute the rows in chunks, with deterministic arithmetic and without TensorFloat-32."""
@@ -198,27 +213,20 @@ class ComputedRows:
                 seconds, unreadable = dict.fromkeys(seconds, 0.0), len(self.remarks)
 
     def _decoded_chunks(self) -> Iterator[Tensor]:
-        """Decode the pictures, and join them to chunks of equal size, except for the last."""
-        device = torch.device("cpu") if self.frozen is None else self.frozen.device
-        workers = self.resources.workers
-        if workers is None:
-            workers = count_processors()
-            # A process that decodes would only take turns with this one.
-            workers = 0 if workers == 1 and device.type == "cpu" else workers
-
-        waiting: list[Tensor] = []
-        for pixels, faults in decode_batches(
-            self.pictures, self.indices, self.preprocessing, workers, device, self.chunk
-        ):
+        """Decode the pictures in chunks of equal size, except for the last."""
+        chunks = decode_chunks(
+            self.pictures,
+            self.indices,
+            self.preprocessing,
+            self.workers,
+            torch.device("cpu") if self.frozen is None else self.frozen.device,
+            self.chunk,
+            ahead=not self.on_processor,
+        )
+        for pixels, faults in chunks:
             for position, fault in faults.items():
                 self._remark(position, fault)
-            waiting.append(pixels)
-            while sum(map(len, waiting)) >= self.chunk:
-                joined = torch.cat(waiting)
-                yield joined[: self.chunk]
-                waiting = [joined[self.chunk :]]
-        if sum(map(len, waiting)):
-            yield torch.cat(waiting)
+            yield pixels
 
     def _remark(self, position: int, fault: Fault) -> None:
         if self.policy.unreadable == "refuse":
@@ -241,11 +249,12 @@ class ComputedRows:
         ):
             rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])
 
-        finite, thumbs = rows.isfinite().flatten(1).all(1), thumbnails(pixels)
+        finite = rows.isfinite().flatten(1).all(1)
         if frozen.widths is None:
             self.notes |= notes_of(rows)
-            return pack(rows, thumbs), finite
-        return torch.cat([rows.float(), thumbs], 1) if self.policy.thumbnails else rows.float(), finite
+            return pack(rows, thumbnails(pixels)), finite
+        rows = rows.float()
+        return torch.cat([rows, thumbnails(pixels)], 1) if self.policy.thumbnails else rows, finite
 
     def _finish(self, first: int, rows: Tensor, finite: Tensor | None) -> Tensor:
         """Return the rows of a chunk when they are computed; its first picture is at a position among all."""

@@ -2,7 +2,7 @@
 
 import multiprocessing
 import sys
-from collections import deque
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +12,9 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
 
 from headstart.datamodules import decoding
-from headstart.datamodules.decoding import AHEAD, Fault, batch_size, decode_batches, end_decoding, share_memory
+from headstart.datamodules.decoding import AHEAD, Fault, batch_size, decode_chunks, end_decoding, share_memory
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
@@ -27,7 +26,7 @@ def test_photos_decoded_ahead_fit_into_shared_memory(
     monkeypatch: pytest.MonkeyPatch, free: int, workers: int, batch: int, held: int
 ) -> None:
     monkeypatch.setattr("headstart.datamodules.decoding.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
-    chosen, ahead = share_memory(workers, batch, held)
+    chosen, ahead = share_memory(workers, batch, held, AHEAD)
     assert 0 <= chosen <= workers
     assert 1 <= ahead <= AHEAD
     assert not chosen or (chosen * ahead + held) * batch <= free / 2
@@ -36,15 +35,33 @@ def test_photos_decoded_ahead_fit_into_shared_memory(
     assert ahead == AHEAD or (chosen * (ahead + 1) + held) * batch > free / 2
 
 
+@pytest.mark.parametrize(("free", "chosen"), [(2**30, 8), (10 * 2**20, 8), (8 * 2**20, 0), (0, 0)])
+def test_photos_that_the_network_waits_for_fit_into_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, free: int, chosen: int
+) -> None:
+    monkeypatch.setattr("headstart.datamodules.decoding.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    assert share_memory(8, 2**20, held=5, most=0) == (chosen, 0)
+
+
 def test_systems_without_a_folder_of_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(decoding, "SHARED_MEMORY", str(tmp_path / "none"))
-    assert share_memory(8, 2**30, 5) == (8, AHEAD)
+    assert share_memory(8, 2**30, 5, AHEAD) == (8, AHEAD)
 
 
 @pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
 def test_waiting_photos_in_shared_memory_are_bounded(side: int) -> None:
     assert 1 <= batch_size(side) <= 64
     assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
+
+
+@pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
+@pytest.mark.parametrize("chunk", [1, 64, 196, 1000])
+@pytest.mark.parametrize("workers", [1, 2, 3, 64])
+def test_processes_get_as_many_pictures_each(side: int, chunk: int, workers: int) -> None:
+    size = batch_size(side, chunk, workers)
+    assert 1 <= size <= batch_size(side)
+    each = -(-chunk // size // workers)
+    assert each * size < chunk / workers + each
 
 
 def test_decoding_processes_print_no_lost_connections(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,37 +96,54 @@ class Greys(Pictures):
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(decoding, "batch_size", lambda side: 4)
+    monkeypatch.setattr(decoding, "batch_size", lambda side, chunk, workers: 4)
     yield
     end_decoding()
 
 
-def check_pixels(names: range, workers: int, has_small_parts: bool) -> None:
-    """Decode pictures, and check those that the caller holds."""
+def check_pixels(names: range, workers: int, has_small_parts: bool, ahead: bool = False) -> None:
+    """Decode pictures, and check them and the reasons of black ones."""
     pictures = Greys(names, {1, 60}, has_small_parts)
-    held: deque[tuple[int, Tensor]] = deque(maxlen=3)
-    first = 0
-    reasons: dict[int, Fault] = {}
-    for pixels, faults in decode_batches(
-        pictures, range(len(names)), Preprocessing(8, 8), workers, torch.device("cpu"), chunk=10
-    ):
-        held.append((first, pixels))
-        reasons |= faults
-        first += len(pixels)
-        for start, batch in held:
-            greys = [0 if names[start + row] in {1, 60} else names[start + row] for row in range(len(batch))]
-            expected = torch.tensor(greys, dtype=torch.uint8)[:, None, None, None].expand(-1, 3, 8, 8)
-            assert torch.equal(batch, expected)
-    assert first == len(names)
-    assert reasons == {names.index(grey): Fault("broken", lasting=True) for grey in (1, 60) if grey in names}
+    greys = torch.tensor([0 if name in {1, 60} else name for name in names], dtype=torch.uint8)
+    expected = list(greys[:, None, None, None].expand(-1, 3, 8, 8).split(10))
+
+    chunks = list(
+        decode_chunks(
+            pictures, range(len(names)), Preprocessing(8, 8), workers, torch.device("cpu"), chunk=10, ahead=ahead
+        )
+    )
+    assert [chunk.tolist() for chunk, _ in chunks] == [chunk.tolist() for chunk in expected]
+
+    reasons = {names.index(grey): Fault("broken", lasting=True) for grey in (1, 60) if grey in names}
+    for number, (_, faults) in enumerate(chunks):
+        assert faults == {position: fault for position, fault in reasons.items() if position // 10 == number}
 
 
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("ahead", [False, True])
 @pytest.mark.parametrize("has_small_parts", [False, True])
 @pytest.mark.parametrize("workers", [0, 1, 2])
-@pytest.mark.parametrize("count", [1, 4, 61])
-def test_pixels_last_until_as_many_follow_as_the_caller_holds(workers: int, count: int, has_small_parts: bool) -> None:
-    check_pixels(range(count), workers, has_small_parts)
+@pytest.mark.parametrize("count", [1, 4, 10, 61])
+def test_pixels_of_every_picture(workers: int, count: int, has_small_parts: bool, ahead: bool) -> None:
+    check_pixels(range(count), workers, has_small_parts, ahead)
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("ahead", [False, True])
+def test_pictures_are_decoded_while_the_caller_computes_where_that_saves_time(ahead: bool) -> None:
+    pictures, read = Greys(range(40), set(), False), multiprocessing.get_context("fork").Value("i", 0)
+
+    def count(index: int) -> Image.Image:
+        with read.get_lock():
+            read.value += 1
+        return Image.new("RGB", (9, 8))
+
+    pictures.read = count  # type: ignore[method-assign]
+    chunks = decode_chunks(pictures, range(40), Preprocessing(8, 8), 2, torch.device("cpu"), chunk=10, ahead=ahead)
+    next(chunks)
+    time.sleep(0.5)
+    assert read.value > 10 if ahead else read.value == 10
+    assert sum(len(pixels) for pixels, _ in chunks) == 30
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -117,7 +151,6 @@ def test_processes_stay_for_further_pictures() -> None:
     started = []
     for names in (range(61), range(100, 117), range(55, 66)):
         check_pixels(names, 2, has_small_parts=True)
-        assert [each.loader.persistent_workers for each in decoding._processes.values()] == [True]
         started.append([each.pid for each in multiprocessing.active_children()])
     assert started[0] == started[1] == started[2]
     end_decoding()
@@ -125,9 +158,19 @@ def test_processes_stay_for_further_pictures() -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_processes_do_not_stay_where_batches_were_not_taken() -> None:
-    batches = decode_batches(Greys(range(61), set(), True), range(61), Preprocessing(8, 8), 2, torch.device("cpu"), 10)
-    next(batches)
-    batches.close()  # type: ignore[attr-defined]  # of a generator
+@pytest.mark.parametrize("ahead", [False, True])
+def test_processes_for_some_pictures_alone_end_with_them(ahead: bool) -> None:
+    before = {each.pid for each in multiprocessing.active_children()}
+    check_pixels(range(61), 2, has_small_parts=False, ahead=ahead)
+    assert {each.pid for each in multiprocessing.active_children()} == before
+
+
+@pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("ahead", [False, True])
+def test_processes_do_not_stay_where_chunks_were_not_taken(ahead: bool) -> None:
+    pictures = Greys(range(61), set(), True)
+    chunks = decode_chunks(pictures, range(61), Preprocessing(8, 8), 2, torch.device("cpu"), 10, ahead)
+    next(chunks)
+    chunks.close()  # type: ignore[attr-defined]  # of a generator
     assert not decoding._processes
     check_pixels(range(100, 130), 2, has_small_parts=True)

@@ -211,7 +211,8 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
 @pytest.mark.parametrize("workers", [0, 2])
 def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
-    monkeypatch.setattr(decoding, "batch_size", lambda side: 8)
+    for module in (decoding, row_computation):
+        monkeypatch.setattr(module, "batch_size", lambda *_: 8)
     sizes = []
     decode = Decoder.__getitem__
 

@@ -186,7 +186,7 @@ def test_end_of_a_decoding_process_is_reported_in_one_line(
 def test_one_process_decodes_where_shared_memory_is_short(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoding, "share_memory", lambda workers, batch, held: (0, 4))
+    monkeypatch.setattr(decoding, "share_memory", lambda workers, batch, held, most: (0, most))
     monkeypatch.setattr("headstart.datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
     assert len(rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 8)).rows) == len(photos)
 

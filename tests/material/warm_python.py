@@ -25,7 +25,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstart.modules.networks.preprocessing import Preprocessing
+    from headstart.datamodules.decoding import Batching
+    from headstart.datamodules.photos.pictures import Pictures
 
 # Run by a bare interpreter: hand over the words, the environment and the streams, and end as the command ended.
 CLIENT = """
@@ -80,11 +81,12 @@ def shrink_photos() -> None:
 
     start = DecodingProcesses.__init__
 
-    def start_small(self: DecodingProcesses, preprocessing: Preprocessing, *options: Any) -> None:
-        small = replace(preprocessing, resize=SMALL, crop=SMALL) if preprocessing.crop > LARGE else preprocessing
-        start(self, small, *options)
+    def start_small(self: DecodingProcesses, batching: Batching, pictures: Pictures | None) -> None:
+        large = batching.preprocessing
+        small = replace(large, resize=SMALL, crop=SMALL) if large.crop > LARGE else large
+        start(self, batching._replace(preprocessing=small), pictures)
 
-    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign, assignment]
+    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign]
 
 
 def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:
