@@ -178,7 +178,8 @@ def decode_chunks(
 
     Yields:
         Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk, in the channels-last layout, in which pictures
-        are decoded and backbones take them; and why some of them are black, by position among all pictures.
+        are decoded and backbones take them; and why some of them are black, by position among all pictures. The next
+        chunk may overwrite them.
     """
     size = batch_size(preprocessing.crop, chunk, workers)
     each = -(-chunk // size)  # batches of a chunk
@@ -209,14 +210,17 @@ def decode_chunks(
 
     try:
         pixels, black = list[Tensor](), dict[int, Fault]()
+        in_place = device.type == "cpu" and not ahead  # the places hold one chunk and nothing else
         for batch, faults in enumerate(decoded()):
             # Decode them again alone: memory that was short beside other pictures may suffice now.
             again = decoder.decode(work(batch), [position for position, _ in faults])
             black |= {batches[batch][position]: fault for position, fault in again}
-            pixels.append(decoder.pixels(work(batch)).permute(0, 3, 1, 2).to(device))
+            pixels.append(decoder.pixels(work(batch)).to(device))
 
             if len(pixels) == each or batch == len(batches) - 1:
-                yield torch.cat(pixels), black
+                count = sum(map(len, pixels))
+                joined = decoder.places.flatten(0, 1)[:count] if in_place else torch.cat(pixels)
+                yield joined.permute(0, 3, 1, 2), black
                 pixels, black = [], {}
     except BaseException:
         # Batches that nobody has taken, or a lost process, must not meet the next pictures.

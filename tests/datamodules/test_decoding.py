@@ -107,12 +107,13 @@ def check_pixels(names: range, workers: int, has_small_parts: bool, ahead: bool 
     greys = torch.tensor([0 if name in {1, 60} else name for name in names], dtype=torch.uint8)
     expected = list(greys[:, None, None, None].expand(-1, 3, 8, 8).split(10))
 
-    chunks = list(
-        decode_chunks(
+    chunks = [
+        (pixels.tolist(), faults)
+        for pixels, faults in decode_chunks(
             pictures, range(len(names)), Preprocessing(8, 8), workers, torch.device("cpu"), chunk=10, ahead=ahead
         )
-    )
-    assert [chunk.tolist() for chunk, _ in chunks] == [chunk.tolist() for chunk in expected]
+    ]
+    assert [pixels for pixels, _ in chunks] == [chunk.tolist() for chunk in expected]
 
     reasons = {names.index(grey): Fault("broken", lasting=True) for grey in (1, 60) if grey in names}
     for number, (_, faults) in enumerate(chunks):
