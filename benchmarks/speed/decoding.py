@@ -139,5 +139,13 @@ def _extract(files: PhotoFiles, count: int, rate: float, processes: int) -> None
     device = FrozenNetwork("stand-in", PacedDevice(rate), torch.device("cpu"), [1], "")
     indices = [index % len(files) for index in range(count)]
     resources = Resources(Path(), "pictures", processes)
-    for _ in ComputedRows(files, indices, PREPROCESSING, Policy(device="cpu"), resources, device):
+    for _ in _RowsOfDevice(files, indices, PREPROCESSING, Policy(device="cpu"), resources, device):
         pass
+
+
+class _RowsOfDevice(ComputedRows):
+    """Rows whose network leaves the processor to decoding."""
+
+    @property
+    def on_processor(self) -> bool:
+        return False

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -15,8 +16,10 @@ from numpy.typing import NDArray
 from headstart.evaluation.sources import scores
 from headstart.evaluation.sources.scores import Score
 from headstart.metrics import arrays, transferability
+from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.streamed_statistics import PART
 from headstart.output.files import replacing
 from headstart.store.json_digest import digest_of
 
@@ -47,7 +50,8 @@ class StoredScores:
             inputs: The inputs of the metrics.
             parts: The part of each photo that is left out, `[samples]`.
         """
-        held = [inputs.features, inputs.labels, parts, *([inputs.probabilities] if inputs.has_head else [])]
+        features, labels, *probabilities = inputs.arrays
+        held = [features, labels, parts, *probabilities]
         return {
             "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in held],
             "facts": asdict(inputs.facts),
@@ -104,5 +108,9 @@ def _read(file: Path) -> Score:
     return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms", "starts")}})
 
 
-def _digest(array: NDArray[Any]) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+def _digest(array: Array) -> str:
+    """Return the SHA-256 of an array's values, which are read in parts."""
+    digest, step = hashlib.sha256(), max(1, PART // (8 * math.prod(array.shape[1:])))
+    for first in range(0, len(array), step):
+        digest.update(np.ascontiguousarray(array[first : first + step]).data)
+    return digest.hexdigest()

@@ -47,18 +47,22 @@ def etran_terms(
     """
     check_variant(variant)
     statistics = FeatureStatistics.of(features, labels)
-    rows = statistics.centred + statistics.mean
-    xp = namespace(rows)
-    highest = xp.amax(rows, 1)
-    energies = highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
+    energies = statistics.map_rows(lambda rows: _energies(rows + statistics.mean))
     count = max(1, LOWEST * statistics.samples // 1000)
-    lowest = energies[xp.argsort(energies)[:count]]
+    lowest = energies[namespace(energies).argsort(energies)[:count]]
     if variant == "released":
         probabilities = nearest_mean_probabilities(statistics)
     else:
         discriminant_rows, axes = rows_and_axes(statistics)
         probabilities, _ = class_probabilities(discriminant_rows, statistics, statistics.dimensions, axes=axes)
     return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
+
+
+def _energies(rows: Array) -> Array:
+    """Compute the logarithm of the sum of exponentials of every row, `[samples]`."""
+    xp = namespace(rows)
+    highest = xp.amax(rows, 1)
+    return highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
 
 
 def etran(terms: Floats, pool: Floats | None = None) -> Floats:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
+from headstart.metrics.arrays import Array, Indices, as_array, is_tensor, like, namespace, to_float64, to_host
 
 # Limits of the largest absolute feature: fourth powers, products and quotients within them fit into float64.
 LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70
@@ -42,7 +43,8 @@ class Spectrum:
 class FeatureStatistics:
     """Features and labels of one source model on one target, checked, in float64, with the statistics of metrics.
 
-    Statistics are computed on first use and stored, so that metrics share them. Samples are sorted by class, and
+    Statistics are computed on first use and stored, so that metrics share them. `of` streams features that are too many
+    for memory. Samples are sorted by class, and
     classes are numbered without gaps. Memory: one copy of the features in float64, and up to three matrices of
     `min(samples, features)` squared.
 
@@ -70,7 +72,7 @@ class FeatureStatistics:
         values = to_float64("features", features)
         if values.ndim != 2 or 0 in values.shape:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
-        _check_magnitude(values)
+        check_magnitude(largest_magnitude(values))
 
         self.samples, self.dimensions = values.shape
         self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
@@ -86,8 +88,8 @@ class FeatureStatistics:
         self.mean = origin + mean
         self.class_means = sums / self.counts - mean
 
-    @classmethod
-    def of(cls, features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
+    @staticmethod
+    def of(features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
         """Return the statistics of features and labels, or those that were passed in place of the features.
 
         Raises:
@@ -99,7 +101,10 @@ class FeatureStatistics:
             return features
         if labels is None:
             raise ValueError("labels are missing; give one for every row of features")
-        return cls(features, labels)
+        # That module builds on this one.
+        from headstart.metrics.transferability.streamed_statistics import statistics_of
+
+        return statistics_of(features, labels)
 
     @property
     def classes(self) -> int:
@@ -122,7 +127,7 @@ class FeatureStatistics:
         """Spectrum of the Gram matrix of the features as they are."""
         # Beside a large mean a Gram matrix rounds the spread off, which the features themselves still hold.
         if self.samples * float((self.mean**2).sum()) > MEAN_SHARE * float(self.gram.diagonal().sum()):
-            return self._decompose_rows(self.centred + self.mean)
+            return self.decompose_rows()
         if self.dimensions <= self.samples:
             gram = self.gram + self.samples * self.mean[:, None] * self.mean
         else:
@@ -138,13 +143,28 @@ class FeatureStatistics:
         coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
         return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
 
-    def _decompose_rows(self, rows: Array) -> Spectrum:
-        xp = namespace(rows)
-        left, singular, right = xp.linalg.svd(rows, full_matrices=False)
-        least = max(rows.shape) * np.finfo(np.float64).eps * singular[0]
-        singular = xp.where(singular > least, singular, xp.zeros_like(singular))
+    def decompose_rows(self) -> Spectrum:
+        """Return the spectrum of the Gram matrix of the features as they are, without computing that matrix."""
+        rows = self.centred + self.mean
+        left, singular, right = namespace(rows).linalg.svd(rows, full_matrices=False)
+        singular = nonzero_singular_values(singular, max(rows.shape))
         vectors = right.T if self.dimensions <= self.samples else left
         return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
+
+    def rows(self, chosen: slice | Indices) -> Array:
+        """Return some rows of `centred`."""
+        return self.centred[chosen if isinstance(chosen, slice) else like(chosen, self.centred)]
+
+    def map_rows(self, function: Callable[[Array], Array]) -> Array:
+        """Apply a function to the rows of `centred`.
+
+        Args:
+            function: From rows `[some, features]` to as many results, `[some, ...]`; it must not change the rows.
+
+        Returns:
+            `[samples, ...]`.
+        """
+        return function(self.centred)
 
     def class_moments(self, rows: Array) -> tuple[Array, Array]:
         """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
@@ -163,8 +183,20 @@ class FeatureStatistics:
         """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""
         vectors = self.spectrum.vectors[:, :count]
         if self.dimensions <= self.samples:
-            return self.centred @ vectors
+            return self.map_rows(lambda rows: rows @ vectors)
         return vectors * namespace(vectors).sqrt(self.spectrum.eigenvalues[:count])
+
+
+def nonzero_singular_values(singular: Array, size: int) -> Array:
+    """Set singular values to 0 that are not distinguishable from 0.
+
+    Args:
+        singular: From the largest to the smallest, `[r]`.
+        size: The larger number of rows or columns of their matrix.
+    """
+    xp = namespace(singular)
+    least = size * np.finfo(np.float64).eps * singular[0]
+    return xp.where(singular > least, singular, xp.zeros_like(singular))
 
 
 def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Array, Array]:
@@ -233,15 +265,28 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     return np.stack([rows[each].sum(0) for each in class_slices(class_sizes)])
 
 
-def _check_magnitude(values: Array) -> None:
-    """Check that features are finite and of a magnitude whose fourth power is within float64."""
+def largest_magnitude(values: Array, numbers: Indices | None = None) -> float:
+    """Return the largest absolute value of features.
+
+    Args:
+        values: `[samples, features]`.
+        numbers: Numbers of their rows, for the error message; from 0 by default.
+
+    Raises:
+        ValueError: A value is not finite.
+    """
     # The largest number is NaN where any number is.
     largest = float(namespace(values).maximum(values.max(), -values.min()))
-    if largest == 0 or LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
-        return
     if not np.isfinite(largest):
         row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
-        raise ValueError(f"features must be finite; row {row} is not")
+        raise ValueError(f"features must be finite; row {row if numbers is None else numbers[row]} is not")
+    return largest
+
+
+def check_magnitude(largest: float) -> None:
+    """Check that the fourth power of the largest absolute value of features is within float64."""
+    if largest == 0 or LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
+        return
     raise ValueError(
         f"features are too {'small' if largest < 1 else 'large'}: the largest absolute value is {largest:.2g}, which "
         f"must be from {LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"

@@ -50,8 +50,8 @@ def _shrunk(statistics: FeatureStatistics) -> float:
     mean = float(variances.sum()) / features
 
     squared = float((variances**2).sum())
-    norms = namespace(variances).einsum("ij,ij->i", statistics.centred, statistics.centred)
     spread = max(squared - features * mean**2, 0.0)
+    norms = statistics.map_rows(lambda rows: namespace(rows).einsum("ij,ij->i", rows, rows))
     error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
     intensity = error / spread if error > 0 else 0.0
 

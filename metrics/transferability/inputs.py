@@ -18,7 +18,7 @@ from headstart.metrics.transferability.feature_statistics import (
     sort_by_class,
     sum_by_class,
 )
-from headstart.metrics.transferability.left_out import RemainingStatistics
+from headstart.metrics.transferability.streamed_statistics import remaining_statistics, statistics_of
 
 ClassShare = Literal["varying", "half"]
 
@@ -67,9 +67,10 @@ class Inputs:
     """The inputs of the metrics of one source model on one target.
 
     Args:
-        features: `[samples, features]`.
+        features: `[samples, features]`, an array or rows that are read from the disk when they are indexed.
         labels: Integers from 0, `[samples]`.
-        probabilities: Of the source head's classes, `[samples, source classes]`; None where there is no head.
+        probabilities: Of the source head's classes, `[samples, source classes]`, an array or rows that are computed
+            when they are indexed; None where there is no head.
         seed: Seed of the metrics that sample.
         facts: What is known of the source model, whatever the target.
         rows: The rows of these arrays that the target has, gathered on first use; all rows by default.
@@ -80,7 +81,7 @@ class Inputs:
         self,
         features: NDArray[np.floating[Any]],
         labels: NDArray[np.int64],
-        probabilities: Floats | None = None,
+        probabilities: Array | None = None,
         seed: int = 0,
         facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
         rows: NDArray[np.int64] | slice = slice(None),
@@ -110,12 +111,25 @@ class Inputs:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError without a head."""
         if self._probabilities is None:
             raise ValueError("the model has no source head, whose probabilities are needed")
-        return self._probabilities[self._rows]
+        probabilities: Floats = self._probabilities[self._rows]
+        if isinstance(self._rows, slice):
+            # Those of some of the samples are not computed again.
+            self._probabilities = probabilities
+        return probabilities
 
     @cached_property
     def statistics(self) -> FeatureStatistics:
         """Statistics of the features, which all metrics share."""
-        return FeatureStatistics(self.features, self.labels) if self._statistics is None else self._statistics
+        if self._statistics is not None:
+            return self._statistics
+        # All rows of features on the disk would be copied to memory.
+        features = self._features if isinstance(self._rows, slice) else self.features
+        return statistics_of(features, self.labels)
+
+    @property
+    def arrays(self) -> list[Array]:
+        """The arrays whose rows these inputs are: features, labels, and the probabilities if there are any."""
+        return [each for each in (self._features, self._labels, self._probabilities) if each is not None]
 
     @cached_property
     def order(self) -> Indices:
@@ -129,7 +143,7 @@ class Inputs:
             kept: The mask of these samples, `[samples]`.
         """
         rows = np.arange(len(self._labels))[self._rows][kept]
-        return self._subset(rows, RemainingStatistics(self.statistics, kept[self.order]))
+        return self._subset(rows, remaining_statistics(self.statistics, kept[self.order]))
 
     def _subset(self, rows: NDArray[np.int64], statistics: FeatureStatistics) -> Inputs:
         return Inputs(self._features, self._labels, self._probabilities, self.seed, self.facts, rows, statistics)
@@ -151,7 +165,7 @@ class Pool(Inputs):
         self,
         features: NDArray[np.floating[Any]],
         labels: NDArray[np.int64],
-        probabilities: Floats | None,
+        probabilities: Array | None,
         targets: Sequence[NDArray[np.int64]],
         seed: int = 0,
         facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen

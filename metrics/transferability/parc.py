@@ -89,12 +89,12 @@ def prepare_parc(
     if statistics.samples > probes:
         probed = np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False)
     probed = probed[np.argsort(statistics.order[probed])]
-    compared = statistics.centred if components is None else _oriented_components(statistics, components)
-    if variant == "released":
-        compared = _standardised(compared)
-    elif components is None:
-        compared = compared + statistics.mean
-    rows = compared[like(probed, compared)]
+    if variant != "released" and components is None:
+        rows = statistics.rows(probed) + statistics.mean
+    else:
+        compared = statistics.centred if components is None else _oriented_components(statistics, components)
+        compared = _standardised(compared) if variant == "released" else compared
+        rows = compared[like(probed, compared)]
     distances = np.round(1 - to_host(_correlations(rows)), DIGITS)
 
     one, other = np.triu_indices(len(probed), 1)

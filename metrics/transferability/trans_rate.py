@@ -42,7 +42,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
     for rows in class_slices(statistics.class_sizes):
-        x = statistics.centred[rows]
+        x = statistics.rows(rows)
         size, dimensions = x.shape
         eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
         least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]

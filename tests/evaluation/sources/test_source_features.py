@@ -68,7 +68,9 @@ def test_features_and_logits_are_those_of_a_direct_pass(
     expected = torch.from_numpy(logits).double().softmax(1).numpy()
     probabilities = stored_features[0].probabilities()
     assert probabilities is not None
-    np.testing.assert_allclose(probabilities, expected, atol=1e-5)
+    assert (len(probabilities), probabilities.shape) == (len(expected), expected.shape)
+    np.testing.assert_allclose(probabilities[:], expected, atol=1e-5)
+    np.testing.assert_array_equal(probabilities[[2, 0]], probabilities[:][[2, 0]])
 
 
 def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,183 @@
+"""Statistics of features that are too many for memory: they are read in parts, from the disk where they lie there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import cached_property
+
+import numpy as np
+
+from headstart.metrics.arrays import Array, Flags, Floats, Indices, in_place, is_tensor
+from headstart.metrics.transferability.feature_statistics import (
+    FeatureStatistics,
+    Spectrum,
+    check_magnitude,
+    largest_magnitude,
+    nonzero_singular_values,
+    sort_by_class,
+    sum_by_class,
+)
+from headstart.metrics.transferability.left_out import RemainingStatistics
+
+# Bytes of features in float64 up to which they are held in memory, and of a part that is read at once.
+IN_MEMORY, PART = 2**30, 2**25
+
+
+def statistics_of(features: Array, labels: Array) -> FeatureStatistics:
+    """Return the statistics of features, streamed where a copy in float64 takes more than `IN_MEMORY` bytes.
+
+    Args:
+        features: `[samples, features]`.
+        labels: Integers from 0, `[samples]`.
+
+    Raises:
+        ValueError: They do not fit.
+    """
+    values = in_place("features", features)
+    # The Gram matrix of fewer samples than features needs all features at once, also without a part of the samples.
+    if values.ndim == 2 and 8 * math.prod(values.shape) > IN_MEMORY and values.shape[0] >= 2 * values.shape[1]:
+        return FeatureStatistics(values, labels) if is_tensor(values) else StreamedStatistics(values, labels)
+    return FeatureStatistics(values, labels)
+
+
+def remaining_statistics(whole: FeatureStatistics, kept: Flags) -> FeatureStatistics:
+    """Return the statistics of some of the samples, from those of all.
+
+    Args:
+        whole: Statistics of all samples.
+        kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
+    """
+    return StreamedRemaining(whole, kept) if isinstance(whole, StreamedStatistics) else RemainingStatistics(whole, kept)
+
+
+class StreamedStatistics(FeatureStatistics):
+    """Statistics of features that are copied to memory only for metrics that use `centred`.
+
+    A first pass over the features adds up the classes, a second one computes the Gram matrix. The numbers are those of
+    `FeatureStatistics` up to rounding errors.
+
+    Args:
+        features: Real numbers, `[samples, features]`, more samples than features; an array, or rows that are read when
+            they are indexed.
+        labels: Integers from 0, `[samples]`.
+
+    Raises:
+        ValueError: As for `FeatureStatistics`.
+    """
+
+    def __init__(self, features: Array, labels: Array) -> None:
+        self.features, (self.samples, self.dimensions) = features, features.shape
+        self.order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
+        # Relative to one of the rows, constant features are exactly 0.
+        self.origin = np.array(features[:1], np.float64)[0]
+
+        largest = 0.0
+        self.sums = np.zeros((len(self.class_sizes), self.dimensions))
+        for positions, part in self._read(np.argsort(self.order)):
+            largest = max(largest, largest_magnitude(part, self.order[positions]))
+            part -= self.origin
+            self.add(positions, part, self.sums)
+        check_magnitude(largest)
+        self._set_means()
+
+    def _set_means(self) -> None:
+        self.counts = self.class_sizes.astype(np.float64)[:, None]
+        self.offset = self.sums.sum(0) / self.samples
+        self.mean = self.origin + self.offset
+        self.class_means = self.sums / self.counts - self.offset
+
+    @cached_property
+    def centred(self) -> Array:
+        """Features less their mean, sorted by class, `[samples, features]`, all in memory."""
+        rows = np.empty((self.samples, self.dimensions))
+        for positions, part in self.parts():
+            rows[positions] = part
+        return rows
+
+    @cached_property
+    def gram(self) -> Array:
+        """Gram matrix of the centred features, `[features, features]`."""
+        # NumPy sees that both factors are the same only where it allocates the product.
+        return sum(part.T @ part for _, part in self.parts())
+
+    def rows(self, chosen: slice | Indices) -> Array:
+        """Return some rows of `centred`."""
+        return self._centre(np.array(self.features[self.order[chosen]], np.float64))
+
+    def map_rows(self, function: Callable[[Array], Array]) -> Array:
+        """Apply a function to the rows of `centred`, part by part."""
+        results = np.empty(0)
+        for positions, part in self.parts():
+            found = function(part)
+            results = results if len(results) else np.empty((self.samples, *found.shape[1:]))
+            results[positions] = found
+        return results
+
+    def decompose_rows(self) -> Spectrum:
+        """Return the spectrum of the Gram matrix of the features as they are, by way of their QR decomposition."""
+        triangle: Array = np.empty((0, self.dimensions))
+        for _, part in self.parts():
+            triangle = np.linalg.qr(np.concatenate([triangle, part + self.mean]), mode="r")
+        _, singular, right = np.linalg.svd(triangle)
+        sums = (self.class_means + self.mean) * self.counts
+        return Spectrum(nonzero_singular_values(singular, self.samples) ** 2, right.T, sums @ right.T)
+
+    def parts(self, kept: Flags | slice = slice(None)) -> Iterator[tuple[Indices, Floats]]:
+        """Iterate over centred features in the order in which they lie on the disk.
+
+        Args:
+            kept: Mask of the rows of `centred` that are read; all by default.
+
+        Yields:
+            Indices of some rows of `centred`, and these rows.
+        """
+        chosen = np.arange(self.samples)[kept]
+        for positions, part in self._read(chosen[np.argsort(self.order[chosen])]):
+            yield positions, self._centre(part)
+
+    def _centre(self, part: Floats) -> Floats:
+        part -= self.origin
+        part -= self.offset
+        return part
+
+    def _read(self, positions: Indices) -> Iterator[tuple[Indices, Floats]]:
+        step = max(1, PART // (8 * self.dimensions))
+        for first in range(0, len(positions), step):
+            some = positions[first : first + step]
+            yield some, np.array(self.features[self.order[some]], np.float64)
+
+    def add(self, positions: Indices, part: Floats, sums: Floats) -> None:
+        """Add rows to the sums of their classes."""
+        order, _, classes, sizes = sort_by_class(self.labels[positions], len(positions))
+        sums[classes] += sum_by_class(part[order], sizes)
+
+
+class StreamedRemaining(StreamedStatistics):
+    """Statistics of some of the samples, for which only the others are read.
+
+    Args:
+        whole: Statistics of all samples.
+        kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
+    """
+
+    def __init__(self, whole: StreamedStatistics, kept: Flags) -> None:
+        self.whole, self.left_out = whole, ~kept
+        self.features, self.origin, self.dimensions = whole.features, whole.origin, whole.dimensions
+        self.labels, self.order = whole.labels[kept], whole.order[kept]
+        self.samples, self.class_sizes = len(self.labels), np.bincount(self.labels).astype(np.int64)
+
+        self.sums = whole.sums.copy()
+        for positions, part in whole.parts(self.left_out):
+            part += whole.offset
+            whole.add(positions, -part, self.sums)
+        self._set_means()
+
+    @cached_property
+    def gram(self) -> Array:
+        """Gram matrix of the centred features, `[features, features]`."""
+        shift = self.offset - self.whole.offset
+        gram = self.whole.gram - self.samples * shift[:, None] * shift
+        for _, part in self.whole.parts(self.left_out):
+            gram -= part.T @ part
+        return gram
