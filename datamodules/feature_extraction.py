@@ -99,7 +99,7 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
         opened.pop_all()
     request = request_of(pictures, described)
     computed = compute_missing({resources.title: request}, resources, engines, engine)
-    stored = find(request, resources, copied=0)
+    stored = find(request, replace(resources, engines=None), copied=0)
     return Extracted(described, replace(stored, computed=stored.computed + sum(computed.values())))
 
 

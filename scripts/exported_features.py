@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,30 +17,13 @@ from headstart.output.errors import UserError
 from headstart.store.gathered_rows import GatheredRows
 
 Dtype = Literal["float32", "float16"]
+# Index of a picture, its name, index and name of its class, SHA-256 of its content, whether it can be decoded. Bytes of
+# names that are no UTF-8 are escaped; classes that are unknown are None.
+Entry = tuple[int, str, int | None, str | None, str, bool]
 # Bytes of features that are in memory at once.
 CHUNK = 2**26
 # Pictures whose names are digested at once.
 PART = 4096
-
-
-class Entry(NamedTuple):
-    """What is known of one picture.
-
-    Attributes:
-        row: Its index among the pictures.
-        name: Its name; bytes that are no UTF-8 are escaped.
-        label: Index of its class; None where classes are unknown.
-        class_name: Name of its class.
-        sha256: Digest of its content.
-        readable: Whether it can be decoded.
-    """
-
-    row: int
-    name: str
-    label: int | None
-    class_name: str | None
-    sha256: str
-    readable: bool
 
 
 @dataclass(frozen=True)
@@ -93,7 +76,7 @@ class ExportedFeatures:
         digest = hashlib.sha256("\0".join(self.classes).encode())
         entries = self.entries(range(len(self)))
         while some := [*islice(entries, PART)]:
-            digest.update("".join(f"\0{each.name}\0{each.label}\0{each.sha256}" for each in some).encode())
+            digest.update("".join(f"\0{name}\0{label}\0{sha256}" for _, name, label, _, sha256, _ in some).encode())
         return digest.hexdigest()
 
     def name(self, index: int) -> str:
@@ -104,17 +87,16 @@ class ExportedFeatures:
         return _valid(name.removeprefix(self.root))
 
     def entries(self, part: range) -> Iterator[Entry]:
-        """Yield what is known of some pictures."""
+        """Iterate over what is known of some pictures."""
         labels: list[int | None] = [None] * len(part)
         if isinstance(self.pictures, Photos) and self.classes:
             found = self.pictures.labels[part.start : part.stop].tolist()
             labels = [None if label < 0 else label for label in found]
-        names = map(self._shown, self.pictures.names[part.start : part.stop])
         classes: dict[int | None, str | None] = {None: None, **dict(enumerate(self.classes))}
+        names = map(self._shown, self.pictures.names[part.start : part.stop])
         readable = [index not in self.unreadable for index in part]
         digests = self.digests[part.start : part.stop]
-        for index, name, label, digest, is_readable in zip(part, names, labels, digests, readable, strict=True):
-            yield Entry(index, name, label, classes[label], digest, is_readable)
+        return zip(part, names, labels, map(classes.__getitem__, labels), digests, readable, strict=True)
 
     def chunks(self, part: range) -> Iterator[tuple[range, NDArray[Any]]]:
         """Yield features chunk by chunk.

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -22,6 +25,7 @@ SIDE, SHARD = 8, 10_000
 # Pictures of a command that mostly starts and ends, of which every worker gets some.
 FEW = 8_000
 PERIOD = 0.1
+LOOPS = 3
 
 
 # A network that costs next to nothing: four mean colours, and a classifier that is not used.
@@ -40,11 +44,19 @@ class Stub(nn.Module):
 
 
 class Cost(NamedTuple):
-    """What a command took: seconds, processor time of all its processes, and memory of its own in megabytes."""
+    """What a command or a loop took.
+
+    Attributes:
+        wall: Seconds.
+        processor: Processor time of all its processes.
+        memory: Most memory of its own, in megabytes; processes that it starts do not count.
+        mapped: The same with pages of the files that it maps, which the system takes back when it needs memory.
+    """
 
     wall: float
     processor: float
-    memory: float
+    memory: float = 0.0
+    mapped: float = 0.0
 
 
 def main(
@@ -65,7 +77,7 @@ def main(
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stub_network.py").write_text(STUB)
-        bare = min(_bare(_write_shards(folder / f"bare-{each}", counts[0])) for each in range(repeats)) / counts[0]
+        bare = _compare_bare_loops(_write_shards(folder / "bare", counts[0]), max(workers)) / counts[0]
         print(f"bare loop: {1e6 * bare:.1f} us of processor time a picture (read, Pillow, NumPy, network)")
         few, start = _write_shards(folder / "few", FEW), {}
         for number in workers:
@@ -89,8 +101,22 @@ def main(
                 print(f"  {max(walls)} workers take {walls[max(walls)] / walls[min(walls)]:.2f} of the time of one")
 
 
+def _compare_bare_loops(shards: Path, most: int) -> float:
+    """Return the processor time of a bare loop, and print what this machine gains by several at a time."""
+    with ProcessPoolExecutor(most, get_context("spawn")) as pool:
+        list(pool.map(_bare, [shards] * most))
+        alone = [_bare(shards) for _ in range(LOOPS)]
+        together = [max(cost.wall for cost in pool.map(_bare, [shards] * most)) for _ in range(LOOPS)]
+    share = min(together) / (most * min(cost.wall for cost in alone))
+    print(f"{most} bare loops at a time take {share:.2f} of the time of one after the other")
+    return min(cost.processor for cost in alone)
+
+
 def _describe(cost: Cost) -> str:
-    return f"{cost.wall:.1f} s, {cost.processor:.1f} s of processor time, driver {cost.memory:.0f} MB"
+    return (
+        f"{cost.wall:.1f} s, {cost.processor:.1f} s of processor time, driver {cost.memory:.0f} MB "
+        f"({cost.mapped:.0f} with files)"
+    )
 
 
 def _least(shards: Path, workers: int, repeats: int) -> Cost:
@@ -99,8 +125,8 @@ def _least(shards: Path, workers: int, repeats: int) -> Cost:
     for _ in range(repeats):
         with TemporaryDirectory(dir=shards.parent) as name:
             costs.append(_command(shards, Path(name) / "cache", workers, Path(name) / "features"))
-    walls, processors, memories = zip(*costs, strict=True)
-    return Cost(min(walls), min(processors), max(memories))
+    walls, processors, *memories = zip(*costs, strict=True)
+    return Cost(min(walls), min(processors), *map(max, memories))
 
 
 def _write_shards(folder: Path, count: int) -> Path:
@@ -121,8 +147,8 @@ def _write_shards(folder: Path, count: int) -> Path:
 
 
 @torch.inference_mode()
-def _bare(folder: Path) -> float:
-    """Return the processor time of a loop that reads and decodes pictures and runs the network on them."""
+def _bare(folder: Path) -> Cost:
+    """Return the times of a loop that reads and decodes pictures and runs the network on them."""
     network, size = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Conv2d(3, 4, 1), nn.Flatten()), pass_size(SIDE, "cpu")
     torch.set_num_threads(1)
     found = []
@@ -130,7 +156,8 @@ def _bare(folder: Path) -> float:
         with tarfile.open(path) as shard:
             found.append((path, [(each.offset_data, each.size) for each in shard if each.name.endswith(".png")]))
 
-    began, waiting = time.process_time(), []
+    clocks: list[Callable[[], float]] = [time.perf_counter, time.process_time]
+    began, waiting = [clock() for clock in clocks], []
     for path, pictures in found:
         with path.open("rb") as file:
             for offset, length in pictures:
@@ -141,7 +168,7 @@ def _bare(folder: Path) -> float:
                     waiting = []
     if waiting:
         _run(network, waiting)
-    return time.process_time() - began
+    return Cost(*(clock() - before for clock, before in zip(clocks, began, strict=True)))
 
 
 def _run(network: nn.Module, pictures: list[NDArray[np.uint8]]) -> None:
@@ -155,11 +182,11 @@ def _command(shards: Path, cache: Path, workers: int, export: Path) -> Cost:
     command += [f"--backbone.preprocessing.resize={SIDE}", f"--backbone.preprocessing.crop={SIDE}"]
     command += [f"--workers={workers}", "--num_workers=0", f"--cache_dir={cache}", f"--export={export}"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(shards.parent)}
-    before, began, most = os.times(), time.monotonic(), 0.0
+    before, began, own, mapped = os.times(), time.monotonic(), 0.0, 0.0
     with (shards.parent / "output.txt").open("w+") as output:
         process = subprocess.Popen(command, env=environment, stdout=output, stderr=output)
         while process.poll() is None:
-            most = max(most, _own_memory(process.pid))
+            own, mapped = max(own, _memory(process.pid, "RssAnon")), max(mapped, _memory(process.pid, "VmRSS"))
             time.sleep(PERIOD)
         if process.returncode:
             output.seek(0)
@@ -167,13 +194,13 @@ def _command(shards: Path, cache: Path, workers: int, export: Path) -> Cost:
     # Workers without processes of their own count, also killed ones: the command waits for each.
     seconds, after = time.monotonic() - began, os.times()
     processor = after.children_user - before.children_user + after.children_system - before.children_system
-    return Cost(seconds, processor, most)
+    return Cost(seconds, processor, own, mapped)
 
 
-def _own_memory(process: int) -> float:
-    """Return the megabytes of memory that a process uses, of files that it maps as well."""
+def _memory(process: int, kind: str) -> float:
+    """Return the megabytes of memory of a process, of a kind in Linux's `/proc/PID/status`."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except OSError:
         return 0.0
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS")), 0.0)
+    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith(kind)), 0.0)
