@@ -126,7 +126,7 @@ class PhotoData(LightningDataModule):
             with prefix_errors("data.photos"):
                 photos.digests(cache_folder(self.cache_dir))
             with (
-                prefix_errors("data", about="num_workers: "),
+                prefix_errors("data", about=("num_workers: ", "cache_dir: ")),
                 prefix_errors("data.backbone", about="model "),
                 prefix_errors("data.photos", about=photos.kind),
             ):

@@ -147,7 +147,7 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
 def prefix_extraction() -> Iterator[None]:
     """Prefix errors about the device, the workers and the cache with their options of the extraction."""
     try:
-        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
+        with prefix_errors("extraction", about=("device: ", "num_workers: ", "cache_dir: ")):
             yield
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

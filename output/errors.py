@@ -79,13 +79,13 @@ def broken_yaml(message: object) -> str:
 
 
 @contextmanager
-def prefix_errors(option: str, about: str = "") -> Iterator[None]:
+def prefix_errors(option: str, about: str | tuple[str, ...] = "") -> Iterator[None]:
     """Prefix the user's mistakes in this context with the name of an option.
 
     Args:
         option: The option, such as `data.photos`; a mistake that begins with `root: ` then begins with
             `data.photos.root: `, one that begins with no argument with `data.photos: `.
-        about: Beginning of the messages that get the prefix; by default all of them.
+        about: Beginnings of the messages that get the prefix; by default all of them.
     """
     try:
         yield

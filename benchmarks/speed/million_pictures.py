@@ -64,7 +64,7 @@ def main(
     workers: list[int] = [1, 2],  # noqa: B006
     repeats: int = 1,
 ) -> None:
-    """Measure the command and a bare loop over the same pictures, and print processor time, wall time and memory.
+    """Measure the command and a bare loop over like pictures, and print processor time, wall time and memory.
 
     A worker is one process, which decodes as well. The time to start and end, mostly that of importing torch in each
     process, is that of a command with few pictures, and is shown apart.
@@ -77,8 +77,8 @@ def main(
     with TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "stub_network.py").write_text(STUB)
-        bare = _compare_bare_loops(_write_shards(folder / "bare", counts[0]), max(workers)) / counts[0]
-        print(f"bare loop: {1e6 * bare:.1f} us of processor time a picture (read, Pillow, NumPy, network)")
+        bare = _write_shards(folder / "bare", FEW)
+        _compare_bare_loops(bare, max(workers))
         few, start = _write_shards(folder / "few", FEW), {}
         for number in workers:
             start[number] = _least(few, number, repeats)
@@ -88,12 +88,15 @@ def main(
         for count in counts:
             shards, walls = _write_shards(folder / f"{count}", count), {}
             for number in workers:
+                around = [_bare(bare)]
                 cost = _least(shards, number, repeats)
+                around.append(_bare(bare))
                 walls[number], each = cost.wall, (cost.processor - start[number].processor) / (count - FEW)
+                more = each - sum(loop.processor for loop in around) / (2 * FEW)
                 ratio = f", {each / before[number]:.2f} of those before" if number in before else ""
                 print(
                     f"{count:,} pictures, {number} workers: {_describe(cost)}; without start {1e6 * each:.1f} us of "
-                    f"processor time a picture{ratio}, {1e6 * (each - bare):.1f} us more than the bare loop",
+                    f"processor time a picture{ratio}, {1e6 * more:.1f} us more than a bare loop before and after it",
                     flush=True,
                 )
                 before[number] = each
@@ -101,15 +104,15 @@ def main(
                 print(f"  {max(walls)} workers take {walls[max(walls)] / walls[min(walls)]:.2f} of the time of one")
 
 
-def _compare_bare_loops(shards: Path, most: int) -> float:
-    """Return the processor time of a bare loop, and print what this machine gains by several at a time."""
+def _compare_bare_loops(shards: Path, most: int) -> None:
+    """Print the processor time of a bare loop, and what this machine gains by several at a time."""
     with ProcessPoolExecutor(most, get_context("spawn")) as pool:
         list(pool.map(_bare, [shards] * most))
         alone = [_bare(shards) for _ in range(LOOPS)]
         together = [max(cost.wall for cost in pool.map(_bare, [shards] * most)) for _ in range(LOOPS)]
-    share = min(together) / (most * min(cost.wall for cost in alone))
+    least, share = min(cost.processor for cost in alone), min(together) / (most * min(cost.wall for cost in alone))
+    print(f"bare loop: {1e6 * least / FEW:.1f} us of processor time a picture (read, Pillow, NumPy, network)")
     print(f"{most} bare loops at a time take {share:.2f} of the time of one after the other")
-    return min(cost.processor for cost in alone)
 
 
 def _describe(cost: Cost) -> str:

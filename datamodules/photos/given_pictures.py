@@ -24,6 +24,7 @@ Source = CsvPhotos | HuggingFaceDataset | ParquetPhotos | WebDatasetShards
 
 # Endings of files that hold many pictures.
 PACKED = SHARD, PARQUET = (".tar", ".parquet")
+UNPACK = "unpack compressed shards to plain .tar"
 # Beginning of a data set of the Hugging Face Hub, and of a file in one.
 HUB, HUB_FILE = "hf://", "hf://datasets/"
 
@@ -34,6 +35,9 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
     Args:
         photos: A CSV file, tar shards or Parquet files by paths or patterns, a data set of the Hugging Face Hub,
             `hf://owner/name`, or a folder that `save_to_disk` of its library wrote.
+
+    Raises:
+        UserError: It is a compressed shard.
     """
     endings = {Path(each).suffix.lower() for each in ([photos] if isinstance(photos, str) else photos)}
     if endings == {SHARD}:
@@ -46,6 +50,8 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
         return CsvPhotos(photos)
     if photos.startswith(HUB) and not photos.startswith(HUB_FILE):
         return HuggingFaceDataset(photos.removeprefix(HUB))
+    if _is_compressed(photos):
+        raise UserError(f"{photos} names no picture; {UNPACK}")
     if not is_remote(photos) and any((Path(photos).expanduser() / name).is_file() for name in SAVED):
         return HuggingFaceDataset(photos)
     return None
@@ -116,7 +122,7 @@ def _require_picture(pattern: str, files: Sequence[str]) -> None:
         return
     remedy = f"give a folder, or files that end in {', '.join((*SUFFIXES, *PACKED))} or .csv"
     if any(map(_is_compressed, files)):
-        remedy = "unpack compressed shards to plain .tar"
+        remedy = UNPACK
     raise UserError(f"{pattern} names no picture; {remedy}")
 
 

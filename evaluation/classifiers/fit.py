@@ -138,7 +138,7 @@ def _embed(
     found = []
     try:
         for spec in chosen:
-            with prefix_errors("features", about="num_workers: "):
+            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")):
                 found.append(embed_readable(given.photos, spec, seed=seed, **asdict(features)))
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error

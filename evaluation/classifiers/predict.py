@@ -47,7 +47,7 @@ def predict(
     # By default, the arithmetic is that of the features to which the head was fitted.
     chosen = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
     try:
-        with prefix_errors("features", about="num_workers: "):
+        with prefix_errors("features", about=("num_workers: ", "cache_dir: ")):
             found, unreadable = fitted.predict_readable(pictures, **chosen)
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error

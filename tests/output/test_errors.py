@@ -23,6 +23,16 @@ def test_name_is_joined_to_the_argument(message: str, expected: str) -> None:
     assert str(caught.value) == expected
 
 
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [("cache_dir: full", "data.cache_dir: full"), ("device: none", "data.device: none"), ("root: no", "root: no")],
+)
+def test_messages_of_some_beginnings_alone_get_a_prefix(message: str, expected: str) -> None:
+    with pytest.raises(UserError) as caught, prefix_errors("data", about=("cache_dir: ", "device: ")):
+        raise UserError(message)
+    assert str(caught.value) == expected
+
+
 def test_other_errors_pass_as_they_are() -> None:
     with pytest.raises(KeyError), prefix_errors("data"):
         dict[str, int]()["root"]

@@ -137,6 +137,12 @@ def test_mistakes(tmp_path: Path, given: str, expected: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("name", COMPRESSED)
+def test_a_compressed_shard_is_no_data_set(name: str) -> None:
+    with pytest.raises(UserError, match=r"^a.* names no picture; unpack compressed shards to plain \.tar$"):
+        find_source(f"a{name}")
+
+
 def test_a_compressed_shard_at_a_url() -> None:
     with pytest.raises(UserError, match=r"^photos: s3://bucket/a\.tar\.gz names no picture; unpack compressed shards"):
         read_pictures("s3://bucket/a.tar.gz")
