@@ -1,4 +1,4 @@
-"""How pictures are decoded and prepared: in small batches, side by side, and ahead of their use."""
+"""How pictures are decoded and prepared: in small batches, side by side, and on a GPU ahead of their use."""
 
 import os
 import shutil
@@ -181,7 +181,7 @@ def decode_chunks(
         are decoded and backbones take them; and why some of them are black, by position among all pictures. The next
         chunk may overwrite them.
     """
-    size = batch_size(preprocessing.crop, chunk, workers)
+    size = batch_size(preprocessing.crop, chunk, 0 if ahead else workers)
     each = -(-chunk // size)  # batches of a chunk
     batches = [
         range(start, min(start + size, first + chunk, len(indices)))
@@ -189,7 +189,9 @@ def decode_chunks(
         for start in range(first, min(first + chunk, len(indices)), size)
     ]
 
-    held = each if device.type == "cpu" else 1  # a device has memory of its own
+    # The places hold one chunk and nothing else; or those ahead as well. A device has memory of its own.
+    in_place = not ahead and device.type == "cpu"
+    held = 1 if ahead and device.type != "cpu" else each
     stay = workers > 0 and pictures.has_small_parts
     batching = Batching(preprocessing, size, workers, held, ahead)
     processes = _stay(batching) if stay else DecodingProcesses(batching, pictures)
@@ -203,14 +205,13 @@ def decode_chunks(
         return Work(pictures.part(np.asarray(chosen)), range(len(chosen)), place) if stay else Work(None, chosen, place)
 
     def decoded() -> Iterator[list[tuple[int, Fault]]]:
-        step = len(batches) if ahead else each
+        step = max(1, len(batches)) if ahead else each
         for first in range(0, len(batches), step):
             processes.queue.work = map(send, range(first, min(first + step, len(batches))))
             yield from processes.loader
 
     try:
         pixels, black = list[Tensor](), dict[int, Fault]()
-        in_place = device.type == "cpu" and not ahead  # the places hold one chunk and nothing else
         for batch, faults in enumerate(decoded()):
             # Decode them again alone: memory that was short beside other pictures may suffice now.
             again = decoder.decode(work(batch), [position for position, _ in faults])
@@ -249,7 +250,7 @@ def batch_size(side: int, chunk: int = 64, workers: int = 0) -> int:
     Args:
         side: Side of the pictures in pixels.
         chunk: Pictures that the processes decode together.
-        workers: Processes, which get the same number of batches of a chunk each.
+        workers: Processes, which get the same number of batches of a chunk each; 0 if the number does not matter.
 
     Returns:
         A number of pictures, from 1 to 64.
@@ -261,6 +262,8 @@ def batch_size(side: int, chunk: int = 64, workers: int = 0) -> int:
 
 def share_memory(workers: int, batch: int, held: int, most: int) -> tuple[int, int]:
     """Choose how many processes decode and how far ahead, so that waiting batches fill half of free shared memory.
+
+    Where nothing is decoded ahead, all processes fill the same memory: there is room for all of them or for none.
 
     Args:
         workers: Number of processes that is asked for.

@@ -123,9 +123,9 @@ def require_device(policy: Policy) -> torch.device:
 class ComputedRows:
     """Rows that a frozen network computes of pictures, or without a network the prepared pictures, uint8.
 
-    Decoding runs in processes of its own and ahead of the network. Every pass through the network has the same number
-    of pictures, the last one filled up with black ones, and the same random numbers, so that a row does not depend on
-    which pictures it is computed with.
+    Decoding runs in processes of its own: ahead of a network on a GPU, between the passes of one on the processor.
+    Every pass through the network has the same number of pictures, the last one filled up with black ones, and the same
+    random numbers, so that a row does not depend on which pictures it is computed with.
 
     Attributes:
         pictures: The pictures.

@@ -24,6 +24,7 @@ Source = CsvPhotos | HuggingFaceDataset | ParquetPhotos | WebDatasetShards
 
 # Endings of files that hold many pictures.
 PACKED = SHARD, PARQUET = (".tar", ".parquet")
+COMPRESSIONS = (".gz", ".bz2", ".xz", ".zst", ".lz4")
 UNPACK = "unpack compressed shards to plain .tar"
 # Beginning of a data set of the Hugging Face Hub, and of a file in one.
 HUB, HUB_FILE = "hf://", "hf://datasets/"
@@ -37,7 +38,7 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
             `hf://owner/name`, or a folder that `save_to_disk` of its library wrote.
 
     Raises:
-        UserError: It is a compressed shard.
+        UserError: It is the path, or a pattern, of compressed shards.
     """
     endings = {Path(each).suffix.lower() for each in ([photos] if isinstance(photos, str) else photos)}
     if endings == {SHARD}:
@@ -50,10 +51,10 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
         return CsvPhotos(photos)
     if photos.startswith(HUB) and not photos.startswith(HUB_FILE):
         return HuggingFaceDataset(photos.removeprefix(HUB))
-    if _is_compressed(photos):
-        raise UserError(f"{photos} names no picture; {UNPACK}")
     if not is_remote(photos) and any((Path(photos).expanduser() / name).is_file() for name in SAVED):
         return HuggingFaceDataset(photos)
+    if _is_compressed(photos) and (is_remote(photos) or "*" in photos or Path(photos).expanduser().is_file()):
+        raise UserError(f"{photos} names no picture; {UNPACK}")
     return None
 
 
@@ -133,7 +134,7 @@ def _is_picture(location: str) -> bool:
 def _is_compressed(location: str) -> bool:
     """Whether a location is that of a compressed shard, by its ending."""
     *_, last, end = ("", "", *map(str.lower, Path(location).suffixes))
-    return end == ".tgz" or (last == SHARD and end != "")
+    return end == ".tgz" or (last == SHARD and end in COMPRESSIONS)
 
 
 def _in_folder(root: str | Path) -> Photos:

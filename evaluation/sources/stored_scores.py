@@ -110,7 +110,7 @@ def _read(file: Path) -> Score:
 
 def _digest(array: Array) -> str:
     """Return the SHA-256 of an array's values, which are read in parts."""
-    digest, step = hashlib.sha256(), max(1, PART // (8 * math.prod(array.shape[1:])))
+    digest, step = hashlib.sha256(), max(1, PART // (8 * max(1, math.prod(array.shape[1:]))))
     for first in range(0, len(array), step):
         digest.update(np.ascontiguousarray(array[first : first + step]).data)
     return digest.hexdigest()

@@ -43,10 +43,9 @@ class Spectrum:
 class FeatureStatistics:
     """Features and labels of one source model on one target, checked, in float64, with the statistics of metrics.
 
-    Statistics are computed on first use and stored, so that metrics share them. `of` streams features that are too many
-    for memory. Samples are sorted by class, and
+    Statistics are computed on first use and stored, so that metrics share them. Samples are sorted by class, and
     classes are numbered without gaps. Memory: one copy of the features in float64, and up to three matrices of
-    `min(samples, features)` squared.
+    `min(samples, features)` squared. `of` streams features that are too many for memory.
 
     Args:
         features: `[samples, features]`, an array, or a tensor on any device, on which everything is then computed.

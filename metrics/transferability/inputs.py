@@ -84,22 +84,23 @@ class Inputs:
         probabilities: Array | None = None,
         seed: int = 0,
         facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
-        rows: NDArray[np.int64] | slice = slice(None),
+        rows: NDArray[np.int64] | None = None,
         statistics: FeatureStatistics | None = None,
     ) -> None:
         self._features, self._labels, self._probabilities = features, labels, probabilities
         self._rows, self._statistics = rows, statistics
+        self._chosen = slice(None) if rows is None else rows
         self.seed, self.facts = seed, facts
 
     @cached_property
     def features(self) -> NDArray[np.floating[Any]]:
         """The features, `[samples, features]`."""
-        return self._features[self._rows]
+        return self._features[self._chosen]
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
         """The labels, `[samples]`."""
-        return self._labels[self._rows]
+        return self._labels[self._chosen]
 
     @property
     def has_head(self) -> bool:
@@ -111,8 +112,8 @@ class Inputs:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError without a head."""
         if self._probabilities is None:
             raise ValueError("the model has no source head, whose probabilities are needed")
-        probabilities: Floats = self._probabilities[self._rows]
-        if isinstance(self._rows, slice):
+        probabilities: Floats = self._probabilities[self._chosen]
+        if self._rows is None:
             # Those of some of the samples are not computed again.
             self._probabilities = probabilities
         return probabilities
@@ -123,13 +124,15 @@ class Inputs:
         if self._statistics is not None:
             return self._statistics
         # All rows of features on the disk would be copied to memory.
-        features = self._features if isinstance(self._rows, slice) else self.features
+        features = self._features if self._rows is None else self.features
         return statistics_of(features, self.labels)
 
     @property
     def arrays(self) -> list[Array]:
-        """The arrays whose rows these inputs are: features, labels, and the probabilities if there are any."""
-        return [each for each in (self._features, self._labels, self._probabilities) if each is not None]
+        """Features, labels, and probabilities if there are any; those of all rows are not copied to memory."""
+        if self._rows is None:
+            return [each for each in (self._features, self._labels, self._probabilities) if each is not None]
+        return [self.features, self.labels, *([self.probabilities] if self.has_head else [])]
 
     @cached_property
     def order(self) -> Indices:
@@ -142,7 +145,7 @@ class Inputs:
         Args:
             kept: The mask of these samples, `[samples]`.
         """
-        rows = np.arange(len(self._labels))[self._rows][kept]
+        rows = np.arange(len(self._labels))[self._chosen][kept]
         return self._subset(rows, remaining_statistics(self.statistics, kept[self.order]))
 
     def _subset(self, rows: NDArray[np.int64], statistics: FeatureStatistics) -> Inputs:

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, Indices, in_place, is_tensor
 from headstart.metrics.transferability.feature_statistics import (
+    GREATEST_MAGNITUDE,
     FeatureStatistics,
     Spectrum,
     check_magnitude,
@@ -35,9 +37,10 @@ def statistics_of(features: Array, labels: Array) -> FeatureStatistics:
         ValueError: They do not fit.
     """
     values = in_place("features", features)
-    # The Gram matrix of fewer samples than features needs all features at once, also without a part of the samples.
-    if values.ndim == 2 and 8 * math.prod(values.shape) > IN_MEMORY and values.shape[0] >= 2 * values.shape[1]:
-        return FeatureStatistics(values, labels) if is_tensor(values) else StreamedStatistics(values, labels)
+    is_large = values.ndim == 2 and 8 * math.prod(values.shape) > IN_MEMORY
+    # The Gram matrix of fewer samples than features needs all features at once; a part of the samples may be left out.
+    if is_large and values.shape[0] >= 2 * values.shape[1] and not is_tensor(values):
+        return StreamedStatistics(values, labels)
     return FeatureStatistics(values, labels)
 
 
@@ -48,11 +51,13 @@ def remaining_statistics(whole: FeatureStatistics, kept: Flags) -> FeatureStatis
         whole: Statistics of all samples.
         kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
     """
-    return StreamedRemaining(whole, kept) if isinstance(whole, StreamedStatistics) else RemainingStatistics(whole, kept)
+    if isinstance(whole, StreamedStatistics) and kept.sum() >= whole.dimensions:
+        return StreamedRemaining(whole, kept)
+    return RemainingStatistics(whole, kept)
 
 
 class StreamedStatistics(FeatureStatistics):
-    """Statistics of features that are copied to memory only for metrics that use `centred`.
+    """Statistics of features that are copied to memory only for metrics that use `centred`, and then read from there.
 
     A first pass over the features adds up the classes, a second one computes the Gram matrix. The numbers are those of
     `FeatureStatistics` up to rounding errors.
@@ -76,8 +81,10 @@ class StreamedStatistics(FeatureStatistics):
         self.sums = np.zeros((len(self.class_sizes), self.dimensions))
         for positions, part in self._read(np.argsort(self.order)):
             largest = max(largest, largest_magnitude(part, self.order[positions]))
+            if largest > GREATEST_MAGNITUDE:
+                break
             part -= self.origin
-            self.add(positions, part, self.sums)
+            _add_by_class(self.sums, part, self.labels[positions])
         check_magnitude(largest)
         self._set_means()
 
@@ -90,10 +97,7 @@ class StreamedStatistics(FeatureStatistics):
     @cached_property
     def centred(self) -> Array:
         """Features less their mean, sorted by class, `[samples, features]`, all in memory."""
-        rows = np.empty((self.samples, self.dimensions))
-        for positions, part in self.parts():
-            rows[positions] = part
-        return rows
+        return self._read_centred()
 
     @cached_property
     def gram(self) -> Array:
@@ -103,6 +107,8 @@ class StreamedStatistics(FeatureStatistics):
 
     def rows(self, chosen: slice | Indices) -> Array:
         """Return some rows of `centred`."""
+        if "centred" in self.__dict__:
+            return self.centred[chosen]
         return self._centre(np.array(self.features[self.order[chosen]], np.float64))
 
     def map_rows(self, function: Callable[[Array], Array]) -> Array:
@@ -124,7 +130,7 @@ class StreamedStatistics(FeatureStatistics):
         return Spectrum(nonzero_singular_values(singular, self.samples) ** 2, right.T, sums @ right.T)
 
     def parts(self, kept: Flags | slice = slice(None)) -> Iterator[tuple[Indices, Floats]]:
-        """Iterate over centred features in the order in which they lie on the disk.
+        """Iterate over centred features in the order of the samples, in which they mostly lie on the disk.
 
         Args:
             kept: Mask of the rows of `centred` that are read; all by default.
@@ -133,8 +139,18 @@ class StreamedStatistics(FeatureStatistics):
             Indices of some rows of `centred`, and these rows.
         """
         chosen = np.arange(self.samples)[kept]
+        if "centred" in self.__dict__:
+            for positions in self._split(chosen):
+                yield positions, self.centred[positions]
+            return
         for positions, part in self._read(chosen[np.argsort(self.order[chosen])]):
             yield positions, self._centre(part)
+
+    def _read_centred(self) -> Floats:
+        rows = np.empty((self.samples, self.dimensions))
+        for positions, part in self.parts():
+            rows[positions] = part
+        return rows
 
     def _centre(self, part: Floats) -> Floats:
         part -= self.origin
@@ -142,15 +158,13 @@ class StreamedStatistics(FeatureStatistics):
         return part
 
     def _read(self, positions: Indices) -> Iterator[tuple[Indices, Floats]]:
-        step = max(1, PART // (8 * self.dimensions))
-        for first in range(0, len(positions), step):
-            some = positions[first : first + step]
+        for some in self._split(positions):
             yield some, np.array(self.features[self.order[some]], np.float64)
 
-    def add(self, positions: Indices, part: Floats, sums: Floats) -> None:
-        """Add rows to the sums of their classes."""
-        order, _, classes, sizes = sort_by_class(self.labels[positions], len(positions))
-        sums[classes] += sum_by_class(part[order], sizes)
+    def _split(self, positions: Indices) -> Iterator[Indices]:
+        step = max(1, PART // (8 * self.dimensions))
+        for first in range(0, len(positions), step):
+            yield positions[first : first + step]
 
 
 class StreamedRemaining(StreamedStatistics):
@@ -169,9 +183,18 @@ class StreamedRemaining(StreamedStatistics):
 
         self.sums = whole.sums.copy()
         for positions, part in whole.parts(self.left_out):
-            part += whole.offset
-            whole.add(positions, -part, self.sums)
+            # They may be rows in memory.
+            _add_by_class(self.sums, -(part + whole.offset), whole.labels[positions])
         self._set_means()
+
+    @cached_property
+    def centred(self) -> Array:
+        """Features less their mean, sorted by class, `[samples, features]`, all in memory."""
+        if "centred" not in self.whole.__dict__:
+            return self._read_centred()
+        rows = self.whole.centred[~self.left_out]
+        rows -= self.offset - self.whole.offset
+        return rows
 
     @cached_property
     def gram(self) -> Array:
@@ -181,3 +204,9 @@ class StreamedRemaining(StreamedStatistics):
         for _, part in self.whole.parts(self.left_out):
             gram -= part.T @ part
         return gram
+
+
+def _add_by_class(sums: Floats, part: Floats, labels: NDArray[np.int64]) -> None:
+    """Add rows to the sums of their classes, `[classes, features]`."""
+    order, _, classes, sizes = sort_by_class(labels, len(labels))
+    sums[classes] += sum_by_class(part[order], sizes)

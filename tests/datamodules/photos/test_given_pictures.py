@@ -138,9 +138,16 @@ def test_mistakes(tmp_path: Path, given: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMPRESSED)
-def test_a_compressed_shard_is_no_data_set(name: str) -> None:
-    with pytest.raises(UserError, match=r"^a.* names no picture; unpack compressed shards to plain \.tar$"):
-        find_source(f"a{name}")
+def test_a_compressed_shard_is_no_data_set(name: str, tmp_path: Path) -> None:
+    file, folder = tmp_path / f"a{name}", tmp_path / f"b{name}"
+    assert find_source(str(file)) is None
+    file.touch()
+    folder.mkdir()
+    assert find_source(str(folder)) is None
+    assert find_source(str(tmp_path / "photos.tar.unpacked")) is None
+    for given in (str(file), str(tmp_path / f"*{name}"), f"s3://bucket/a{name}"):
+        with pytest.raises(UserError, match=r"a.* names no picture; unpack compressed shards to plain \.tar$"):
+            find_source(given)
 
 
 def test_a_compressed_shard_at_a_url() -> None:

@@ -120,6 +120,34 @@ def test_scores_are_those_of_features_in_memory_which_are_not_read_at_once(
     np.testing.assert_allclose(scores, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("function", [h_score, log_me, gbc, lambda statistics: h_score(statistics, shrinkage=True)])
+def test_fewer_samples_may_remain_than_there_are_features(function: Callable[[FeatureStatistics], float]) -> None:
+    features, labels = make()
+    kept = np.zeros(SAMPLES, dtype=bool)
+    # At least one sample of each class.
+    kept[np.unique(np.sort(labels), return_index=True)[1]] = kept[::80] = True
+    assert CLASSES < kept.sum() < FEATURES
+    expected = function(RemainingStatistics(FeatureStatistics(features, labels), kept))
+    remaining = streamed_statistics.remaining_statistics(statistics_of(OnDisk(features), labels), kept)
+    assert function(remaining) == pytest.approx(expected, rel=1e-9)
+
+
+def test_features_in_memory_are_not_read_again() -> None:
+    features, labels = make()
+    rows = OnDisk(features)
+    statistics = statistics_of(rows, labels)
+    assert len(statistics.centred) == SAMPLES
+    kept = np.random.default_rng(1).random(SAMPLES) < 0.9
+    before = rows.reads.copy()
+    remaining = streamed_statistics.remaining_statistics(statistics, kept)
+    both = RemainingStatistics(FeatureStatistics(features, labels), kept)
+    np.testing.assert_allclose(remaining.centred, both.centred, atol=1e-12)
+    for function in STREAMED.values():
+        assert function(remaining) == pytest.approx(function(both), rel=1e-9)
+        function(statistics)
+    assert np.array_equal(rows.reads, before)
+
+
 def test_other_metrics_read_the_features_to_memory() -> None:
     features, labels = make()
     for name in ("knn", "sfda", "linear_probe"):
@@ -160,10 +188,14 @@ def test_a_number_that_is_not_finite_is_named_by_its_row(value: float) -> None:
         statistics_of(features, labels)
 
 
+@pytest.mark.filterwarnings("error")
 def test_a_magnitude_that_does_not_fit_is_refused() -> None:
     features, labels = make()
     with pytest.raises(ValueError, match=r"^features are too large"):
         statistics_of(features.astype(np.float64) * 1e80, labels)
+    features[5, 3] = np.finfo(np.float32).max
+    with pytest.raises(ValueError, match=r"^features are too large"):
+        statistics_of(features.astype(np.float64) * 1e269, labels)
     assert not statistics_of(np.zeros((SAMPLES, FEATURES)), labels).gram.any()
 
 
