@@ -11,6 +11,7 @@ from headstart.metrics.transferability.fisher_discriminant import (
     rows_and_axes,
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
@@ -46,7 +47,7 @@ def etran_terms(
         ValueError: The variant is none of these, or the features or labels do not fit.
     """
     check_variant(variant)
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     energies = statistics.map_rows(lambda rows: _energies(rows + statistics.mean))
     count = max(1, LOWEST * statistics.samples // 1000)
     lowest = energies[namespace(energies).argsort(energies)[:count]]

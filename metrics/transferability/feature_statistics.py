@@ -45,7 +45,8 @@ class FeatureStatistics:
 
     Statistics are computed on first use and stored, so that metrics share them. Samples are sorted by class, and
     classes are numbered without gaps. Memory: one copy of the features in float64, and up to three matrices of
-    `min(samples, features)` squared. `of` streams features that are too many for memory.
+    `min(samples, features)` squared. `streamed_statistics.statistics_of`
+    streams features that are too many for that.
 
     Args:
         features: `[samples, features]`, an array, or a tensor on any device, on which everything is then computed.
@@ -86,24 +87,6 @@ class FeatureStatistics:
         self.centred -= mean
         self.mean = origin + mean
         self.class_means = sums / self.counts - mean
-
-    @staticmethod
-    def of(features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
-        """Return the statistics of features and labels, or those that were passed in place of the features.
-
-        Raises:
-            ValueError: Labels are missing, or passed together with statistics.
-        """
-        if isinstance(features, FeatureStatistics):
-            if labels is not None:
-                raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
-            return features
-        if labels is None:
-            raise ValueError("labels are missing; give one for every row of features")
-        # That module builds on this one.
-        from headstart.metrics.transferability.streamed_statistics import statistics_of
-
-        return statistics_of(features, labels)
 
     @property
     def classes(self) -> int:

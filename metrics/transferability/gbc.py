@@ -6,6 +6,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, like, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]
@@ -46,7 +47,7 @@ def gbc(
     check_options(covariance, variant)
     if pca is not None:
         check_integer("pca", pca, 1)
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     rows = statistics.centred if pca is None else statistics.principal_components(pca)
     means, deviations = statistics.class_moments(rows)
     variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts

@@ -2,6 +2,7 @@
 
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def h_score(features: Array | FeatureStatistics, labels: Array | None = None, shrinkage: bool = False) -> float:
@@ -25,7 +26,7 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
     Returns:
         The score; 0 for a single class and for constant features.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     if shrinkage:
         return _shrunk(statistics)
     return explained_classes(statistics.spectrum, statistics.counts)

@@ -6,6 +6,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 # Both are from Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV, 2021, and Wu et al.
 NEIGHBOURS = 20
@@ -45,7 +46,7 @@ def knn_accuracy(
         ValueError: The number of neighbours is less than 1, or the features or labels do not fit.
     """
     check_integer("neighbours", neighbours, 1)
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     samples = statistics.samples
     if samples == 1:
         return 0.0

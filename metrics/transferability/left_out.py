@@ -1,14 +1,11 @@
 """Uncertainty of scores: over samples, by a jackknife by groups, and over the random starts that a metric has."""
 
-from functools import cached_property
-
 import numpy as np
 import scipy  # imports its parts on first use
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Flags, Floats, like
+from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.sample_efficiency.scores import holm
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 from headstart.metrics.transferability.linear_probe import sample_folds
 
 LEVEL = 0.95
@@ -153,43 +150,3 @@ def significant_differences(scores: Floats, left_out: Floats, starts: Floats = N
     differ = np.zeros((len(scores), len(scores)), dtype=bool)
     differ[first, second] = differ[second, first] = np.array(p_values) < 1 - LEVEL
     return differ
-
-
-class RemainingStatistics(FeatureStatistics):
-    """Statistics of some of the samples, from those of all.
-
-    They replace `FeatureStatistics` of these rows in any metric. The Gram matrix of features is that of all samples
-    less that of the rows left out; the Gram matrix of samples is a part of that of all.
-
-    Args:
-        whole: Statistics of all samples.
-        kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
-    """
-
-    def __init__(self, whole: FeatureStatistics, kept: Flags) -> None:
-        self.whole, self.kept = whole, kept
-        self.indices = like(np.flatnonzero(kept), whole.centred)
-        self.centred = whole.centred[self.indices]
-        self.samples, self.dimensions = self.centred.shape
-        self.labels, self.order = whole.labels[kept], whole.order[kept]
-        self.class_sizes = np.bincount(self.labels).astype(np.int64)
-        self.counts = like(self.class_sizes.astype(np.float64), self.centred)[:, None]
-
-        sums = sum_by_class(self.centred, self.class_sizes)
-        self.offset = sums.sum(0) / self.samples
-        self.centred -= self.offset
-        self.mean = whole.mean + self.offset
-        self.class_means = sums / self.counts - self.offset
-
-    @cached_property
-    def gram(self) -> Array:
-        """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
-        whole = self.whole
-        if self.dimensions <= self.samples:
-            left_out = whole.centred[like(np.flatnonzero(~self.kept), whole.centred)]
-            return whole.gram - left_out.T @ left_out - self.samples * self.offset[:, None] * self.offset
-        if whole.dimensions <= whole.samples:
-            return super().gram
-        products = whole.gram[self.indices][:, self.indices]
-        means = products.mean(0)
-        return products - means - means[:, None] + means.mean()

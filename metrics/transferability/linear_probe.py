@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, decompose
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 PENALTY = 1.0
 GRADIENT_TOLERANCE = 1e-7
@@ -39,7 +40,7 @@ def linear_probe_accuracy(
     Raises:
         ValueError: The number of folds or the seed is out of range, or the features or labels do not fit.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     return prepare_linear_probe(statistics, folds, seed)(np.ones(statistics.samples, dtype=bool))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8
@@ -46,7 +47,7 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
     Returns:
         The score.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     return mean_log_evidence(
         statistics.uncentred_spectrum, statistics.counts, statistics.samples, statistics.dimensions
     )

@@ -9,6 +9,7 @@ from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, 
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture
 from headstart.metrics.transferability.leep import expected_log_prediction
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def n_leep(
@@ -43,7 +44,7 @@ def n_leep(
         ValueError: There are fewer samples than Gaussians, an option is out of range, or the features or labels
             do not fit.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     score = prepare_n_leep(statistics, pca, components_per_class, fits, seed)
     return float(score(np.ones(statistics.samples, dtype=bool)).mean())
 

@@ -13,6 +13,7 @@ from headstart.metrics.transferability.fisher_discriminant import (
     of_own_class,
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 # The released program has these numbers of principal components, and of those that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32
@@ -42,7 +43,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     Raises:
         ValueError: There is a single class, or the features are the same for all samples.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     if statistics.classes == 1 or not statistics.spectrum.rank:
         raise ValueError("NCTI needs two classes and features that differ")
 

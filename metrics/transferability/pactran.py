@@ -9,6 +9,7 @@ from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
 from headstart.metrics.transferability.linear_probe import fit_logistic
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Two of the grid that the paper searches.
@@ -64,7 +65,7 @@ def pactran(
         if not (isinstance(value, Real) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value!r}")
 
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     if statistics.classes == 1:
         return 0.0
 

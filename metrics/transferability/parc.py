@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Pairs, which are ranked, grow with the square of the samples.
@@ -57,7 +58,7 @@ def parc(
     Raises:
         ValueError: An option is out of range, or the features or labels do not fit.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     return prepare_parc(statistics, probes, seed, variant, components)(np.ones(statistics.samples, dtype=bool))
 
 

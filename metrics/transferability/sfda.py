@@ -8,6 +8,7 @@ from headstart.metrics.transferability.fisher_discriminant import (
     rows_and_axes,
     softmax,
 )
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
@@ -32,7 +33,7 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     Returns:
         The score, from 0 to 1; 1 for a single class, the sum of squares of the classes' shares for constant features.
     """
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     if statistics.classes == 1:
         return 1.0
     rows, axes = rows_and_axes(statistics)

@@ -20,22 +20,29 @@ from headstart.metrics.transferability.feature_statistics import (
     sort_by_class,
     sum_by_class,
 )
-from headstart.metrics.transferability.left_out import RemainingStatistics
+from headstart.metrics.transferability.remaining_statistics import RemainingStatistics
 
 # Bytes of features in float64 up to which they are held in memory, and of a part that is read at once.
 IN_MEMORY, PART = 2**30, 2**25
 
 
-def statistics_of(features: Array, labels: Array) -> FeatureStatistics:
-    """Return the statistics of features, streamed where a copy in float64 takes more than `IN_MEMORY` bytes.
+def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
+    """Return statistics, of features that are streamed where a copy in float64 takes more than `IN_MEMORY` bytes.
 
     Args:
-        features: `[samples, features]`.
-        labels: Integers from 0, `[samples]`.
+        features: `[samples, features]`; or their statistics, which are returned.
+        labels: Integers from 0, `[samples]`; None with statistics.
 
     Raises:
-        ValueError: They do not fit.
+        ValueError: They do not fit, or labels are missing, or passed together with statistics.
     """
+    if isinstance(features, FeatureStatistics):
+        if labels is not None:
+            raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
+        return features
+    if labels is None:
+        raise ValueError("labels are missing; give one for every row of features")
+
     values = in_place("features", features)
     is_large = values.ndim == 2 and 8 * math.prod(values.shape) > IN_MEMORY
     # The Gram matrix of fewer samples than features needs all features at once; a part of the samples may be left out.

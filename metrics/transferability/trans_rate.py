@@ -6,6 +6,7 @@ import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
+from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 # The distortion of the published scores.
 EPSILON = 1e-4
@@ -35,7 +36,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     """
     if not (isinstance(epsilon, Real) and epsilon > 0):
         raise ValueError(f"epsilon must be above 0, not {epsilon!r}")
-    statistics = FeatureStatistics.of(features, labels)
+    statistics = statistics_of(features, labels)
     if statistics.classes == 1:
         return 0.0
 

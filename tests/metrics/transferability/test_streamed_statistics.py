@@ -16,10 +16,10 @@ from headstart.metrics.transferability.feature_statistics import FeatureStatisti
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.left_out import RemainingStatistics
 from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.ncti import ncti_terms
 from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.remaining_statistics import RemainingStatistics
 from headstart.metrics.transferability.streamed_statistics import StreamedStatistics, statistics_of
 from headstart.metrics.transferability.trans_rate import trans_rate
 from headstart.store.gathered_rows import GatheredRows
@@ -171,7 +171,7 @@ def test_functions_of_metrics_stream_mapped_arrays(tmp_path: Path) -> None:
     features, labels = make()
     np.save(tmp_path / "features.npy", features)
     mapped = np.load(tmp_path / "features.npy", mmap_mode="r")
-    assert isinstance(FeatureStatistics.of(mapped, labels), StreamedStatistics)
+    assert isinstance(statistics_of(mapped, labels), StreamedStatistics)
     assert log_me(mapped, labels) == pytest.approx(log_me(FeatureStatistics(features, labels)), rel=1e-9)
 
     half = SAMPLES // 2
