@@ -189,8 +189,9 @@ def decode_chunks(
         for start in range(first, min(first + chunk, len(indices)), size)
     ]
 
-    # The places hold one chunk and nothing else; or those ahead as well. A device has memory of its own.
+    # Where nothing is decoded ahead, the places hold one chunk and nothing else, and need not be copied.
     in_place = not ahead and device.type == "cpu"
+    # A device has memory of its own.
     held = 1 if ahead and device.type != "cpu" else each
     stay = workers > 0 and pictures.has_small_parts
     batching = Batching(preprocessing, size, workers, held, ahead)
@@ -213,10 +214,12 @@ def decode_chunks(
     try:
         pixels, black = list[Tensor](), dict[int, Fault]()
         for batch, faults in enumerate(decoded()):
-            # Decode them again alone: memory that was short beside other pictures may suffice now.
-            again = decoder.decode(work(batch), [position for position, _ in faults])
-            black |= {batches[batch][position]: fault for position, fault in again}
-            pixels.append(decoder.pixels(work(batch)).to(device))
+            taken = work(batch)
+            if faults:
+                # Decode them again alone: memory that was short beside other pictures may suffice now.
+                again = decoder.decode(taken, [position for position, _ in faults])
+                black |= {batches[batch][position]: fault for position, fault in again}
+            pixels.append(decoder.pixels(taken).to(device))
 
             if len(pixels) == each or batch == len(batches) - 1:
                 count = sum(map(len, pixels))

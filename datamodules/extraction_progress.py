@@ -25,7 +25,8 @@ class Step:
     Attributes:
         pictures: Pictures whose rows were computed.
         unreadable: Those of them that cannot be decoded.
-        seconds: Time by stage: `waiting for pictures`, which are decoded ahead, `network` and `writing`.
+        seconds: Time by stage: `waiting for pictures`, which on a processor are decoded meanwhile, `network` and
+            `writing`.
     """
 
     pictures: int

@@ -225,10 +225,9 @@ class SampleStream(PhotoData):
         with self.explain_row_errors(photos):
             stored = self.rows(self._pictures(photos, split), self.resources(split))
         readable = self.find_readable(photos, stored, split)
-        labels = torch.from_numpy(photos.labels)
         # Methods may compute with the whole validation set, but only with some of the training samples at once.
-        load = samples_of if split == "training" else tensor_of
-        inputs: Any = load(stored.rows, partial(self.inputs_in, notes=stored.notes))
+        load: Any = samples_of if split == "training" else tensor_of
+        inputs, labels = load(stored.rows, partial(self.inputs_in, notes=stored.notes)), torch.from_numpy(photos.labels)
         thumbnails = read_in_parts(stored.rows, len(photos), partial(self.thumbnails_in, notes=stored.notes))
         if readable is not None:
             inputs, labels = inputs[readable.repeat(len(inputs) // len(readable))], labels[readable]

@@ -167,6 +167,7 @@ def _measure(folder: Path, rows: int, held_out: int, orderings: int) -> None:
     seconds: Counter[str] = Counter()
     for owner, name in STAGES:
         patch.object(owner, name, _timing(getattr(owner, name), name, seconds)).start()
+
     options = {
         "config": "configs/demo.yaml",
         "data.photos": f"{__name__}.ManyPhotos",
@@ -192,6 +193,7 @@ def _measure(folder: Path, rows: int, held_out: int, orderings: int) -> None:
     whole, _ = timed(lambda: run_or_repeat([f"--{name}={value}" for name, value in options.items()]))
     ended.set()
     watcher.join()
+
     read = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     stages = ", ".join(f"{name} {value:.1f}" for name, value in seconds.items())
     print(f"  own memory: {max(peak):.0f} MB at the peak, read from the disk: {int(read['read_bytes']) / 1e9:.2f} GB")

@@ -110,6 +110,7 @@ class HuggingFaceDataset(SplitSource):
             raise UserError(
                 f"path: Hugging Face data sets need a package ({error}); pip install 'headstart[datasets]'"
             ) from error
+
         try:
             if self.streaming:
                 options = {"name": self.subset, "revision": self.revision}
@@ -123,6 +124,7 @@ class HuggingFaceDataset(SplitSource):
                 f"path: {self.path} cannot be loaded ({reason_of(error)}); "
                 "give a name on the Hugging Face Hub or a folder"
             ) from error
+
         if self.streaming:
             return self._parquet_files(builder.config.data_files or {})
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)

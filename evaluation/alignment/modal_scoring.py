@@ -169,4 +169,4 @@ def _requirements() -> list[str]:
 
 def _remote_path(weights: str) -> str:
     """Return the path of a file of weights there: beside the registry, unless it is absolute."""
-    return posixpath.normpath(posixpath.join(CONTRACT, weights.replace("~", "/root", 1)))
+    return posixpath.normpath(posixpath.join(CONTRACT, weights.replace("~", HOME, 1)))

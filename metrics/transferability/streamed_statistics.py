@@ -104,7 +104,10 @@ class StreamedStatistics(FeatureStatistics):
     @cached_property
     def centred(self) -> Array:
         """Features less their mean, sorted by class, `[samples, features]`, all in memory."""
-        return self._read_centred()
+        rows = np.empty((self.samples, self.dimensions))
+        for positions, part in self.parts():
+            rows[positions] = part
+        return rows
 
     @cached_property
     def gram(self) -> Array:
@@ -153,12 +156,6 @@ class StreamedStatistics(FeatureStatistics):
         for positions, part in self._read(chosen[np.argsort(self.order[chosen])]):
             yield positions, self._centre(part)
 
-    def _read_centred(self) -> Floats:
-        rows = np.empty((self.samples, self.dimensions))
-        for positions, part in self.parts():
-            rows[positions] = part
-        return rows
-
     def _centre(self, part: Floats) -> Floats:
         part -= self.origin
         part -= self.offset
@@ -198,7 +195,7 @@ class StreamedRemaining(StreamedStatistics):
     def centred(self) -> Array:
         """Features less their mean, sorted by class, `[samples, features]`, all in memory."""
         if "centred" not in self.whole.__dict__:
-            return self._read_centred()
+            return super().centred
         rows = self.whole.centred[~self.left_out]
         rows -= self.offset - self.whole.offset
         return rows

@@ -167,6 +167,22 @@ def test_processes_for_some_pictures_alone_end_with_them(ahead: bool) -> None:
 
 
 @pytest.mark.usefixtures("small_batches")
+@pytest.mark.parametrize("has_small_parts", [False, True])
+@pytest.mark.parametrize("ahead", [False, True])
+def test_processes_that_are_killed_between_chunks(ahead: bool, has_small_parts: bool) -> None:
+    pictures = Greys(range(300), set(), has_small_parts)
+    before = {each.pid for each in multiprocessing.active_children()}
+    chunks = decode_chunks(pictures, range(300), Preprocessing(8, 8), 2, torch.device("cpu"), 10, ahead)
+    next(chunks)
+    for process in multiprocessing.active_children():
+        if process.pid not in before:
+            process.kill()
+    with pytest.raises(RuntimeError, match=r"exited unexpectedly|killed by signal"):
+        list(chunks)
+    assert not decoding._processes
+
+
+@pytest.mark.usefixtures("small_batches")
 @pytest.mark.parametrize("ahead", [False, True])
 def test_processes_do_not_stay_where_chunks_were_not_taken(ahead: bool) -> None:
     pictures = Greys(range(61), set(), True)

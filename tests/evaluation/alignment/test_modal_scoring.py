@@ -123,9 +123,10 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     content, team, options = client.sent
     assert content == submission.read_bytes()
     assert team == "blue"
+    package = f"{modal_scoring.HOME}/headstart"
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
     assert client.image.files() == {
-        "/root/headstart/__init__.py": Path(headstart.__file__),
+        f"{package}/__init__.py": Path(headstart.__file__),
         "/contract/model_registry.json": arena.registry,
         "/contract/stimuli_catalog.jsonl": arena.catalog,
         "/contract/local.pth": arena.folder / "local.pth",
@@ -135,7 +136,7 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     copied = [arguments for name, arguments in client.image.steps if name == "add_local_dir"]
     folders = {there: Path(here) for here, there in copied}
     assert {there for there, here in folders.items() if not here.is_dir()} == set()
-    assert {f"/root/headstart/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
+    assert {f"{package}/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
     requirements = {Requirement(each).name: Requirement(each) for each in steps["pip_install"]}
     assert {"torch", "lightning", "open_clip_torch"} <= set(requirements)
     assert requirements["jsonargparse"].extras == {"signatures"}
