@@ -4,26 +4,26 @@ SQLite stores it in one file with a write-ahead log, so that pages are read whil
 another file, or a PostgreSQL database.
 """
 
+import os
 import sqlite3
-from contextlib import AbstractContextManager, closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import URL, Connection, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session, sessionmaker
 
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
-from headstart.portal.records.tables import FactRow, Table
+from headstart.portal.records.migrate import migrate
 
 # The bytes of "Head": other programs on the same PostgreSQL use other locks.
 _LOCK = 0x4865_6164
 _WAIT_SECONDS = 10
-# The format changes with the tables.
-_FORMAT_FACT, _FORMAT = "format", "1"
 # Exceptions of a database that is unreachable or full.
 UNAVAILABLE = (DBAPIError, PoolTimeoutError)
 
@@ -55,6 +55,7 @@ class Database:
         except ModuleNotFoundError as error:
             raise UserError(f"database: {error}; pip install 'headstart[portal]'") from error
 
+        self._identity: tuple[int, int] | None = None
         self._for_writing = self.engine.execution_options(writing=True)
         # A transaction of SQLite sees one state in any case.
         isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
@@ -65,36 +66,56 @@ class Database:
         """Whether it is an SQLite file."""
         return self.url.get_backend_name() == "sqlite"
 
-    def create_tables(self) -> None:
-        """Create the tables in an empty database; several processes may do so at once.
+    def create_tables(self) -> Path | None:
+        """Create the tables in an empty database, or bring those of an earlier version of the portal up to date.
+
+        Several processes may do so at once. An earlier database is copied first; a change that fails changes nothing.
+
+        Returns:
+            The copy of the earlier database: a file beside an SQLite file, or a schema of PostgreSQL; None without one.
 
         Raises:
-            UserError: The tables are those of another version of the portal.
+            UserError: The tables are not the portal's, or those of a later version.
         """
-        with self._for_writing.begin() as connection:
+        with self.engine.execution_options(writing=True, migrating=True).begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-            if not inspect(connection).get_table_names():
-                Table.metadata.create_all(connection)
-                connection.execute(insert(FactRow).values(name=_FORMAT_FACT, value=_FORMAT))
-
-            has_facts = inspect(connection).has_table(FactRow.__tablename__)
-            query = select(FactRow.value).where(FactRow.name == _FORMAT_FACT)
-            version = connection.scalar(query) if has_facts else None
-
-        if version != _FORMAT:
-            raise UserError(
-                "database: was not made by this version of the portal; serve it by the one that made it, or name an "
-                "empty one"
-            )
+            copy = migrate(connection, self.back_up)
+        # The connection that migrated does not check foreign keys.
+        self.engine.dispose()
+        self._identity = self._find_file()
+        return copy
 
     def reading(self) -> Session:
         """Open a session that sees one state of the database."""
         return Session(self._for_reading)
 
-    def writing(self) -> AbstractContextManager[Session]:
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
         """Open a session whose changes are committed together at the end, or rolled back after an exception."""
-        return sessionmaker(self._for_writing, expire_on_commit=False).begin()
+        self.check_file()
+        with sessionmaker(self._for_writing, expire_on_commit=False).begin() as session:
+            yield session
+        # Otherwise a file that was removed meanwhile would have been written to.
+        self.check_file()
+
+    def check_file(self) -> None:
+        """Check that an SQLite file is still the one that was opened: others would read nothing of what is written.
+
+        Raises:
+            OperationalError: The file was removed or replaced.
+        """
+        if self._identity is not None and self._find_file() != self._identity:
+            reason = f"{self.url.database} was removed or replaced while it was open; put it back, or start again"
+            raise OperationalError(reason, None, OSError(reason))
+
+    def _find_file(self) -> tuple[int, int] | None:
+        """Return what identifies an SQLite file; None where there is none."""
+        try:
+            state = os.stat(self.url.database or "") if self.is_sqlite else None
+        except FileNotFoundError:
+            return None
+        return state and (state.st_dev, state.st_ino)
 
     def back_up(self, file: Path) -> Path:
         """Copy an SQLite database while others use it; the copy shows one state.
@@ -149,8 +170,11 @@ def _sqlite(url: URL) -> Engine:
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
-        writing = connection.get_execution_options().get("writing", False)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+        options = connection.get_execution_options()
+        if options.get("migrating", False):
+            # A table is changed by a copy that takes its place, which foreign keys would not allow.
+            connection.exec_driver_sql("PRAGMA foreign_keys = OFF")
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get("writing", False) else "BEGIN")
 
     return engine
 

@@ -17,6 +17,7 @@ class Scores:
         calibrated: The score calibrated against chance.
         low: Lower end of the score's 95 % interval over stimuli.
         high: Upper end of that interval.
+        with_epsilon: The score with the epsilon that the rules name.
     """
 
     score: float | None = None
@@ -24,6 +25,7 @@ class Scores:
     calibrated: float | None = None
     low: float | None = None
     high: float | None = None
+    with_epsilon: float | None = None
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> Scores:
@@ -43,6 +45,7 @@ class Scores:
             calibrated=as_score(document.get("mean_cka_calibrated")),
             low=as_score(low if is_blue else high),
             high=as_score(high if is_blue else low),
+            with_epsilon=document.get("score_with_epsilon"),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -52,6 +55,7 @@ class Scores:
             "debiased_score": self.debiased,
             "calibrated_score": self.calibrated,
             "ci95": None if self.low is None else [self.low, self.high],
+            "score_with_epsilon": self.with_epsilon,
         }
 
 

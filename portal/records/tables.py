@@ -1,17 +1,20 @@
-"""The tables of the database: teams, submissions, their scorings, the log."""
+"""The tables of the database: teams and their accounts, submissions, their scorings, the log.
+
+A change of a table needs a migration in `migrations/versions`.
+"""
 
 from datetime import UTC, datetime
 from typing import Literal
 
 from sqlalchemy import DateTime, Float, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
 from sqlalchemy.engine import Dialect
-from sqlalchemy.orm import DeclarativeBase, Mapped, composite, deferred, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, composite, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
 from headstart.portal.records.scores import SCORE_NAMES, Scores
 
 Kind = Literal["public", "held_out"]
-State = Literal["queue", "running", "scored", "refused", "failed"]
+State = Literal["queue", "running", "scored", "refused", "failed", "cancelled"]
 
 # The largest key in PostgreSQL.
 MAX_ID = 2**31 - 1
@@ -41,38 +44,102 @@ class Table(DeclarativeBase):
 
 
 class TeamRow(Table):
-    """A participant: a name, and the digest of the token that proves it."""
+    """A participant, which submits once organisers have approved it and until they revoke it."""
 
     __tablename__ = "teams"
     id: Mapped[int] = mapped_column(primary_key=True)
     name: Mapped[str] = mapped_column(String(64))
     canonical: Mapped[str] = mapped_column(String(256), unique=True)
-    token_sha256: Mapped[str] = mapped_column(String(64), unique=True)
     added: Mapped[datetime]
+    approved: Mapped[datetime | None]
     revoked: Mapped[datetime | None]
 
 
+class AccountRow(Table):
+    """A person: a member of a team, an organiser, or both. Only digests of token and recovery code are stored."""
+
+    __tablename__ = "accounts"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"), index=True)
+    name: Mapped[str] = mapped_column(String(64))
+    email: Mapped[str | None] = mapped_column(String(254), unique=True)
+    is_organiser: Mapped[bool] = mapped_column(default=False)
+    token_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    recovery_sha256: Mapped[str | None] = mapped_column(String(64), unique=True)
+    added: Mapped[datetime]
+    revoked: Mapped[datetime | None]
+    team: Mapped[TeamRow | None] = relationship(lazy="joined")
+
+
+class InvitationRow(Table):
+    """A link by which one person joins a team, or registers a new one where there is no team yet."""
+
+    __tablename__ = "invitations"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    code_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"))
+    name: Mapped[str] = mapped_column(String(64), default="")
+    email: Mapped[str | None] = mapped_column(String(254))
+    created: Mapped[datetime]
+    expires: Mapped[datetime]
+    used: Mapped[datetime | None]
+    team: Mapped[TeamRow | None] = relationship(lazy="joined")
+
+
+class SessionRow(Table):
+    """A browser in which a person is logged in, by the digest of its cookie."""
+
+    __tablename__ = "sessions"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    cookie_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"), index=True)
+    begun: Mapped[datetime]
+    expires: Mapped[datetime]
+
+
+class AcceptanceRow(Table):
+    """A person accepted a version of a challenge's terms."""
+
+    __tablename__ = "acceptances"
+    __table_args__ = (UniqueConstraint("account_id", "phase", "version"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(ForeignKey("accounts.id"))
+    phase: Mapped[str] = mapped_column(String(128))
+    version: Mapped[str] = mapped_column(String(64))
+    text_sha256: Mapped[str] = mapped_column(String(64))
+    at: Mapped[datetime]
+
+
 class SubmissionRow(Table):
-    """A submitted document; `refused` holds the problems for which it was refused, as JSON."""
+    """A submitted document; of one that was refused on arrival, the digest, the size and the problems alone.
+
+    `refused` holds its problems as JSON, `disqualified` the organisers' reason, `chosen` whether its team chose it.
+    """
 
     __tablename__ = "submissions"
     __table_args__ = (UniqueConstraint("team_id", "key"),)
     id: Mapped[int] = mapped_column(primary_key=True)
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
+    account_id: Mapped[int | None] = mapped_column(ForeignKey("accounts.id"))
+    phase: Mapped[str] = mapped_column(String(128))
     track: Mapped[str] = mapped_column(String(8))
     key: Mapped[str] = mapped_column(String(160))
-    content: Mapped[bytes] = deferred(mapped_column(LargeBinary))
+    content: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
+    size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
     refused: Mapped[str | None] = deferred(mapped_column(Text))
     is_refused: Mapped[bool] = mapped_column(default=False)
+    withdrawn: Mapped[datetime | None]
+    disqualified: Mapped[str | None] = mapped_column(Text)
+    chosen: Mapped[bool] = mapped_column(default=False)
 
 
 class ScoringRow(Table):
     """One scoring of a submission: its state in the queue, its worker and its result.
 
     A submission has one scoring of each kind and round. Each ends once: only the holder of the latest attempt may end
-    it.
+    it. `basis` identifies the documents and rules that it is scored by.
     """
 
     __tablename__ = "scorings"
@@ -84,7 +151,8 @@ class ScoringRow(Table):
     submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
     kind: Mapped[Kind] = mapped_column(String(8))
     round: Mapped[int] = mapped_column(default=1)
-    state: Mapped[State] = mapped_column(String(8), default="queue")
+    basis: Mapped[str] = mapped_column(String(65), default="")
+    state: Mapped[State] = mapped_column(String(16), default="queue")
     attempt: Mapped[int] = mapped_column(default=0)
     queued: Mapped[datetime]
     not_before: Mapped[datetime]
@@ -109,7 +177,7 @@ class EventRow(Table):
     __tablename__ = "events"
     id: Mapped[int] = mapped_column(primary_key=True)
     at: Mapped[datetime]
-    kind: Mapped[str] = mapped_column(String(32))
+    kind: Mapped[str] = mapped_column(String(32), index=True)
     public: Mapped[bool]
     team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"))
     submission_id: Mapped[int | None] = mapped_column(ForeignKey("submissions.id"))
