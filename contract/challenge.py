@@ -26,7 +26,7 @@ CHALLENGES = CONFIGS / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
 # Fields of a challenge that it did not have at first. They count in its digest where a file gives them another value
 # than the default, so that the digests of all other files stay as they were.
-ADDED_FIELDS = ("score",)
+ADDED_FIELDS = ("score", "opens", "ties", "terms")
 
 
 def _read_time(value: object) -> object:
@@ -87,7 +87,11 @@ class TeamRules(Document):
         Field(description="Submissions that are allowed to a participant on one day; null for any number."),
     ] = None
     standing: Annotated[
-        Literal["best", "last"], Field(description="Which of a participant's scores stands on the leaderboard.")
+        Literal["best", "last", "chosen"],
+        Field(
+            description="Which of a participant's scores stands on the leaderboard; of `chosen`, the one that the "
+            "participant has chosen, and the best until then."
+        ),
     ] = "best"
 
 
@@ -156,6 +160,13 @@ class ScoreRules(Document):
     ] = None
 
 
+class Terms(Document):
+    """What a person must accept before submitting."""
+
+    version: Annotated[str, Field(min_length=1, max_length=64, pattern=TEXT_PATTERN, description="Its version.")]
+    text: Annotated[str, Field(min_length=1, max_length=100_000, description="Its text, in paragraphs.")]
+
+
 class Challenge(Document):
     """A challenge under the contract; its own rules hold beside the contract's and never loosen them."""
 
@@ -168,6 +179,11 @@ class Challenge(Document):
         Field(min_length=1, description="Versions of the contract that submissions may be written for."),
         AfterValidator(lambda names: tuple(version for version in VERSIONS if version in names)),
     ] = VERSIONS
+    opens: Annotated[
+        datetime | None,
+        BeforeValidator(_read_time),
+        Field(description="First moment at which submissions are taken, with its time zone; null for none."),
+    ] = None
     deadline: Annotated[
         datetime | None,
         BeforeValidator(_read_time),
@@ -180,6 +196,19 @@ class Challenge(Document):
     ] = "UTC"
     teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out submits nothing.")]
     score: Annotated[ScoreRules, Field(description="What is computed beside the contract's score.")] = ScoreRules()
+    ties: Annotated[
+        Literal["earliest", "shared"],
+        Field(description="Of equal scores, whether the earlier one ranks first, or both share a rank."),
+    ] = "earliest"
+    terms: Annotated[
+        Terms | None, Field(description="What a person must accept before submitting; null for nothing.")
+    ] = None
+
+    @model_validator(mode="after")
+    def _opens_before_it_ends(self) -> Challenge:
+        if self.opens is not None and self.deadline is not None and self.opens >= self.deadline:
+            raise ValueError(f"opens {self.opens.isoformat()}, not before its deadline {self.deadline.isoformat()}")
+        return self
 
     @property
     def digest(self) -> str:
@@ -215,6 +244,14 @@ class Challenge(Document):
             now: The time, with its time zone.
         """
         return self.deadline is not None and now > self.deadline
+
+    def is_ahead(self, now: datetime) -> bool:
+        """Whether the challenge has not opened yet.
+
+        Args:
+            now: The time, with its time zone.
+        """
+        return self.opens is not None and now < self.opens
 
 
 CHALLENGE: TypeAdapter[Challenge] = TypeAdapter(Challenge)
@@ -266,7 +303,7 @@ def read_challenge(path: Path) -> Challenge:
 
 
 def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime], now: datetime) -> list[Problem]:
-    """Return the problems of a submission's time: the deadline and the quotas of the participant.
+    """Return the problems of a submission's time: opening, deadline and quotas of the participant.
 
     Args:
         challenge: The challenge.
@@ -281,6 +318,8 @@ def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime],
     if rules is None:
         return [missing_team(challenge, team, "")]
     local, reasons = now.astimezone(challenge.zone), []
+    if challenge.opens is not None and challenge.is_ahead(now):
+        reasons.append(f"submissions are taken from {challenge.opens.astimezone(challenge.zone).isoformat()} on")
     if challenge.deadline is not None and challenge.is_over(now):
         deadline = challenge.deadline.astimezone(challenge.zone)
         reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
@@ -300,19 +339,24 @@ def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime)
     return sum(time.astimezone(challenge.zone).date() == day for time in times)
 
 
-def choose_standing(rules: TeamRules, scores: Sequence[float]) -> int | None:
+def choose_standing(rules: TeamRules, scores: Sequence[float], chosen: int | None = None) -> int | None:
     """Choose the score of a participant that stands on the leaderboard.
 
     Args:
         rules: The team's rules.
         scores: The participant's scores for that team, in the order in which they were submitted; higher is better.
+        chosen: Index of the score that the participant has chosen, where the rules have it choose.
 
     Returns:
         Its index, the earliest of equal scores; None without scores.
     """
     if not scores:
         return None
-    return len(scores) - 1 if rules.standing == "last" else max(range(len(scores)), key=scores.__getitem__)
+    if rules.standing == "last":
+        return len(scores) - 1
+    return (
+        chosen if rules.standing == "chosen" and chosen is not None else max(range(len(scores)), key=scores.__getitem__)
+    )
 
 
 def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:

@@ -13,7 +13,6 @@ from contextlib import suppress
 
 import uvicorn
 
-from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
@@ -22,6 +21,7 @@ from headstart.portal.records.accounts import add_team, list_teams
 from headstart.portal.records.database import UNAVAILABLE, Database
 from headstart.portal.settings import OWNER_ONLY, Settings, parse_settings
 from headstart.portal.web.app import create_app
+from headstart.portal.web.state import Portal
 from headstart.portal.work.demonstration import write_stimuli
 from headstart.portal.work.queue import free
 from headstart.portal.work.worker import SERVER_VARIABLE, process_name
@@ -55,12 +55,14 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     if settings.demonstration:
         write_stimuli(settings)
     if settings.worker:
-        _check_for_worker(settings)
+        # The process that scores would end at each start without them.
+        settings.find_datasets()
 
     app = create_app(settings)
-    database: Database = app.state.portal.database
+    portal: Portal = app.state.portal
+    database = portal.database
     try:
-        database.create_tables()
+        portal.open()
     except UNAVAILABLE as error:
         raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
 
@@ -157,15 +159,6 @@ def _allow_connections() -> None:
     raised = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
     if soft != resource.RLIM_INFINITY and soft < raised:
         resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
-
-
-def _check_for_worker(settings: Settings) -> None:
-    """Read the files that only the process that scores needs: it would end at each start without them."""
-    settings.find_datasets()
-    if settings.held_out_registry is not None:
-        read_registry(registry_path(settings.held_out_registry))
-    if settings.held_out_catalog is not None:
-        read_catalog(catalog_path(settings.held_out_catalog))
 
 
 def _demonstration_team(database: Database) -> str:

@@ -1,7 +1,7 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -22,6 +22,25 @@ OWNER_ONLY = 0o700
 
 
 @dataclass(frozen=True)
+class PhaseSettings:
+    """The documents of one phase of a challenge; what is left out is that of the settings.
+
+    Args:
+        challenge: Rules of the phase: a YAML file, or the name of one in configs/challenge.
+        registry: Model registry.
+        catalog: Stimuli catalog.
+        held_out_registry: Models that are not published, for the held-out score of the Red Team.
+        held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team.
+    """
+
+    challenge: str
+    registry: str | None = None
+    catalog: str | None = None
+    held_out_registry: str | None = None
+    held_out_catalog: str | None = None
+
+
+@dataclass(frozen=True)
 class Settings:
     """The challenge that a portal hosts, the files and addresses that it uses, and what it shows.
 
@@ -31,6 +50,8 @@ class Settings:
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         held_out_registry: Models that are not published, for the held-out score of the Red Team; none by default.
         held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team; none by default.
+        phases: Phases of the challenge, the first one first, each with rules of its own; by default `challenge` is the
+            only one. Submissions belong to the first phase that is not over.
         datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
         data: Folder of the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
@@ -42,6 +63,7 @@ class Settings:
         show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
+        bytes_per_day: Bytes that a team may submit on one day in all, refused documents among them.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
         validations_per_minute: Documents that are validated per minute and address, without being submitted.
         scoring_minutes: A scoring that takes longer fails, and its process is started again.
@@ -54,6 +76,7 @@ class Settings:
     catalog: str | None = None
     held_out_registry: str | None = None
     held_out_catalog: str | None = None
+    phases: list[PhaseSettings] = field(default_factory=list)
     datasets: str | None = None
     data: str = "runs/portal"
     database: str | None = None
@@ -64,6 +87,7 @@ class Settings:
     show_submissions: bool = False
     show_matrix: bool = True
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
+    bytes_per_day: PositiveInt = 50_000_000
     submissions_per_minute: PositiveInt = 10
     validations_per_minute: PositiveInt = 120
     scoring_minutes: PositiveInt = 120
@@ -93,10 +117,6 @@ class Settings:
     def behind_tls(self) -> bool:
         """Whether browsers connect over TLS."""
         return self.url is not None and self.url.startswith("https://")
-
-    def has_held_out_score(self, track: str) -> bool:
-        """Whether submissions of a team, `blue` or `red`, also have a held-out score."""
-        return (self.held_out_catalog if track == "blue" else self.held_out_registry) is not None
 
     def find_datasets(self) -> Path | None:
         """Return the folder of the data sets; None where the environment names it.

@@ -16,7 +16,7 @@ from headstart.contract.names import TEXT_PATTERN, canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.records.tables import AccountRow, TeamRow
 
 MAX_NAME_LENGTH, MAX_CANONICAL_LENGTH = 64, 256
 TOKEN_BYTES = 32
@@ -55,9 +55,10 @@ def add_team(database: Database, name: str) -> str:
             state = "" if other.revoked is None else ", whose token is revoked; `teams renew` gives it another"
             raise UserError(f"name: there is a team {other.name!r}{state}")
 
-        row = TeamRow(name=name, canonical=canonical_name(name), token_sha256=_digest(token), added=now)
+        row = TeamRow(name=name, canonical=canonical_name(name), added=now, approved=now)
         session.add(row)
         session.flush()
+        session.add(AccountRow(team_id=row.id, name=name, token_sha256=_digest(token), added=now))
         log_event(session, now, "team added", f"The team {name} takes part.", team_id=row.id)
     return token
 
@@ -67,7 +68,12 @@ def renew_token(database: Database, name: str) -> str:
     token, now = secrets.token_urlsafe(TOKEN_BYTES), datetime.now(UTC)
     with database.writing() as session:
         row = _find(session, name)
-        row.token_sha256, row.revoked = _digest(token), None
+        row.revoked = None
+        account = session.scalars(
+            select(AccountRow).where(AccountRow.team_id == row.id).order_by(AccountRow.id)
+        ).first()
+        assert account is not None
+        account.token_sha256, account.revoked = _digest(token), None
         log_event(session, now, "token renewed", f"The team {row.name} has another token.", team_id=row.id)
     return token
 
@@ -87,12 +93,14 @@ def list_teams(database: Database) -> Sequence[TeamRow]:
         return session.scalars(select(TeamRow).order_by(TeamRow.id)).all()
 
 
-def find_team(database: Database, token: str) -> TeamRow | None:
-    """Return the team of a token; None for an unknown or revoked one."""
+def find_account(database: Database, token: str) -> AccountRow | None:
+    """Return the account of a token, with its team; None for an unknown or revoked one."""
     with database.reading() as session:
         # The query compares digests, so its time reveals nothing of the token.
-        query = select(TeamRow).where(TeamRow.token_sha256 == _digest(token), TeamRow.revoked.is_(None))
-        return session.scalar(query)
+        query = select(AccountRow).where(AccountRow.token_sha256 == _digest(token), AccountRow.revoked.is_(None))
+        account = session.scalar(query)
+    is_valid = account is not None and (account.team is None or account.team.revoked is None)
+    return account if is_valid else None
 
 
 def _find(session: Session, name: str) -> TeamRow:

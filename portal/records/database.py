@@ -4,7 +4,6 @@ SQLite stores it in one file with a write-ahead log, so that pages are read whil
 another file, or a PostgreSQL database.
 """
 
-import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -112,7 +111,7 @@ class Database:
     def _find_file(self) -> tuple[int, int] | None:
         """Return what identifies an SQLite file; None where there is none."""
         try:
-            state = os.stat(self.url.database or "") if self.is_sqlite else None
+            state = Path(self.url.database or "").stat() if self.is_sqlite else None
         except FileNotFoundError:
             return None
         return state and (state.st_dev, state.st_ino)

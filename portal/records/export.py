@@ -3,18 +3,19 @@
 import csv
 import io
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
-from headstart.contract.challenge import Challenge
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.output.files import output_folder, write_texts
 from headstart.output.markup import escape_cell
+from headstart.portal.phases import Phase
 from headstart.portal.records.database import Database
 from headstart.portal.records.leaderboard import rank_teams
 from headstart.portal.records.log import event_as_json
@@ -22,14 +23,15 @@ from headstart.portal.records.scores import SCORE_NAMES
 from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 
 
-def export(database: Database, challenge: Challenge, held_out: Collection[str], folder: Path) -> list[Path]:
+def export(database: Database, phases: Sequence[Phase], now: datetime, folder: Path) -> list[Path]:
     """Write the organisers' files.
 
     Args:
         database: The portal's database.
-        challenge: The challenge.
-        held_out: Teams of the contract whose held-out scores may be shown by now, and decide the order.
-        folder: Folder for leaderboard_blue.csv and leaderboard_red.csv, as they are shown; submissions.jsonl, every
+        phases: The phases of the challenge.
+        now: The time; after a phase's deadline, held-out scores are shown and decide the order.
+        folder: Folder for leaderboard_blue.csv and leaderboard_red.csv, as they are shown, or where there are several
+            phases leaderboard_PHASE_blue.csv and so on; submissions.jsonl, every
             submission with its document and all of its scorings, also held-out ones; and log.jsonl, the whole log.
             Existing files of these names are replaced.
 
@@ -41,20 +43,25 @@ def export(database: Database, challenge: Challenge, held_out: Collection[str], 
     """
     target = output_folder("folder", folder)
     with database.reading() as session:
-        texts = {f"leaderboard_{track}.csv": _board(session, challenge, track, track in held_out) for track in KEYS}
+        texts = {
+            f"leaderboard_{f'{phase.name}_' if len(phases) > 1 else ''}{track}.csv": _board(session, phase, track, now)
+            for phase in phases
+            for track in KEYS
+        }
         texts["submissions.jsonl"] = "".join(_submissions(session))
         events = session.scalars(select(EventRow).order_by(EventRow.id))
         texts["log.jsonl"] = "".join(_line({**event_as_json(event), "public": event.public}) for event in events)
     return write_texts(target, texts)
 
 
-def _board(session: Session, challenge: Challenge, track: Track, with_held_out: bool) -> str:
-    held_out = ["held_out"] if with_held_out else []
+def _board(session: Session, phase: Phase, track: Track, now: datetime) -> str:
+    bases = phase.shown_bases(track, phase.challenge.is_over(now))
+    held_out = ["held_out"] if "held_out" in bases else []
     names = ["rank", "team", "submission_id", *SCORE_NAMES, *held_out, "received", "submissions"]
     text = io.StringIO()
     writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for each in rank_teams(session, challenge, track, with_held_out):
+    for each in rank_teams(session, phase.challenge, track, bases).standings:
         writer.writerow({**vars(each), **vars(each.scores), "team": escape_cell(each.team)})
     return text.getvalue()
 
@@ -72,11 +79,15 @@ def _submissions(session: Session) -> Iterator[str]:
         submission = {
             "id": row.id,
             "participant": team,
+            "phase": row.phase,
             "team": row.track,
             "received": row.received.isoformat(),
             "sha256": row.sha256,
-            # A document that is no text was refused; unreadable bytes are replaced.
-            "document": row.content.decode(errors="replace"),
+            "bytes": row.size,
+            "withdrawn": None if row.withdrawn is None else row.withdrawn.isoformat(),
+            "disqualified": row.disqualified,
+            # Of one that was refused on arrival, the document is not kept.
+            "document": None if row.content is None else row.content.decode(errors="replace"),
             "problems": json.loads(row.refused or "[]"),
             "scorings": [_scoring(each) for each in session.scalars(scorings.order_by(ScoringRow.id))],
         }
@@ -88,6 +99,7 @@ def _scoring(row: ScoringRow) -> dict[str, Any]:
         "kind": row.kind,
         "round": row.round,
         "state": row.state,
+        "basis": row.basis,
         "attempts": row.attempt,
         "ended": None if row.ended is None else row.ended.isoformat(),
         "error": row.error,

@@ -1,17 +1,20 @@
 """The leaderboard: which of a participant's scores stands, and its rank."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, func, select
+from sqlalchemy import ColumnElement, Row, and_, func, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import Challenge, choose_standing
 from headstart.contract.schema import Team as Track
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
+
+# Kinds of events after which the leaderboard may be another one.
+CHANGES = ("scored", "refused", "withdrawn", "disqualified", "reinstated", "chosen", "team revoked")
 
 
 @dataclass(frozen=True)
@@ -19,7 +22,7 @@ class Standing:
     """One line of the leaderboard.
 
     Attributes:
-        rank: Rank from 1 on; equal scores share the better one.
+        rank: Rank from 1 on.
         team: The participant.
         submission_id: The submission whose score stands.
         scores: The public scores.
@@ -49,30 +52,45 @@ class Standing:
         return {**line, "held_out_score": self.held_out} if with_held_out else line
 
 
-def rank_teams(session: Session, challenge: Challenge, track: Track, show_held_out: bool) -> list[Standing]:
-    """Rank participants.
+@dataclass(frozen=True)
+class Ranking:
+    """A ranked leaderboard.
+
+    Attributes:
+        standings: Its lines, the best rank first.
+        held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
+    """
+
+    standings: list[Standing]
+    held_back: int
+
+
+def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapping[str, str]) -> Ranking:
+    """Rank participants by scores of the same documents and rules.
 
     Args:
         session: Session of the portal's database.
-        challenge: The challenge, whose rules choose the best or the last score of a participant.
+        challenge: The challenge, whose rules choose which score of a participant stands, and order equal scores.
         track: Team of the contract.
-        show_held_out: Whether held-out scores are shown and decide the order. Public scores alone choose the submission
-            that stands: no participant could choose by a hidden score.
-
-    Returns:
-        The lines, best rank first.
+        bases: The basis of scores by kind. With `held_out`, held-out scores are shown and decide the order. Public
+            scores alone choose the submission that stands: no participant could choose by a hidden score.
     """
     rules = challenge.rules(track)
     if rules is None:
-        return []
+        return Ranking([], 0)
+    scored = _read_scored(session, challenge.name, track)
+    # The last round replaces earlier ones.
+    current = {row.id: row for row in scored if row.basis == bases["public"]}
     by_team: dict[int, list[Row[*tuple[Any, ...]]]] = {}
-    for row in _read_scored(session, track):
+    for row in current.values():
         by_team.setdefault(row.team_id, []).append(row)
-    held_out = _read_held_out(session, track) if show_held_out else {}
+    show_held_out = "held_out" in bases
+    held_out = _read_held_out(session, challenge.name, track, bases["held_out"]) if show_held_out else {}
 
     standings = []
     for group in by_team.values():
-        index = choose_standing(rules, [row.scores.score for row in group])
+        chosen = next((index for index, row in enumerate(group) if row.chosen), None)
+        index = choose_standing(rules, [row.scores.score for row in group], chosen)
         if index is not None:
             row = group[index]
             line = Standing(0, row.name, row.id, row.scores, held_out.get(row.id), row.received, len(group))
@@ -84,38 +102,53 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, show_held_o
         return show_held_out and each.held_out is None, -(score or 0.0)
 
     standings.sort(key=lambda each: (*decisive(each), each.received, each.submission_id))
-    keys = [decisive(each) for each in standings]
-    return [replace(each, rank=keys.index(key) + 1) for each, key in zip(standings, keys, strict=True)]
+    keys = [decisive(each) if challenge.ties == "shared" else index for index, each in enumerate(standings)]
+    ranked = [replace(each, rank=keys.index(key) + 1) for each, key in zip(standings, keys, strict=True)]
+    return Ranking(ranked, len({row.id for row in scored} - set(current)))
 
 
-def count_ended(session: Session) -> int:
-    """Count the scorings that have ended in a way that may change the leaderboard."""
-    # A count, since a scoring of a higher number may become visible before one of a lower number.
-    query = select(func.count()).select_from(ScoringRow).where(ScoringRow.state.in_(["scored", "refused"]))
-    return session.scalar(query) or 0
+def counts_on_board() -> ColumnElement[bool]:
+    """Return the condition of submissions that may stand on the leaderboard."""
+    # A submission may be refused when it is scored again under changed rules.
+    return and_(
+        SubmissionRow.is_refused.is_(False), SubmissionRow.withdrawn.is_(None), SubmissionRow.disqualified.is_(None)
+    )
 
 
-def _read_scored(session: Session, track: Track) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the scored submissions in the order of their numbers, each with its latest public scores."""
+def count_changes(session: Session) -> int:
+    """Count the events that may have changed the leaderboard."""
+    # A count, since an event of a higher number may become visible before one of a lower number.
+    return session.scalar(select(func.count()).select_from(EventRow).where(EventRow.kind.in_(CHANGES))) or 0
+
+
+def _read_scored(session: Session, phase: str, track: Track) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the public scores of submissions in the order of their numbers and rounds."""
     query = (
-        select(SubmissionRow.id, SubmissionRow.team_id, TeamRow.name, SubmissionRow.received, ScoringRow.scores)
+        select(
+            SubmissionRow.id,
+            SubmissionRow.team_id,
+            SubmissionRow.received,
+            SubmissionRow.chosen,
+            TeamRow.name,
+            ScoringRow.basis,
+            ScoringRow.scores,
+        )
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .where(SubmissionRow.track == track, ScoringRow.kind == "public", ScoringRow.state == "scored")
-        # A submission may be refused when it is scored again under changed rules.
-        .where(SubmissionRow.is_refused.is_(False))
+        .where(SubmissionRow.phase == phase, SubmissionRow.track == track, counts_on_board())
+        .where(ScoringRow.kind == "public", ScoringRow.state == "scored")
         .order_by(SubmissionRow.id, ScoringRow.round)
     )
-    # The last round replaces earlier ones.
-    return list({row.id: row for row in session.execute(query)}.values())
+    return session.execute(query).all()
 
 
-def _read_held_out(session: Session, track: Track) -> dict[int, float]:
+def _read_held_out(session: Session, phase: str, track: Track, basis: str) -> dict[int, float]:
     """Return the latest held-out score by submission."""
     query = (
         select(SubmissionRow.id, ScoringRow.scores)
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .where(SubmissionRow.track == track, ScoringRow.kind == "held_out", ScoringRow.state == "scored")
+        .where(SubmissionRow.phase == phase, SubmissionRow.track == track)
+        .where(ScoringRow.kind == "held_out", ScoringRow.state == "scored", ScoringRow.basis == basis)
         .order_by(ScoringRow.round)
     )
     return {number: scores.score for number, scores in session.execute(query) if scores.score is not None}

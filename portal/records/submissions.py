@@ -14,6 +14,8 @@ from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
+# Refused documents count against no quota of submissions, so little is kept of each.
+MAX_PROBLEM_BYTES = 10_000
 
 
 @dataclass(frozen=True)
@@ -78,12 +80,14 @@ def find_record(session: Session, submission_id: int) -> Record | None:
     return next(iter(_read(session, _records().where(SubmissionRow.id == submission_id))), None)
 
 
-def find_records(session: Session, team_id: int, before: int | None, with_problems: bool) -> tuple[list[Record], bool]:
+def find_records(
+    session: Session, team_id: int | None, before: int | None, with_problems: bool
+) -> tuple[list[Record], bool]:
     """Return the submissions of a participant, the latest first.
 
     Args:
         session: Session of the portal's database.
-        team_id: The participant.
+        team_id: The participant; None for an organiser without a team.
         before: Only submissions of lower numbers; None for the latest.
         with_problems: Whether to read the problems for which they were refused.
 
@@ -95,6 +99,19 @@ def find_records(session: Session, team_id: int, before: int | None, with_proble
         query = query.where(SubmissionRow.id < before)
     records = _read(session, query, with_problems)
     return records[:PAGE_LENGTH], len(records) > PAGE_LENGTH
+
+
+def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
+    """Return the first problems as JSON of limited length, and the number of the others."""
+    kept: list[dict[str, str]] = []
+    length = 0
+    for problem in problems:
+        length += len(json.dumps(problem))
+        if length > MAX_PROBLEM_BYTES:
+            kept.append({"pointer": "", "value": "", "rule": f"and {len(problems) - len(kept):,} more problems"})
+            break
+        kept.append(problem)
+    return json.dumps(kept)
 
 
 def find_numbers(database: Database, state: State, *kinds: Kind) -> Sequence[int]:

@@ -11,6 +11,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, composite, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
+from headstart.contract.schema import Team as Track
 from headstart.portal.records.scores import SCORE_NAMES, Scores
 
 Kind = Literal["public", "held_out"]
@@ -122,7 +123,7 @@ class SubmissionRow(Table):
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
     account_id: Mapped[int | None] = mapped_column(ForeignKey("accounts.id"))
     phase: Mapped[str] = mapped_column(String(128))
-    track: Mapped[str] = mapped_column(String(8))
+    track: Mapped[Track] = mapped_column(String(8))
     key: Mapped[str] = mapped_column(String(160))
     content: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
     size: Mapped[int]

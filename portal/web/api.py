@@ -12,7 +12,7 @@ from headstart.contract.versions import Version, json_schemas
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
 from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
-from headstart.portal.records.tables import MAX_ID, TeamRow
+from headstart.portal.records.tables import MAX_ID, AccountRow
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
@@ -37,12 +37,14 @@ PUBLIC_KEYS = (
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
     with portal.database.reading() as session:
-        is_open = not portal.is_over() and not is_frozen(session)
+        is_open = portal.is_open() and not is_frozen(session)
+    phase = portal.phase
     return {
-        **portal.challenge.model_dump(mode="json"),
+        **phase.challenge.model_dump(mode="json"),
         "open": is_open,
-        "models": list(portal.models),
-        "stimuli": portal.stimuli,
+        "phases": [each.name for each in portal.phases],
+        "models": list(phase.registry.entries),
+        "stimuli": len(phase.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
     }
 
@@ -50,7 +52,7 @@ def read_rules(portal: PortalDependency) -> dict[str, Any]:
 @router.get("/api/schemas/{name}")
 def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
     """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
-    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
+    schemas = json_schemas(version or portal.phase.challenge.contract_versions[-1])
     if name not in schemas:
         raise HTTPException(404, f"There is no such schema; there are {', '.join(schemas)}.")
     return schemas[name]
@@ -59,7 +61,7 @@ def read_schema(name: str, portal: PortalDependency, version: Version | None = N
 @router.get("/api/examples/{team}")
 def read_example(team: Track, portal: PortalDependency) -> Response:
     """Return a valid document of a team of the contract."""
-    example = portal.examples[team]
+    example = portal.examples[portal.phase.name, team]
     if example is None:
         raise HTTPException(404, "There is no example of such a document.")
     return Response(example, media_type="application/json")
@@ -68,9 +70,9 @@ def read_example(team: Track, portal: PortalDependency) -> Response:
 @router.get("/api/stimuli")
 def read_stimuli(portal: PortalDependency) -> Response:
     """Return the stimuli that the Red Team chooses from, as JSON lines."""
-    if portal.challenge.rules("red") is None:
+    if portal.phase.challenge.rules("red") is None:
         raise HTTPException(404, "Nothing is chosen of this challenge's stimuli.")
-    return FileResponse(portal.catalog_file, media_type="application/jsonl", filename="stimuli.jsonl")
+    return FileResponse(portal.phase.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
 @router.post("/api/validate")
@@ -109,7 +111,7 @@ async def submit_document(
 def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
     """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        records, _ = find_records(session, caller.id, before, with_problems=True)
+        records, _ = find_records(session, caller.team_id, before, with_problems=True)
     return [record.as_json() for record in records]
 
 
@@ -126,12 +128,17 @@ def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) 
 
 
 @router.get("/api/leaderboard")
-def read_leaderboard(portal: PortalDependency, team: Track) -> list[dict[str, Any]]:
-    """Return the leaderboard of a team of the contract."""
-    with_held_out = portal.shows_held_out(team)
+def read_leaderboard(
+    portal: PortalDependency, response: Response, team: Track, phase: str | None = None
+) -> list[dict[str, Any]]:
+    """Return the leaderboard of a team of the contract, by default that of the current phase.
+
+    The header `Headstart-Held-Back` has the number of submissions that must be scored again before they are in it.
+    """
     with portal.database.reading() as session:
-        standings = portal.boards.find(session, team, with_held_out).standings
-    return [each.as_json(with_held_out) for each in standings]
+        board = portal.find_board(session, portal.find_phase(phase), team)
+    response.headers["Headstart-Held-Back"] = str(board.held_back)
+    return [each.as_json(board.held_out) for each in board.standings]
 
 
 @router.get("/api/log")
@@ -144,6 +151,7 @@ def read_events(portal: PortalDependency) -> list[dict[str, Any]]:
 @router.get("/health")
 def check_health(portal: PortalDependency) -> dict[str, str]:
     """Check that the server and its database answer."""
+    portal.database.check_file()
     with portal.database.reading() as session:
         is_frozen(session)
     return {"status": "ok"}
@@ -160,14 +168,14 @@ def read_metrics(portal: PortalDependency) -> Response:
     return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
-def visible_record(portal: Portal, record: Record | None, visitor: TeamRow | None) -> Record:
+def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:
     """Return a submission if the visitor may see it.
 
     Raises:
         HTTPException: There is no such submission, or the visitor may not see it.
     """
     if record is not None:
-        is_own = visitor is not None and record.team == visitor.name
+        is_own = visitor is not None and record.submission.team_id == visitor.team_id
         if is_own or (portal.settings.show_submissions and record.state == "scored"):
             return record
     raise HTTPException(404, "There is no such submission, or it is another team's.")

@@ -34,7 +34,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     @asynccontextmanager
     async def run(_: FastAPI) -> AsyncIterator[None]:
-        portal.database.create_tables()
+        portal.open()
         yield
         portal.close()
 

@@ -8,7 +8,8 @@ from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import Challenge
 from headstart.contract.schema import Team as Track
-from headstart.portal.records.leaderboard import Standing, count_ended, rank_teams
+from headstart.portal.phases import Phase
+from headstart.portal.records.leaderboard import Standing, count_changes, rank_teams
 from headstart.portal.web.template_files import TEMPLATES, local_times
 
 
@@ -17,15 +18,19 @@ class Board:
     """A leaderboard.
 
     Attributes:
-        ended: Number of ended scorings that it takes into account.
+        changes: Number of events that it takes into account.
         track: Team of the contract.
         standings: Its lines.
+        held_out: Whether held-out scores are shown, and decide the order.
+        held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
         table: The table of a page; empty where nobody is ranked.
     """
 
-    ended: int
+    changes: int
     track: Track
     standings: list[Standing]
+    held_out: bool
+    held_back: int
     table: Markup
 
     def highlight(self, team: str | None) -> Markup:
@@ -38,45 +43,46 @@ class Board:
 
 
 class Boards:
-    """The leaderboards as they were last ranked, until a scoring ends.
+    """The leaderboards as they were last ranked, until something changes them."""
 
-    Args:
-        challenge: The challenge.
-    """
-
-    def __init__(self, challenge: Challenge) -> None:
-        self._challenge = challenge
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._boards: dict[tuple[Track, bool], Board] = {}
+        self._boards: dict[tuple[str, Track, bool], Board] = {}
 
-    def find(self, session: Session, track: Track, show_held_out: bool) -> Board:
+    def find(self, session: Session, phase: Phase, track: Track, is_over: bool) -> Board:
         """Return a leaderboard.
 
         Args:
             session: Session of the portal's database.
+            phase: Phase of the challenge.
             track: Team of the contract.
-            show_held_out: Whether held-out scores are shown, and decide the order.
+            is_over: Whether the phase is over, so that held-out scores are shown and decide the order.
         """
-        ended = count_ended(session)
+        changes, key = count_changes(session), (phase.name, track, is_over)
         # After a change, the first of many readers ranks and renders for all.
         with self._lock:
-            board = self._boards.get((track, show_held_out))
-            if board is None or board.ended < ended:
-                standings = rank_teams(session, self._challenge, track, show_held_out)
-                board = Board(ended, track, standings, self._render(track, standings, show_held_out))
-                self._boards[track, show_held_out] = board
+            board = self._boards.get(key)
+            if board is None or board.changes < changes:
+                bases = phase.shown_bases(track, is_over)
+                ranking = rank_teams(session, phase.challenge, track, bases)
+                held_out = "held_out" in bases
+                table = _render(phase.challenge, track, ranking.standings, held_out)
+                board = Board(changes, track, ranking.standings, held_out, ranking.held_back, table)
+                self._boards[key] = board
             return board
 
-    def _render(self, track: Track, standings: list[Standing], held_out: bool) -> Markup:
-        if not standings:
-            return Markup()
-        scores = [line.scores for line in standings]
-        ends = [end for each in scores for end in (each.low, each.high, each.score) if end is not None]
-        table = TEMPLATES.get_template("board.html").render(
-            track=track,
-            standings=standings,
-            held_out=held_out,
-            scale=(min(ends), max(ends)),
-            local=local_times(self._challenge),
-        )
-        return Markup(table)
+
+def _render(challenge: Challenge, track: Track, standings: list[Standing], held_out: bool) -> Markup:
+    if not standings:
+        return Markup()
+    scores = [line.scores for line in standings]
+    ends = [end for each in scores for end in (each.low, each.high, each.score) if end is not None]
+    table = TEMPLATES.get_template("board.html").render(
+        track=track,
+        standings=standings,
+        held_out=held_out,
+        epsilon=challenge.score.epsilon,
+        scale=(min(ends), max(ends)),
+        local=local_times(challenge),
+    )
+    return Markup(table)

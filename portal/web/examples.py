@@ -12,26 +12,24 @@ from headstart.contract.problems import ContractError
 from headstart.contract.schema import MIN_ENTRIES
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS, check_submission
+from headstart.portal.phases import Phase
 
 # Complicated rules may leave only one choice of very many, which is not searched for.
 _MAX_TRIES = 20
 
 
-def make_example(
-    challenge: Challenge, track: Track, registry: Registry, catalog: Catalog, max_bytes: int
-) -> bytes | None:
+def make_example(phase: Phase, track: Track, max_bytes: int) -> bytes | None:
     """Build a valid submission of as few entries as possible, the first ones that the rules allow together.
 
     Args:
-        challenge: The challenge, whose rules it keeps.
+        phase: The phase of the challenge, whose rules it keeps.
         track: Team of the contract.
-        registry: The known models.
-        catalog: The known stimuli.
         max_bytes: The largest size of the document.
 
     Returns:
         The document, one entry per line; None where no simple choice is valid.
     """
+    challenge, registry, catalog = phase.challenge, phase.registry, phase.catalog
     rules = challenge.rules(track)
     if rules is None:
         return None

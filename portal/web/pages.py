@@ -11,10 +11,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.accounts import find_team
+from headstart.portal.records.accounts import find_account
 from headstart.portal.records.log import read_public_log
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.records.tables import AccountRow
 from headstart.portal.web.api import Before, Number, public_score, visible_record
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
@@ -49,7 +49,7 @@ def show_login(request: Request, visitor: Visitor) -> Response:
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
     """Store a token in the browser."""
-    if find_team(portal.database, token.strip()) is None:
+    if find_account(portal.database, token.strip()) is None:
         if not portal.allow("mistakes", client_address(request)):
             raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
         return render(request, "login.html", None, status=401, wrong=True)
@@ -73,7 +73,7 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
     if visitor is None:
         return RedirectResponse("/login", 303)
     with portal.database.reading() as session:
-        records, more = find_records(session, visitor.id, before, with_problems=False)
+        records, more = find_records(session, visitor.team_id, before, with_problems=False)
     return render(request, "submissions.html", visitor, records=records, more=more, latest=before is None)
 
 
@@ -106,14 +106,17 @@ def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> 
 
 
 @router.get("/leaderboard")
-def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Show the leaderboards of both teams of the contract."""
-    boards, name = {}, None if visitor is None else visitor.name
+def show_leaderboard(
+    request: Request, portal: PortalDependency, visitor: Visitor, phase: str | None = None
+) -> Response:
+    """Show the leaderboards of both teams of the contract, by default those of the current phase."""
+    shown, boards = portal.find_phase(phase), {}
+    name = visitor.team.name if visitor and visitor.team else None
     with portal.database.reading() as session:
         for track in KEYS:
-            if portal.challenge.rules(track) is not None:
-                boards[track] = portal.boards.find(session, track, portal.shows_held_out(track)).highlight(name)
-    return render(request, "leaderboard.html", visitor, boards=boards)
+            if shown.challenge.rules(track) is not None:
+                boards[track] = portal.find_board(session, shown, track)
+    return render(request, "leaderboard.html", visitor, boards=boards, phase=shown, own=name)
 
 
 @router.get("/log")
@@ -140,7 +143,7 @@ def show_form(
     request: Request, track: Track, portal: PortalDependency, visitor: Visitor, example: bool = False
 ) -> Response:
     """Show the form of a team of the contract, empty or with an example in it."""
-    filled = (portal.examples[track] or b"").decode() if example else ""
+    filled = (portal.examples[portal.phase.name, track] or b"").decode() if example else ""
     return _form(request, portal, track, visitor, filled)
 
 
@@ -177,7 +180,7 @@ def _form(
     request: Request,
     portal: Portal,
     track: Track,
-    team: TeamRow | None,
+    account: AccountRow | None,
     document: str = "",
     problems: list[dict[str, str]] | None = None,
     mistake: str = "",
@@ -189,7 +192,8 @@ def _form(
         raise HTTPException(404, f"This challenge takes no submissions of the {track.title()} Team.")
     with portal.database.reading() as session:
         frozen = is_frozen(session)
-        earlier = [] if team is None else counted_times(session, team, track)
+        team_id = None if account is None else account.team_id
+        earlier = [] if team_id is None else counted_times(session, team_id, portal.phase.name, track)
 
     context: dict[str, Any] = {
         "track": track,
@@ -204,4 +208,4 @@ def _form(
         "today": count_on_day(portal.challenge, earlier, datetime.now(UTC)),
         "shown_problems": MAX_SHOWN_PROBLEMS,
     }
-    return render(request, "form.html", team, status=status, **context)
+    return render(request, "form.html", account, status=status, **context)

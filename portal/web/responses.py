@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.records.tables import AccountRow
 from headstart.portal.web.sessions import form_proof
 from headstart.portal.web.state import Portal
 from headstart.portal.web.template_files import TEMPLATES, local_times
@@ -27,13 +27,15 @@ Handler = Callable[[Request, Exception], Awaitable[Response]]
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
 
 
-def render(request: Request, name: str, team: TeamRow | None, *, status: int = 200, **context: Any) -> HTMLResponse:
+def render(
+    request: Request, name: str, account: AccountRow | None, *, status: int = 200, **context: Any
+) -> HTMLResponse:
     """Render a page.
 
     Args:
         request: The request.
         name: Name of the template.
-        team: The participant who asks.
+        account: The account of who asks.
         status: Status of HTTP.
         context: Further values of the template.
     """
@@ -41,7 +43,8 @@ def render(request: Request, name: str, team: TeamRow | None, *, status: int = 2
     shared = {
         "portal": portal,
         "challenge": portal.challenge,
-        "team": team,
+        "account": account,
+        "team": account and account.team,
         "path": request.url.path,
         "proof": form_proof(request),
         "is_over": portal.is_over(),

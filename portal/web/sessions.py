@@ -1,4 +1,4 @@
-"""The team of a request, by the token of its header or cookie, and protection against requests of other sites."""
+"""The account of a request, by the token of its header or cookie, and protection against requests of other sites."""
 
 import hashlib
 import hmac
@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
 
-from headstart.portal.records.accounts import find_team
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.records.accounts import find_account
+from headstart.portal.records.tables import AccountRow
 from headstart.portal.settings import Settings
 from headstart.portal.web.state import Portal, PortalDependency
 
@@ -19,28 +19,28 @@ PORTS = {"http": 80, "https": 443}
 UNSAFE_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 
 
-def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
-    """Return the team of a request, by its header or cookie; None without a valid token."""
+def visiting_account(request: Request, portal: PortalDependency) -> AccountRow | None:
+    """Return the account of a request, by its header or cookie; None without a valid token."""
     token = header_token(request) or request.cookies.get(COOKIE)
-    return find_team(portal.database, token) if token else None
+    return find_account(portal.database, token) if token else None
 
 
-def calling_team(request: Request, portal: PortalDependency) -> TeamRow:
-    """Return the team of a program's request, by its header.
+def calling_account(request: Request, portal: PortalDependency) -> AccountRow:
+    """Return the account of a program's request, by its header.
 
     Raises:
         HTTPException: The header has no valid token.
     """
     token = header_token(request)
-    team = find_team(portal.database, token) if token else None
-    if team is None:
+    account = find_account(portal.database, token) if token else None
+    if account is None:
         reason = "The token is not valid." if token else "A token is needed: Authorization: Bearer TOKEN."
         raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
-    return team
+    return account
 
 
-Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
-Caller = Annotated[TeamRow, Depends(calling_team)]
+Visitor = Annotated[AccountRow | None, Depends(visiting_account)]
+Caller = Annotated[AccountRow, Depends(calling_account)]
 
 
 def header_token(request: Request) -> str:

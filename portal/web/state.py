@@ -3,17 +3,19 @@
 from datetime import UTC, datetime
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, HTTPException, Request
 from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from sqlalchemy.orm import Session
 
-from headstart.contract.challenge import challenge_path, read_challenge
-from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.challenge import Challenge
+from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
+from headstart.portal.phases import Phase, current_phase, read_phases, record_bases
 from headstart.portal.records.database import Database
 from headstart.portal.settings import Settings
-from headstart.portal.web.boards import Boards
+from headstart.portal.web.boards import Board, Boards
 from headstart.portal.web.examples import make_example
 from headstart.portal.web.metrics import Metrics
 from headstart.portal.work.validation import Validator
@@ -34,16 +36,16 @@ class Portal:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        self.challenge = read_challenge(challenge_path(settings.challenge))
-        registry_file, self.catalog_file = registry_path(settings.registry), catalog_path(settings.catalog)
-        registry, catalog = read_registry(registry_file), read_catalog(self.catalog_file)
-        self.models, self.stimuli = tuple(registry.entries), len(catalog.stimuli)
-        limit = int(settings.max_submission_bytes)
-        self.examples = {track: make_example(self.challenge, track, registry, catalog, limit) for track in KEYS}
+        self.phases = read_phases(settings)
+        self.examples = {
+            (phase.name, track): make_example(phase, track, int(settings.max_submission_bytes))
+            for phase in self.phases
+            for track in KEYS
+        }
 
         self.database = Database(settings.database_url)
-        self.validator = Validator(registry_file, self.catalog_file, self.challenge)
-        self.boards = Boards(self.challenge)
+        self.validator = Validator(self.phases)
+        self.boards = Boards()
         self.metrics = Metrics()
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._limits = {
@@ -51,6 +53,16 @@ class Portal:
             "validations": parse(f"{settings.validations_per_minute}/minute"),
             "mistakes": parse(f"{MISTAKES_PER_MINUTE}/minute"),
         }
+
+    def open(self) -> None:
+        """Create or migrate the tables, and record the documents that scores are computed from.
+
+        Raises:
+            UserError: The tables are not the portal's.
+        """
+        self.database.create_tables()
+        with self.database.writing() as session:
+            record_bases(session, self.phases, datetime.now(UTC))
 
     def allow(self, kind: str, client: str) -> bool:
         """Count a request, and return whether it is within the limit of the last minute; in this process alone.
@@ -61,13 +73,39 @@ class Portal:
         """
         return self._limiter.hit(self._limits[kind], kind, client)
 
+    @property
+    def phase(self) -> Phase:
+        """The phase that submissions belong to now."""
+        return current_phase(self.phases, datetime.now(UTC))
+
+    @property
+    def challenge(self) -> Challenge:
+        """The rules of that phase."""
+        return self.phase.challenge
+
     def is_over(self) -> bool:
-        """Whether the deadline has passed."""
+        """Whether the last deadline has passed."""
         return self.challenge.is_over(datetime.now(UTC))
 
-    def shows_held_out(self, track: str) -> bool:
-        """Whether the held-out scores of a team of the contract are shown."""
-        return self.is_over() and self.settings.has_held_out_score(track)
+    def is_open(self) -> bool:
+        """Whether it is time to submit."""
+        now = datetime.now(UTC)
+        return not self.challenge.is_over(now) and not self.challenge.is_ahead(now)
+
+    def find_phase(self, name: str | None) -> Phase:
+        """Return the phase of a name; the current one without a name.
+
+        Raises:
+            HTTPException: There is no such phase.
+        """
+        phase = self.phase if name is None else next((each for each in self.phases if each.name == name), None)
+        if phase is None:
+            raise HTTPException(404, f"There is no such phase; there are {', '.join(p.name for p in self.phases)}.")
+        return phase
+
+    def find_board(self, session: Session, phase: Phase, track: Track) -> Board:
+        """Return a leaderboard, with held-out scores once the phase is over."""
+        return self.boards.find(session, phase, track, phase.challenge.is_over(datetime.now(UTC)))
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""

@@ -8,7 +8,8 @@ from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.schema import Team as Track
-from headstart.portal.records.tables import TeamRow
+from headstart.portal.phases import Phase
+from headstart.portal.records.tables import AccountRow
 from headstart.portal.web.state import Portal
 from headstart.portal.work import intake
 from headstart.portal.work.validation import ValidatorError
@@ -39,15 +40,15 @@ async def find_problems(portal: Portal, request: Request, track: Track, content:
     """
     if not portal.allow("validations", client_address(request)):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
-    return await _validate(portal, track, content, submitted=False)
+    return await _validate(portal, portal.phase, track, content, submitted=False)
 
 
-async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, key: str) -> intake.Receipt:
+async def submit(portal: Portal, account: AccountRow, track: Track, content: bytes, key: str) -> intake.Receipt:
     """Validate a document and submit it.
 
     Args:
         portal: The portal.
-        team: The participant.
+        account: The member of a team who submits it.
         track: Team of the contract.
         content: The document.
         key: Key that identifies the document when it is sent again.
@@ -57,40 +58,46 @@ async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, ke
     """
     if not 0 < len(key) <= intake.MAX_KEY_LENGTH:
         raise HTTPException(400, f"A key has 1 to {intake.MAX_KEY_LENGTH} characters.")
-    if not portal.allow("submissions", str(team.id)):
+    if account.team is None:
+        raise HTTPException(403, "Organisers without a team submit nothing.")
+    if not portal.allow("submissions", str(account.team_id)):
         raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
 
     # The time before the validation counts: waiting for other documents must not make a submission late.
     now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
     if len(content) > limit:
-        await run_in_threadpool(intake.log_too_large, portal.database, team, track, len(content), limit)
-    problems = await _validate(portal, track, content, submitted=True)
+        await run_in_threadpool(intake.log_too_large, portal.database, account.team, track, len(content), limit)
+    phase = portal.phase
+    problems = await _validate(portal, phase, track, content, submitted=True)
 
-    held_out = portal.settings.has_held_out_score(track)
     try:
         return await run_in_threadpool(
             intake.store_submission,
             portal.database,
-            portal.challenge,
-            team,
+            phase,
+            account,
             track,
             content,
             problems,
             key,
-            held_out,
+            int(portal.settings.bytes_per_day),
             now,
         )
     except intake.ClosedError as error:
         raise HTTPException(403, str(error)) from error
+    except intake.TooManyBytesError as error:
+        raise HTTPException(429, str(error), WAIT) from error
     except intake.OtherDocumentError as error:
         raise HTTPException(409, str(error)) from error
 
 
-async def _validate(portal: Portal, track: Track, content: bytes, submitted: bool) -> list[dict[str, str]]:
+async def _validate(
+    portal: Portal, phase: Phase, track: Track, content: bytes, submitted: bool
+) -> list[dict[str, str]]:
     limit = portal.settings.max_submission_bytes
     if len(content) > limit:
         raise HTTPException(413, f"The document is larger than {limit:,} bytes, the limit.")
     try:
-        return await portal.validator.find_problems(content, track, submitted)
+        return await portal.validator.find_problems(content, phase.name, track, submitted)
     except ValidatorError as error:
         raise HTTPException(503, "The document could not be validated now; send it again.", WAIT) from error

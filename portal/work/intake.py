@@ -1,22 +1,22 @@
 """Submissions enter the queue: valid ones when they are received, and others to be scored again."""
 
 import hashlib
-import json
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from headstart.contract.challenge import Challenge, find_untimely
+from headstart.contract.challenge import find_untimely
 from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
+from headstart.portal.phases import Phase
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
-from headstart.portal.records.submissions import latest_scoring
-from headstart.portal.records.tables import MAX_ID, FactRow, Kind, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.submissions import latest_scoring, shorten_problems
+from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
@@ -25,6 +25,10 @@ MAX_KEY_LENGTH = 160
 
 class ClosedError(UserError):
     """The portal accepts no submissions, whatever they are."""
+
+
+class TooManyBytesError(UserError):
+    """The team has submitted too much on one day."""
 
 
 class OtherDocumentError(UserError):
@@ -48,27 +52,27 @@ class Receipt:
 
 def store_submission(
     database: Database,
-    challenge: Challenge,
-    team: TeamRow,
+    phase: Phase,
+    account: AccountRow,
     track: Track,
     content: bytes,
     problems: Sequence[dict[str, str]],
     key: str,
-    held_out: bool,
+    bytes_per_day: int,
     now: datetime,
 ) -> Receipt:
     """Store a submission, and queue it where it is valid.
 
     Args:
         database: The portal's database.
-        challenge: The challenge, whose deadline and quotas hold.
-        team: The participant.
+        phase: The phase of the challenge, whose deadline and quotas hold.
+        account: The member of a team who submits it.
         track: Team of the contract.
         content: The document.
         problems: Its problems, as of `headstart.portal.work.validation`; with any it is refused.
         key: Text of at most 160 characters that the sender chose for it. A document that is sent again with the same
             key, because an answer was lost, is stored once.
-        held_out: Whether it also has a held-out score.
+        bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too.
         now: Time at which it was received.
 
     Returns:
@@ -76,13 +80,14 @@ def store_submission(
 
     Raises:
         ClosedError: Organisers have closed the portal, or the team's token was revoked meanwhile.
+        TooManyBytesError: The team has submitted too much today.
         OtherDocumentError: The key is that of another submission.
     """
     digest = hashlib.sha256(content).hexdigest()
     with database.writing() as session:
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
-        row = session.scalar(select(TeamRow).where(TeamRow.id == team.id).with_for_update())
-        if row is None or row.revoked is not None:
+        team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
+        if team is None or team.revoked is not None:
             raise ClosedError("team: its token was revoked; ask the organisers")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
@@ -94,16 +99,29 @@ def store_submission(
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
 
-        untimely = find_untimely(challenge, track, counted_times(session, team, track), now)
+        local = now.astimezone(phase.challenge.zone)
+        midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+        today = (SubmissionRow.team_id == team.id, SubmissionRow.received >= midnight)
+        used = session.scalar(select(func.sum(SubmissionRow.size)).where(*today)) or 0
+        if used + len(content) > bytes_per_day:
+            raise TooManyBytesError(
+                f"submission: {used:,} bytes were submitted today, of {bytes_per_day:,}; the next day begins at "
+                f"midnight ({phase.challenge.time_zone})"
+            )
+
+        untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
         submission = SubmissionRow(
             team_id=team.id,
+            account_id=account.id,
+            phase=phase.name,
             track=track,
             key=key,
-            content=content,
+            content=None if reasons else content,
+            size=len(content),
             sha256=digest,
             received=now,
-            refused=json.dumps(reasons) if reasons else None,
+            refused=shorten_problems(reasons) if reasons else None,
             is_refused=bool(reasons),
         )
         session.add(submission)
@@ -114,20 +132,19 @@ def store_submission(
             message = f"{name}: refused, {Problem(**reasons[0])}"
             log_event(session, now, "refused", message, team.id, submission.id)
         else:
-            enqueue(session, submission.id, "public", 1, now)
-            if held_out:
-                enqueue(session, submission.id, "held_out", 1, now)
+            for kind in phase.kinds(track):
+                enqueue(session, submission.id, kind, 1, now)
             log_event(session, now, "received", f"{name}: received.", team.id, submission.id, public=True)
         return Receipt(submission.id, bool(reasons), new=True)
 
 
-def score_again(database: Database, numbers: Sequence[int], held_out: Collection[str]) -> int:
+def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Phase]) -> int:
     """Return submissions to the queue; a score that is already waiting there keeps its position.
 
     Args:
         database: The portal's database.
         numbers: Numbers of the submissions.
-        held_out: Teams of the contract whose submissions also have a held-out score.
+        phases: The phases of the challenge.
 
     Returns:
         The number of submissions.
@@ -136,7 +153,7 @@ def score_again(database: Database, numbers: Sequence[int], held_out: Collection
         UserError: A submission does not exist, was refused when it was submitted, or is in the queue; then none is
             queued.
     """
-    now, unique = datetime.now(UTC), sorted(set(numbers))
+    now, unique, by_name = datetime.now(UTC), sorted(set(numbers)), {phase.name: phase for phase in phases}
     with database.writing() as session:
         for number in unique:
             submission = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
@@ -149,7 +166,10 @@ def score_again(database: Database, numbers: Sequence[int], held_out: Collection
             if not scorings:
                 raise _impossible(number, "it was refused, and has no score")
 
-            kinds: list[Kind] = ["public", "held_out"] if submission.track in held_out else ["public"]
+            phase = by_name.get(submission.phase)
+            if phase is None:
+                raise _impossible(number, f"the settings name no phase {submission.phase!r}")
+            kinds = phase.kinds(submission.track)
             pending = {kind for kind, state, _ in scorings if state in {"queue", "running"}}
             if pending.issuperset(kinds):
                 raise _impossible(number, "it is being scored")
@@ -198,12 +218,12 @@ def is_frozen(session: Session) -> bool:
     return session.get(FactRow, FROZEN) is not None
 
 
-def counted_times(session: Session, team: TeamRow, track: Track) -> Sequence[datetime]:
-    """Return the times of a team's submissions that count against quotas: neither refused nor failed ones."""
+def counted_times(session: Session, team_id: int, phase: str, track: Track) -> Sequence[datetime]:
+    """Return the times of a team's submissions that count against quotas: no refused, failed or cancelled ones."""
     query = (
         select(SubmissionRow.received)
         .join(ScoringRow, latest_scoring())
-        .where(SubmissionRow.team_id == team.id, SubmissionRow.track == track, SubmissionRow.is_refused.is_(False))
-        .where(ScoringRow.state != "failed")
+        .where(SubmissionRow.team_id == team_id, SubmissionRow.phase == phase, SubmissionRow.track == track)
+        .where(SubmissionRow.is_refused.is_(False), ScoringRow.state.not_in(["failed", "cancelled"]))
     )
     return session.scalars(query).all()

@@ -5,7 +5,7 @@ claims the scoring with the next attempt number. Only the latest attempt can end
 believed to be dead changes nothing.
 """
 
-import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -13,9 +13,13 @@ from typing import Any
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
+from headstart.contract.schema import Team as Track
+from headstart.output.errors import UserError
+from headstart.portal.phases import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores
+from headstart.portal.records.submissions import shorten_problems
 from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
 
 LEASE = timedelta(seconds=30)
@@ -33,6 +37,7 @@ class Job:
         attempt: The attempt that may end it.
         submission_id: The submission.
         kind: Which of the submission's two scores.
+        phase: Phase of the challenge.
         track: Team of the contract, `blue` or `red`.
         content: The submitted document.
     """
@@ -41,7 +46,8 @@ class Job:
     attempt: int
     submission_id: int
     kind: Kind
-    track: str
+    phase: str
+    track: Track
     content: bytes
 
 
@@ -73,18 +79,35 @@ def enqueue(session: Session, submission_id: int, kind: Kind, round_number: int,
     session.add(ScoringRow(submission_id=submission_id, kind=kind, round=round_number, queued=now, not_before=now))
 
 
-def claim(database: Database, worker: str) -> Job | None:
+class OtherDocumentsError(UserError):
+    """A process that scores has read other documents than the server."""
+
+
+def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None = None) -> Job | None:
     """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
 
     Args:
         database: The portal's database.
         worker: Name of the process that claims.
+        own_bases: What the process computes scores from, by phase, team of the contract and kind.
 
     Returns:
         The scoring; None where none is due.
+
+    Raises:
+        OtherDocumentsError: The server has recorded that scores are computed from something else.
     """
     now = datetime.now(UTC)
     with database.writing() as session:
+        bases = read_bases(session)
+        if own_bases is not None and not bases:
+            # No server has started yet.
+            return None
+        if own_bases is not None and own_bases != bases:
+            raise OtherDocumentsError(
+                "settings: this process reads other documents or rules than the server did when it started; start both "
+                "again with the same"
+            )
         # A time further ahead than any delay comes from a wrong clock, and is ignored.
         due = or_(ScoringRow.not_before <= now, ScoringRow.not_before > now + 2 * MAX_DELAY)
         not_held = or_(ScoringRow.lease_until < now, ScoringRow.lease_until > now + 2 * MAX_DELAY)
@@ -103,7 +126,9 @@ def claim(database: Database, worker: str) -> Job | None:
         row.state, row.worker, row.attempt = "running", worker, row.attempt + 1
         row.started, row.lease_until = now, now + LEASE
         submission = session.get_one(SubmissionRow, row.submission_id)
-        return Job(row.id, row.attempt, submission.id, row.kind, submission.track, submission.content)
+        row.basis = bases.get(basis_key(submission.phase, submission.track, row.kind), "")
+        assert submission.content is not None
+        return Job(row.id, row.attempt, submission.id, row.kind, submission.phase, submission.track, submission.content)
 
 
 def prolong(database: Database, job: Job) -> bool:
@@ -158,7 +183,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, now: datetime) -> 
     row.document, row.heatmap = outcome.document, outcome.heatmap
     submission = session.get_one(SubmissionRow, row.submission_id)
     if outcome.problems is not None:
-        submission.refused, submission.is_refused = json.dumps(outcome.problems), True
+        submission.refused, submission.is_refused = shorten_problems(outcome.problems), True
 
     team = session.get_one(TeamRow, submission.team_id)
     kind = "" if row.kind == "public" else "held-out "

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from headstart.contract.challenge import challenge_path, read_challenge
-from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, chain_of, reason_of
+from headstart.portal.phases import read_phases
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
 from headstart.portal.work.queue import FAILED_NOTE, Job, Outcome
@@ -35,18 +34,18 @@ class Scorer:
     Args:
         settings: The settings.
 
+    Attributes:
+        bases: What it computes scores from, by phase, team of the contract and kind.
+
     Raises:
         UserError: A document cannot be read.
     """
 
     def __init__(self, settings: Settings) -> None:
         self._options = settings.extraction
-        self._challenge = read_challenge(challenge_path(settings.challenge))
-        self._registry = read_registry(registry_path(settings.registry))
-        self._catalog = read_catalog(catalog_path(settings.catalog))
-        models, stimuli = settings.held_out_registry, settings.held_out_catalog
-        self._held_out_registry = self._registry if models is None else read_registry(registry_path(models))
-        self._held_out_catalog = self._catalog if stimuli is None else read_catalog(catalog_path(stimuli))
+        phases = read_phases(settings)
+        self._phases = {phase.name: phase for phase in phases}
+        self.bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
 
     def __call__(self, job: Job) -> Outcome:
         """Score a submission.
@@ -60,21 +59,19 @@ class Scorer:
         Raises:
             TransientError: A later attempt may succeed.
         """
+        phase = self._phases.get(job.phase)
+        if phase is None:
+            return Outcome("failed", FAILED_NOTE, f"the settings name no phase {job.phase!r}")
         try:
             submission = check_submission(
-                job.content, DOCUMENT, self._registry, self._catalog, challenge=self._challenge
+                job.content, DOCUMENT, phase.registry, phase.catalog, challenge=phase.challenge
             )
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."
             return Outcome("refused", note, str(error), problems=[asdict(problem) for problem in error.problems])
 
-        registry, catalog = self._registry, self._catalog
-        if job.kind == "held_out":
-            # A submission keeps the models or stimuli that it names; only the others are held out.
-            catalog = self._held_out_catalog
-            registry = registry if job.track == "blue" else self._held_out_registry
-
+        registry, catalog = phase.documents(job.track, job.kind)
         try:
             document, _ = score(submission, ScoringSetup(registry, catalog, self._options))
             return Outcome(

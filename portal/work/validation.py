@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AsyncExitStack
@@ -16,6 +17,7 @@ from headstart.contract.documents import Catalog, Registry, read_catalog, read_r
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import check_submission
+from headstart.portal.phases import Phase
 
 DOCUMENT = "submission"
 NICENESS = 10
@@ -24,8 +26,8 @@ MAX_SECONDS, MAX_WAIT_SECONDS = 20.0, 60.0
 # More problems of one document are only counted: nobody reads them, and writing them would delay pages.
 MAX_PROBLEMS = 1000
 
-# The validating process reads these documents once.
-_documents: tuple[Registry, Catalog, Challenge] | None = None
+# The validating process reads these documents once, by phase.
+_documents: dict[str, tuple[Registry, Catalog, Challenge]] = {}
 
 
 class ValidatorError(Exception):
@@ -33,25 +35,24 @@ class ValidatorError(Exception):
 
 
 class Validator:
-    """Validates documents against a registry, a catalog and a challenge's rules, one after the other.
+    """Validates documents against the registry, the catalog and the rules of a phase, one after the other.
 
     Args:
-        registry: File of the model registry.
-        catalog: File of the stimuli catalog.
-        challenge: The challenge.
+        phases: The phases of the challenge.
     """
 
-    def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:
-        self._documents = (registry, catalog, challenge)
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self._files = [(phase.registry.path, phase.catalog.path, phase.challenge) for phase in phases]
         self._pool = self._open()
         # One document at a time, so that only its own time counts and only it ends with the process.
         self._lock, self._check_lock = asyncio.Lock(), asyncio.Lock()
 
-    async def find_problems(self, content: bytes, track: Track, submitted: bool) -> list[dict[str, str]]:
+    async def find_problems(self, content: bytes, phase: str, track: Track, submitted: bool) -> list[dict[str, str]]:
         """Return the problems of a document, each with `pointer`, `value` and `rule`; of very many the first.
 
         Args:
             content: The document.
+            phase: Name of the phase.
             track: Team of the contract that it must be of.
             submitted: Whether it is submitted, rather than only checked. Anybody may check documents, so at most one
                 such document comes before one that is submitted.
@@ -65,16 +66,16 @@ class Validator:
                     if not submitted:
                         await locks.enter_async_context(self._check_lock)
                     await locks.enter_async_context(self._lock)
-                return await self._validate(content, track)
+                return await self._validate(content, phase, track)
         except (BrokenProcessPool, TimeoutError, RuntimeError) as error:
             raise ValidatorError(str(error)) from error
 
-    async def _validate(self, content: bytes, track: Track) -> list[dict[str, str]]:
+    async def _validate(self, content: bytes, phase: str, track: Track) -> list[dict[str, str]]:
         loop = asyncio.get_running_loop()
         try:
             # The process reads its documents when it starts, and a catalog may be large.
             await loop.run_in_executor(self._pool, _wait_for_documents)
-            problems = loop.run_in_executor(self._pool, _find_problems, content, track)
+            problems = loop.run_in_executor(self._pool, _find_problems, content, phase, track)
             return await asyncio.wait_for(problems, MAX_SECONDS)
         except (BrokenProcessPool, TimeoutError, RuntimeError):
             self.close()
@@ -90,17 +91,17 @@ class Validator:
     def _open(self) -> ProcessPoolExecutor:
         # A fork of a process with threads might hold a lock for ever.
         context = multiprocessing.get_context("spawn")
-        return ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=self._documents)
+        return ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=(self._files,))
 
 
-def _start(registry: Path, catalog: Path, challenge: Challenge) -> None:
-    global _documents
+def _start(files: Sequence[tuple[Path, Path, Challenge]]) -> None:
     # Pages come first where processors are few.
     os.nice(NICENESS)
     # Ctrl-C reaches the server, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    _documents = read_registry(registry), read_catalog(catalog), challenge
+    for registry, catalog, challenge in files:
+        _documents[challenge.name] = read_registry(registry), read_catalog(catalog), challenge
 
 
 def _end_with_parent() -> None:
@@ -111,12 +112,11 @@ def _end_with_parent() -> None:
 
 
 def _wait_for_documents() -> None:
-    assert _documents is not None
+    assert _documents
 
 
-def _find_problems(content: bytes, track: Track) -> list[dict[str, str]]:
-    assert _documents is not None
-    registry, catalog, challenge = _documents
+def _find_problems(content: bytes, phase: str, track: Track) -> list[dict[str, str]]:
+    registry, catalog, challenge = _documents[phase]
     try:
         check_submission(content, DOCUMENT, registry, catalog, track, challenge)
     except ContractError as error:

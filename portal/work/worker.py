@@ -7,7 +7,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from headstart.contract.stimulus_files import ROOT_VARIABLE
@@ -30,6 +30,7 @@ class Worker:
 
     Attributes:
         database: The portal's database.
+        bases: What it computes scores from; None for a stub.
         scorer: Scores a submission. A `TransientError` returns the scoring to the queue, other exceptions fail it.
         name: Name of the process in the database.
         max_seconds: A scoring that takes longer fails, and `end` is called.
@@ -41,6 +42,7 @@ class Worker:
     scorer: Callable[[Job], Outcome]
     name: str
     max_seconds: float
+    bases: Mapping[str, str] | None = None
     end: Callable[[], None] = lambda: os._exit(1)
     stopping: threading.Event = field(default_factory=threading.Event)
 
@@ -49,7 +51,7 @@ class Worker:
         server = os.environ.get(SERVER_VARIABLE)
         while not self.stopping.is_set() and server in {None, str(os.getppid())}:
             try:
-                job = claim(self.database, self.name)
+                job = claim(self.database, self.name, self.bases)
             except UNAVAILABLE as error:
                 _warn("the database cannot be used", error)
                 self.stopping.wait(MAX_WAIT_SECONDS)
@@ -120,12 +122,14 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
     if datasets is not None:
         os.environ[ROOT_VARIABLE] = str(datasets)
     database = Database(settings.database_url)
+    bases = None
     if scorer is None:
         from headstart.portal.work.scoring import Scorer
 
-        scorer = Scorer(settings)
+        scorer = own = Scorer(settings)
+        bases = own.bases
 
-    worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes)
+    worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes, bases)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
     _retry(database.create_tables, "the database cannot be used", worker.stopping)

@@ -1,6 +1,7 @@
 """A portal of a small challenge with a stub for its scoring."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,10 +11,10 @@ import yaml
 from fastapi.testclient import TestClient
 
 from headstart.contract.challenge import CHALLENGE, Challenge
-from headstart.contract.documents import read_catalog, read_registry
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import check_submission
+from headstart.portal.phases import Phase
 from headstart.portal.records.database import Database
 from headstart.portal.settings import Settings
 from headstart.portal.web.app import create_app
@@ -53,13 +54,13 @@ def red(*indices: int) -> bytes:
 class InProcessValidator:
     """Validates in this process."""
 
-    def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:
-        self.documents = read_registry(registry), read_catalog(catalog), challenge
+    def __init__(self, phases: Sequence[Phase]) -> None:
+        self.phases = {phase.name: phase for phase in phases}
 
-    async def find_problems(self, content: bytes, track: Track, submitted: bool) -> list[dict[str, str]]:
-        registry, catalog, challenge = self.documents
+    async def find_problems(self, content: bytes, phase: str, track: Track, submitted: bool) -> list[dict[str, str]]:
+        each = self.phases[phase]
         try:
-            check_submission(content, DOCUMENT, registry, catalog, track, challenge)
+            check_submission(content, DOCUMENT, each.registry, each.catalog, track, each.challenge)
         except ContractError as error:
             return [asdict(problem) for problem in error.problems]
         return []

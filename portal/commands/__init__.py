@@ -1,0 +1,1 @@
+"""What organisers do, as commands and in the browser."""

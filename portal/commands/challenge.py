@@ -1,0 +1,78 @@
+"""Commands about the challenge as a whole."""
+
+from pathlib import Path
+
+from jsonargparse import Namespace
+from jsonargparse.typing import PositiveInt
+
+from headstart.output.printable import print_written, say
+from headstart.output.tables import print_table
+from headstart.portal.commands.command import Command, Desk
+from headstart.portal.phases import find_held_back, read_bases
+from headstart.portal.records.export import export
+from headstart.portal.records.log import read_whole_log
+from headstart.portal.records.submissions import count_scorings
+from headstart.portal.work.intake import freeze, thaw
+
+
+def _export(desk: Desk, args: Namespace) -> str:
+    """Write leaderboards, submissions with their scores, and the log."""
+    print_written(export(desk.database, desk.phases, desk.now, Path(args.folder)))
+    return ""
+
+
+def _freeze(desk: Desk, args: Namespace) -> str:
+    """Reject all submissions until `thaw`."""
+    freeze(desk.database)
+    return "Nothing more is taken in; what is in the queue is scored."
+
+
+def _thaw(desk: Desk, args: Namespace) -> str:
+    """Accept submissions again."""
+    thaw(desk.database)
+    return "Submissions are taken in."
+
+
+def _back_up(desk: Desk, args: Namespace) -> str:
+    """Copy an SQLite database while it is in use."""
+    print_written([desk.database.back_up(Path(args.file))])
+    return ""
+
+
+def _status(desk: Desk, args: Namespace) -> str:
+    """Count scorings by state, held-out ones too, and compare the documents of the settings with the portal's."""
+    counts = count_scorings(desk.database)
+    print_table("Scorings", [["score", "state", "submissions"], *([kind, state, str(n)] for kind, state, n in counts)])
+
+    with desk.database.reading() as session:
+        bases = read_bases(session)
+        held_back = len(find_held_back(session, bases))
+    if held_back:
+        say(
+            f"{held_back} were scored by other documents or rules than the portal's, and are not on the leaderboard; "
+            "`rescore --held_back` scores them again."
+        )
+    if bases != {key: basis for phase in desk.phases for key, basis in phase.bases().items()}:
+        say(
+            "The portal reads other documents or rules than these settings name; start it again, so that it reads them."
+        )
+    return ""
+
+
+def _log(desk: Desk, args: Namespace) -> str:
+    """Print the log with what only organisers see: what was refused and why, what failed and why."""
+    for event in read_whole_log(desk.database, args.lines):
+        say(f"{event.at:%Y-%m-%d %H:%M:%S} {event.text}")
+    return ""
+
+
+CHALLENGE_COMMANDS = {
+    "export": Command(_export, {"folder": {"type": str, "help": "Folder to write to."}}, in_browser=False),
+    "freeze": Command(_freeze),
+    "thaw": Command(_thaw),
+    "backup": Command(_back_up, {"file": {"type": str, "help": "File to write."}}, in_browser=False),
+    "status": Command(_status, in_browser=False),
+    "log": Command(
+        _log, {"--lines": {"type": PositiveInt, "default": 50, "help": "How many lines, the latest."}}, in_browser=False
+    ),
+}

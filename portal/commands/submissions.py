@@ -1,0 +1,44 @@
+"""Commands about submissions."""
+
+from jsonargparse import Namespace
+
+from headstart.output.errors import UserError
+from headstart.portal.commands.command import Command, Desk
+from headstart.portal.phases import find_held_back, read_bases
+from headstart.portal.records.submissions import find_numbers
+from headstart.portal.work.intake import score_again
+
+
+def _rescore(desk: Desk, args: Namespace) -> str:
+    """Score submissions again."""
+    if sum([bool(args.numbers), args.failed, args.scored, args.held_back]) != 1:
+        raise UserError("rescore: name submissions, or give one of --failed, --scored and --held_back")
+    numbers = args.numbers
+    if args.failed:
+        numbers = find_numbers(desk.database, "failed", "public", "held_out")
+    elif args.scored:
+        numbers = find_numbers(desk.database, "scored", "public")
+    elif args.held_back:
+        with desk.database.reading() as session:
+            numbers = find_held_back(session, read_bases(session))
+
+    count = score_again(desk.database, numbers, desk.phases)
+    are = "submission is" if count == 1 else "submissions are"
+    return f"{count} {are} in the queue again; the scores that are there stand until others are."
+
+
+def _switch(text: str) -> dict[str, str]:
+    return {"action": "store_true", "help": text}
+
+
+SUBMISSION_COMMANDS = {
+    "rescore": Command(
+        _rescore,
+        {
+            "numbers": {"type": int, "nargs": "*", "help": "Numbers of submissions."},
+            "--failed": _switch("All of which a score failed, the held-out one too."),
+            "--scored": _switch("All that are scored."),
+            "--held_back": _switch("All that were scored by other documents or rules."),
+        },
+    ),
+}

@@ -1,0 +1,183 @@
+"""The phases of a challenge: each has rules, a registry and a catalog, and a basis for each kind of its scores."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from headstart.contract.challenge import Challenge, challenge_path, read_challenge
+from headstart.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
+from headstart.output.errors import UserError
+from headstart.portal.records.basis import documents_digest, make_basis, unknown_rules
+from headstart.portal.records.log import log_event
+from headstart.portal.records.tables import FactRow, Kind, ScoringRow, SubmissionRow
+from headstart.portal.settings import PhaseSettings, Settings
+
+BASES = "bases"
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A phase of the challenge.
+
+    Attributes:
+        challenge: Its rules, whose name is the phase's.
+        registry: Its models.
+        catalog: Its stimuli.
+        held_out_registry: Models that are not published; None without a held-out score of the Red Team.
+        held_out_catalog: Stimuli that are not published; None without a held-out score of the Blue Team.
+        extraction: The settings of the extraction that change scores.
+    """
+
+    challenge: Challenge
+    registry: Registry
+    catalog: Catalog
+    held_out_registry: Registry | None
+    held_out_catalog: Catalog | None
+    extraction: dict[str, object]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.challenge.name
+
+    def kinds(self, track: Track) -> list[Kind]:
+        """Return the kinds of scores that submissions of a team of the contract have."""
+        held_out = self.held_out_catalog if track == "blue" else self.held_out_registry
+        return ["public"] if held_out is None else ["public", "held_out"]
+
+    def documents(self, track: Track, kind: Kind) -> tuple[Registry, Catalog]:
+        """Return the models and the stimuli of a score.
+
+        A submission keeps the models or the stimuli that it names; only the others are held out.
+        """
+        if kind == "public":
+            return self.registry, self.catalog
+        if track == "blue":
+            return self.registry, self.held_out_catalog or self.catalog
+        return self.held_out_registry or self.registry, self.catalog
+
+    def shown_bases(self, track: Track, is_over: bool) -> dict[str, str]:
+        """Return the bases by kind of the scores of a team of the contract that are shown."""
+        bases = self.bases()
+        return {kind: bases[basis_key(self.name, track, kind)] for kind in self.kinds(track)[: 2 if is_over else 1]}
+
+    def bases(self) -> dict[str, str]:
+        """Return the basis of each score, by phase, team of the contract and kind."""
+        return {
+            basis_key(self.name, track, kind): make_basis(
+                self._digest(track, kind), self.challenge.scoring_digest, CONTRACT_VERSION
+            )
+            for track in KEYS
+            for kind in self.kinds(track)
+        }
+
+    def first_bases(self) -> dict[str, str]:
+        """Return the bases that scores of the first version of the portal have if they are of these documents."""
+        return {
+            basis_key(self.name, track, kind): unknown_rules(self._digest(track, kind))
+            for track in KEYS
+            for kind in self.kinds(track)
+        }
+
+    def _digest(self, track: Track, kind: Kind) -> str:
+        registry, catalog = self.documents(track, kind)
+        return documents_digest(registry.sha256, catalog.sha256, self.extraction)
+
+
+def basis_key(phase: str, track: str, kind: str) -> str:
+    """Return the key of a basis."""
+    return f"{phase}/{track}/{kind}"
+
+
+def read_phases(settings: Settings) -> list[Phase]:
+    """Read the documents of all phases.
+
+    Raises:
+        UserError: A document cannot be read, or two phases have the same name.
+    """
+    phases = [_read(settings, each) for each in settings.phases or [PhaseSettings(settings.challenge)]]
+    names = [phase.name for phase in phases]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise UserError(f"phases: two challenges have the name {twice[0]!r}; give each another `name`")
+    return phases
+
+
+def _read(settings: Settings, each: PhaseSettings) -> Phase:
+    held_out_registry = each.held_out_registry or settings.held_out_registry
+    held_out_catalog = each.held_out_catalog or settings.held_out_catalog
+    return Phase(
+        read_challenge(challenge_path(each.challenge)),
+        read_registry(registry_path(each.registry or settings.registry)),
+        read_catalog(catalog_path(each.catalog or settings.catalog)),
+        None if held_out_registry is None else read_registry(registry_path(held_out_registry)),
+        None if held_out_catalog is None else read_catalog(catalog_path(held_out_catalog)),
+        settings.extraction.score_settings,
+    )
+
+
+def current_phase(phases: Sequence[Phase], now: datetime) -> Phase:
+    """Return the first phase that is not over, else the last one."""
+    return next((phase for phase in phases if not phase.challenge.is_over(now)), phases[-1])
+
+
+def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> None:
+    """Record what scores are computed from at present, so that no process computes them from anything else.
+
+    Scores of the first version of the portal are of these rules, if their documents are these. What changed since
+    the last start is logged for everybody.
+    """
+    bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
+    fact = session.get(FactRow, BASES)
+    if fact is None:
+        for phase in phases:
+            _adopt(session, phase, bases)
+        session.execute(update(SubmissionRow).where(SubmissionRow.phase == "").values(phase=phases[0].name))
+    session.merge(FactRow(name=BASES, value=json.dumps(bases)))
+
+    held_back = len(find_held_back(session, bases))
+    if held_back and (fact is None or json.loads(fact.value) != bases):
+        are = "submission was" if held_back == 1 else "submissions were"
+        message = f"{held_back} {are} scored by other documents or rules than today's, and must be scored again."
+        log_event(session, now, "documents changed", message, public=True)
+
+
+def read_bases(session: Session) -> dict[str, str]:
+    """Return what scores are computed from, as the server recorded it; nothing before its first start."""
+    fact = session.get(FactRow, BASES)
+    return {} if fact is None else json.loads(fact.value)
+
+
+def find_held_back(session: Session, bases: dict[str, str]) -> list[int]:
+    """Return the numbers of submissions that have a score of other documents or rules, and none of a basis given.
+
+    Args:
+        session: Session of the portal's database.
+        bases: The basis by phase, team of the contract and kind.
+    """
+    query = (
+        select(SubmissionRow.id, SubmissionRow.phase, SubmissionRow.track, ScoringRow.kind, ScoringRow.basis)
+        .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
+        .where(ScoringRow.state.in_(["scored", "queue", "running"]), SubmissionRow.is_refused.is_(False))
+    )
+    by_score: dict[tuple[int, str], set[str]] = {}
+    for number, phase, track, kind, basis in session.execute(query):
+        by_score.setdefault((number, basis_key(phase, track, kind)), set()).add(basis)
+    # The basis of a scoring in the queue is empty until a worker claims it.
+    return sorted({number for (number, key), found in by_score.items() if found.isdisjoint({bases.get(key), ""})})
+
+
+def _adopt(session: Session, phase: Phase, bases: dict[str, str]) -> None:
+    for key, first in phase.first_bases().items():
+        _, track, kind = key.rsplit("/", 2)
+        numbers = select(SubmissionRow.id).where(
+            SubmissionRow.phase.in_(["", phase.name]), SubmissionRow.track == track
+        )
+        held = (ScoringRow.submission_id.in_(numbers), ScoringRow.kind == kind, ScoringRow.basis == first)
+        session.execute(update(ScoringRow).where(*held).values(basis=bases[key]))
