@@ -1,16 +1,20 @@
 """Submissions as pages and the JSON interface show them."""
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased, undefer
 
+from headstart.contract.schema import Team as Track
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.records.tables import Kind, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.records.waiting import read_queue
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
@@ -27,6 +31,8 @@ class Record:
         team: The participant who submitted it.
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
         position: Position in the queue, from 1 on; None where it is not in the queue.
+        expected: Seconds until its score is expected; None where it is not waited for, or nothing is known.
+        is_stalled: Whether it is waited for and no process that scores is at work.
         problems: Problems for which it was refused.
     """
 
@@ -34,11 +40,13 @@ class Record:
     team: str
     scoring: ScoringRow
     position: int | None
+    expected: float | None
+    is_stalled: bool
     problems: list[dict[str, str]]
 
     @property
     def state(self) -> State:
-        """`queue`, `running`, `scored`, `refused` or `failed`."""
+        """`queue`, `running`, `scored`, `refused`, `failed` or `cancelled`."""
         return "refused" if self.submission.is_refused else self.scoring.state
 
     @property
@@ -46,17 +54,30 @@ class Record:
         """Whether its state is going to change by itself."""
         return self.state in {"queue", "running"}
 
+    @property
+    def remark(self) -> str:
+        """A sentence for who is about to submit the same document again."""
+        score = self.scoring.scores.score
+        what = "which has no score yet" if score is None else f"whose score is {score:.6f}"
+        return f"It is the same document as submission {self.submission.id}, {what}."
+
     def as_json(self) -> dict[str, Any]:
         """Return the submission as its team may read it."""
         submission, scoring = self.submission, self.scoring
         return {
             "id": submission.id,
             "participant": self.team,
+            "phase": submission.phase,
             "team": submission.track,
             "received": submission.received.isoformat(),
             "state": self.state,
             "place_in_queue": self.position,
+            "expected_seconds": None if self.expected is None else round(self.expected),
+            "stalled": self.is_stalled,
             "note": scoring.note,
+            "withdrawn": None if submission.withdrawn is None else submission.withdrawn.isoformat(),
+            "disqualified": submission.disqualified,
+            "chosen": submission.chosen,
             "problems": self.problems,
             **scoring.scores.as_json(),
             "ended": None if scoring.ended is None else scoring.ended.isoformat(),
@@ -101,6 +122,32 @@ def find_records(
     return records[:PAGE_LENGTH], len(records) > PAGE_LENGTH
 
 
+def counts_against_quota() -> ColumnElement[bool]:
+    """Return the condition of submissions that count against quotas: a score was computed, or still may be.
+
+    Whoever withdraws a submission that has been scored once gets nothing back, also while it is scored again.
+    """
+    kept = (ScoringRow.kind == "public", ScoringRow.state.not_in(["failed", "cancelled"]))
+    has_one = select(ScoringRow.id).where(ScoringRow.submission_id == SubmissionRow.id, *kept).correlate(SubmissionRow)
+    return and_(SubmissionRow.is_refused.is_(False), has_one.exists())
+
+
+def find_same(session: Session, team_id: int, phase: str, track: Track, content: bytes) -> Record | None:
+    """Return the latest submission of the same document that counted against a quota, if there is one.
+
+    Args:
+        session: Session of the portal's database.
+        team_id: The participant.
+        phase: Phase of the challenge.
+        track: Team of the contract.
+        content: The document. One with another order or other spaces is another document.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    alike = (SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.sha256 == digest)
+    same = (SubmissionRow.team_id == team_id, *alike, counts_against_quota())
+    return next(iter(_read(session, _records().where(*same).limit(1))), None)
+
+
 def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
     """Return the first problems as JSON of limited length, and the number of the others."""
     kept: list[dict[str, str]] = []
@@ -115,9 +162,13 @@ def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
 
 
 def find_numbers(database: Database, state: State, *kinds: Kind) -> Sequence[int]:
-    """Return the numbers of the submissions whose latest scoring of one of some kinds is in a state."""
+    """Return the numbers of the submissions whose latest scoring of one of some kinds is in a state.
+
+    Those that were withdrawn are left out.
+    """
     scoring = or_(*(latest_scoring(kind) for kind in kinds))
     query = select(SubmissionRow.id).join(ScoringRow, scoring).where(ScoringRow.state == state)
+    query = query.where(SubmissionRow.withdrawn.is_(None))
     with database.reading() as session:
         return session.scalars(query.distinct().order_by(SubmissionRow.id)).all()
 
@@ -162,23 +213,20 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
     if with_problems:
         query = query.options(undefer(SubmissionRow.refused))
     rows = session.execute(query).all()
-    waiting = any(scoring is not None and scoring.state == "queue" for _, _, scoring in rows)
-    positions = _queue_positions(session) if waiting else {}
+    waiting = any(scoring is not None and scoring.state in {"queue", "running"} for _, _, scoring in rows)
+    queue = read_queue(session, datetime.now(UTC)) if waiting else None
 
     records = []
     for submission, team, scoring in rows:
         # A submission that was refused on arrival has no scoring.
         latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
         problems = json.loads(submission.refused or "[]") if with_problems else []
-        records.append(Record(submission, team, latest, positions.get(latest.id), problems))
+        if queue is None or latest.state not in {"queue", "running"}:
+            records.append(Record(submission, team, latest, None, None, False, problems))
+        else:
+            position, expected = queue.positions.get(latest.id), queue.expect(submission, latest)
+            records.append(Record(submission, team, latest, position, expected, queue.is_stalled, problems))
     return records
-
-
-def _queue_positions(session: Session) -> dict[int, int]:
-    """Return the positions in the queue by scoring, from 1 on."""
-    query = select(ScoringRow.id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
-    numbers = session.scalars(query.order_by(*QUEUE_ORDER))
-    return {number: position for position, number in enumerate(numbers, start=1)}
 
 
 def _latest_scored(submission_id: int, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:
