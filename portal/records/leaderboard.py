@@ -59,12 +59,10 @@ class Ranking:
     Attributes:
         standings: Its lines, the best rank first.
         held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
-        disqualified: Number, participant and reason of each disqualified submission.
     """
 
     standings: list[Standing]
     held_back: int
-    disqualified: list[tuple[int, str, str]]
 
 
 def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapping[str, str]) -> Ranking:
@@ -79,7 +77,7 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapp
     """
     rules = challenge.rules(track)
     if rules is None:
-        return Ranking([], 0, [])
+        return Ranking([], 0)
     scored = _read_scored(session, challenge.name, track)
     # The last round replaces earlier ones.
     current = {row.id: row for row in scored if row.basis == bases["public"]}
@@ -106,8 +104,7 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapp
     standings.sort(key=lambda each: (*decisive(each), each.received, each.submission_id))
     keys = [decisive(each) if challenge.ties == "shared" else index for index, each in enumerate(standings)]
     ranked = [replace(each, rank=keys.index(key) + 1) for each, key in zip(standings, keys, strict=True)]
-    held_back = len({row.id for row in scored} - set(current))
-    return Ranking(ranked, held_back, _read_disqualified(session, challenge.name, track))
+    return Ranking(ranked, len({row.id for row in scored} - set(current)))
 
 
 def counts_on_board() -> ColumnElement[bool]:
@@ -116,6 +113,17 @@ def counts_on_board() -> ColumnElement[bool]:
     return and_(
         SubmissionRow.is_refused.is_(False), SubmissionRow.withdrawn.is_(None), SubmissionRow.disqualified.is_(None)
     )
+
+
+def read_disqualified(session: Session, phase: str, track: Track) -> list[tuple[int, str, str]]:
+    """Return number, participant and reason of each disqualified submission of a phase and team of the contract."""
+    query = (
+        select(SubmissionRow.id, TeamRow.name, SubmissionRow.disqualified)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .where(SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.disqualified.is_not(None))
+        .order_by(SubmissionRow.id)
+    )
+    return [(number, team, reason or "") for number, team, reason in session.execute(query)]
 
 
 def count_changes(session: Session) -> int:
@@ -143,16 +151,6 @@ def _read_scored(session: Session, phase: str, track: Track) -> Sequence[Row[*tu
         .order_by(SubmissionRow.id, ScoringRow.round)
     )
     return session.execute(query).all()
-
-
-def _read_disqualified(session: Session, phase: str, track: Track) -> list[tuple[int, str, str]]:
-    query = (
-        select(SubmissionRow.id, TeamRow.name, SubmissionRow.disqualified)
-        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .where(SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.disqualified.is_not(None))
-        .order_by(SubmissionRow.id)
-    )
-    return [(number, team, reason or "") for number, team, reason in session.execute(query)]
 
 
 def _read_held_out(session: Session, phase: str, track: Track, basis: str) -> dict[int, float]:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from headstart.contract.challenge import Challenge
 from headstart.contract.schema import Team as Track
 from headstart.portal.phases import Phase
-from headstart.portal.records.leaderboard import Standing, count_changes, rank_teams
+from headstart.portal.records.leaderboard import Standing, count_changes, rank_teams, read_disqualified
 from headstart.portal.web.template_files import TEMPLATES, local_times
 
 
@@ -69,9 +69,8 @@ class Boards:
                 ranking = rank_teams(session, phase.challenge, track, bases)
                 held_out = "held_out" in bases
                 table = _render(phase.challenge, track, ranking.standings, held_out)
-                board = Board(
-                    changes, track, ranking.standings, held_out, ranking.held_back, ranking.disqualified, table
-                )
+                disqualified = read_disqualified(session, phase.name, track)
+                board = Board(changes, track, ranking.standings, held_out, ranking.held_back, disqualified, table)
                 self._boards[key] = board
             return board
 
