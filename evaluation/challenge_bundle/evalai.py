@@ -36,7 +36,8 @@ def configuration(material: Material) -> dict[str, Files]:
         quotas = {"max_submissions": total, "max_submissions_per_month": total, "max_submissions_per_day": by_day}
         latest = {"show_leaderboard_by_latest_submission": rules.standing == "last"}
         joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
-        for name, own in zip(LISTS, ({"id": number}, named | times | quotas, named, joined | latest), strict=True):
+        items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined | latest]
+        for name, own in zip(LISTS, items, strict=True):
             document[name].append({**own, **read_yaml("evalai.yaml")[name][0]})
 
     files: Files = {
