@@ -14,7 +14,7 @@ from headstart.__main__ import main
 from headstart.evaluation.challenge_bundle import scoring_program
 from headstart.evaluation.challenge_bundle.material import read_yaml
 from headstart.evaluation.challenge_bundle.wheel import INSTALLED, WHEEL, pack_wheel
-from headstart.tests.evaluation.challenge_bundle.conftest import PLATFORMS, REGISTRY, RULES, Host
+from headstart.tests.material.bundles import PLATFORMS, REGISTRY, RULES, Host
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT, require_checkout
 

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.tests.evaluation.challenge_bundle.conftest import Host, as_zip
 from headstart.tests.material import codabench
+from headstart.tests.material.bundles import Host, as_zip
 
 
 def read(bundle: Path) -> dict[str, Any]:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.tests.evaluation.challenge_bundle.conftest import Host
 from headstart.tests.material import evalai
+from headstart.tests.material.bundles import Host
 from headstart.tests.material.codabench import unpack
 
 
