@@ -24,6 +24,9 @@ from headstart.output.shipped_files import CONFIGS, find_file
 
 CHALLENGES = CONFIGS / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
+# Fields of a challenge that it did not have at first. They count in its digest where a file gives them another value
+# than the default, so that the digests of all other files stay as they were.
+ADDED_FIELDS = ("score",)
 
 
 def _read_time(value: object) -> object:
@@ -143,6 +146,16 @@ class ByTeam(Document):
         return self
 
 
+class ScoreRules(Document):
+    """What is computed beside the contract's score, and changes nothing in it."""
+
+    epsilon: Annotated[
+        float | None,
+        # YAML takes 1e-6, without a point, for text.
+        Field(strict=False, gt=0, lt=1, description="Added to the denominator of CKA in a second score."),
+    ] = None
+
+
 class Challenge(Document):
     """A challenge under the contract; its own rules hold beside the contract's and never loosen them."""
 
@@ -166,11 +179,25 @@ class Challenge(Document):
         Field(description="Time zone whose midnight ends a day, by its name in the IANA data base."),
     ] = "UTC"
     teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out submits nothing.")]
+    score: Annotated[ScoreRules, Field(description="What is computed beside the contract's score.")] = ScoreRules()
 
     @property
     def digest(self) -> str:
         """Hexadecimal SHA-256 of the rules; comments and the order of keys do not count."""
-        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
+        fields = type(self).model_fields
+        absent = {name for name in ADDED_FIELDS if getattr(self, name) == fields[name].default}
+        return hashlib.sha256(self.model_dump_json(exclude=absent).encode()).hexdigest()
+
+    @property
+    def scoring_digest(self) -> str:
+        """Hexadecimal SHA-256 of the rules that a submission's validity and score depend on.
+
+        Another title, deadline or quota does not change it.
+        """
+        team = {"count", "families", "most_per_family", "unmixed_families", "datasets"}
+        kept: dict[str, Any] = {"contract_versions": True, "teams": {"blue": team, "red": team}, "score": True}
+        rules = self.model_dump(mode="json", include=kept)
+        return hashlib.sha256(json.dumps(rules, sort_keys=True).encode()).hexdigest()
 
     @property
     def zone(self) -> ZoneInfo:

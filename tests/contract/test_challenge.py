@@ -96,6 +96,7 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
           red:
             count: {exactly: 4}
             datasets: [photos]
+        score: {epsilon: 1e-6}
     """
     challenge = read_challenge(write(tmp_path, text))
     assert challenge.deadline == datetime(2026, 4, 1, 11, 59, 59, tzinfo=UTC)
@@ -116,6 +117,7 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         "submissions_per_day": None,
         "standing": "best",
     }
+    assert challenge.score.epsilon == 1e-6
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,11 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"time_zone": 1}, "/time_zone", "string"),
         ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
         ({"contract_versions": []}, "/contract_versions", "at least 1"),
+        ({"score": {"epsilon": 0}}, "/score/epsilon", "0"),
+        ({"score": {"epsilon": 1}}, "/score/epsilon", "1"),
+        ({"score": {"epsilon": True}}, "/score/epsilon", "1"),
+        ({"score": {"epsilon": ".nan"}}, "/score/epsilon", "number"),
+        ({"score": {"delta": 1}}, "/score/delta", "is not a field of a challenge"),
         ({"teams": {}}, "/teams", "needs blue or red"),
         ({"teams": {"green": {}}}, "/teams/green", "is not a field of a challenge"),
         ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
@@ -193,6 +200,57 @@ def test_digest_ignores_the_layout_of_the_file(tmp_path: Path) -> None:
     )
     other = read_challenge(write(tmp_path, {**MINIMAL, "deadline": NOON}))
     assert plain.digest == turned.digest != other.digest
+
+
+def test_digests_of_files_without_the_fields_of_today_stay() -> None:
+    # Computed before the challenge had a `score`.
+    digests = {name: read_challenge(challenge_path(name)).digest for name in shipped_challenges()}
+    assert digests == {
+        "contract": "ba112c5daf23ce9d30ac277ccb16a4d469d88b39dd1639a03b0d7c5c7a8cc98c",
+        "realign_2026": "781cd1b1172e50b1ed19c82e4e1578e39d907ec1fba59c3716e9ecdb006e5b79",
+    }
+
+
+def test_an_epsilon_changes_both_digests(tmp_path: Path) -> None:
+    plain, without, other = (
+        read_challenge(write(tmp_path, {**MINIMAL, **score}))
+        for score in ({}, {"score": {"epsilon": None}}, {"score": {"epsilon": 1.0e-6}})
+    )
+    assert plain.digest == without.digest != other.digest
+    assert plain.scoring_digest == without.scoring_digest != other.scoring_digest
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_same"),
+    [
+        ({"title": "Other", "description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}, True),
+        ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1, "standing": "last"}}}, True),
+        ({"contract_versions": ["1.0"]}, False),
+        ({"teams": {"red": {"count": {"least": 3}}}}, False),
+        ({"teams": {"red": {"datasets": ["photos"]}}}, False),
+        ({"teams": {"red": {}, "blue": {}}}, False),
+    ],
+)
+def test_scoring_digest_is_of_what_scores_depend_on(tmp_path: Path, changed: dict[str, Any], is_same: bool) -> None:
+    plain, other = (read_challenge(write(tmp_path, {**MINIMAL, **change})) for change in ({}, changed))
+    assert (plain.scoring_digest == other.scoring_digest) is is_same
+    assert plain.digest != other.digest
+
+
+def test_scoring_digest_is_of_families_in_any_order(tmp_path: Path) -> None:
+    def digest(**blue: Any) -> str:
+        return read_challenge(write(tmp_path, {**MINIMAL, "teams": {"blue": blue}})).scoring_digest
+
+    text = "name: ours\ntitle: Ours\nteams: {blue: {most_per_family: 1, families: {b: [b*], a: [a*]}}}\n"
+    families = {"a": ["a*"], "b": ["b*"]}
+    first = digest(families=families, most_per_family=1)
+    assert first == read_challenge(write(tmp_path, text)).scoring_digest
+    others = [
+        digest(families={**families, "c": ["c*"]}, most_per_family=1),
+        digest(families=families, most_per_family=2),
+        digest(families=families, most_per_family=1, unmixed_families=[["a", "b"]]),
+    ]
+    assert len({first, *others}) == 4
 
 
 def test_the_deadline_itself_is_in_time(tmp_path: Path) -> None:
