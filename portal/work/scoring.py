@@ -76,7 +76,8 @@ class Scorer:
             registry = registry if job.track == "blue" else self._held_out_registry
 
         try:
-            document, _ = score(submission, ScoringSetup(registry, catalog, self._options))
+            setup = ScoringSetup(registry, catalog, self._options)
+            document, _ = score(submission, setup, self._challenge.score.epsilon)
             return Outcome(
                 "scored",
                 scores=Scores.from_document(document),
