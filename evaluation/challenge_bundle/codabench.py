@@ -9,6 +9,9 @@ from headstart.evaluation.challenge_bundle.archives import Files
 from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
 
 
+STANDING = {"best": "Force_Best", "last": "Force_Last", "chosen": "Add_And_Delete"}
+
+
 def competitions(material: Material) -> dict[str, Files]:
     """Return the bundles by file name; errors as of `Material.reference`."""
     name = material.challenge.name
@@ -35,8 +38,9 @@ def _competition(material: Material, team: Team, rules: TeamRules) -> Files:
     # Null is any number; without the keys Codabench takes 100 and 5.
     quotas = {"max_submissions": rules.submissions, "max_submissions_per_day": rules.submissions_per_day}
     document["phases"][0] |= quotas
-    rule = "Force_Last" if rules.standing == "last" else "Force_Best"
-    document["leaderboards"][0] |= {"title": title, "submission_rule": rule}
+    document["leaderboards"][0] |= {"title": title, "submission_rule": STANDING[rules.standing]}
+    if challenge.score.epsilon is None:
+        document["leaderboards"][0]["columns"].pop()
 
     command = f"command: python3 {PROGRAM} {team} /app/input /app/output\n"
     return {

@@ -30,6 +30,9 @@ def configuration(material: Material) -> dict[str, Files]:
         **times,
         **{name: [] for name in LISTS},
     }
+    template = read_yaml("evalai.yaml")
+    if challenge.score.epsilon is None:
+        template["leaderboard"][0]["schema"]["labels"].pop()
     for number, (team, rules) in enumerate(material.teams.items(), 1):
         named = {"id": number, "name": f"{team.title()} Team", "codename": team}
         total, by_day = rules.submissions or ANY_NUMBER, rules.submissions_per_day or ANY_NUMBER
@@ -38,7 +41,7 @@ def configuration(material: Material) -> dict[str, Files]:
         joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
         items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined | latest]
         for name, own in zip(LISTS, items, strict=True):
-            document[name].append({**own, **read_yaml("evalai.yaml")[name][0]})
+            document[name].append({**own, **template[name][0]})
 
     files: Files = {
         "challenge_config.yaml": yaml_bytes(document),
@@ -63,4 +66,6 @@ def losses(material: Material) -> list[str]:
         lines.append(f"title: EvalAI takes {LONGEST_TITLE} characters; the others are left out")
     if any(rules.standing == "last" for rules in material.teams.values()):
         lines.append("standing: where the last score stands, EvalAI orders teams by its time, not by the score")
+    if any(rules.standing == "chosen" for rules in material.teams.values()):
+        lines.append("standing: EvalAI ranks each team's best score, whichever it would choose")
     return lines

@@ -56,8 +56,8 @@ class Material:
 
     @property
     def opens(self) -> str:
-        """The time from which submissions are taken: the beginning of today, as the rules name none."""
-        return _in_utc(datetime.now(UTC).replace(hour=0, minute=0, second=0))
+        """The time from which submissions are taken: the beginning of today where the rules name none."""
+        return _in_utc(self.challenge.opens or datetime.now(UTC).replace(hour=0, minute=0, second=0))
 
     @property
     def deadline(self) -> str | None:
@@ -109,6 +109,7 @@ class Material:
             "rules": self.rules.read_text(encoding="utf-8"),
             "models": ", ".join(self.registry.entries),
             "form": form,
+            "terms": "" if self.challenge.terms is None else self.challenge.terms.text,
         }
         shown = {name: escape(text) for name, text in texts.items()}
         with io.BytesIO() as file:

@@ -53,12 +53,15 @@ def score(submission: Path, team: str, reference: Path) -> dict[str, float | Non
         return mean if team == "blue" or mean is None else 1 - mean
 
     low, high = document["ci95"]["score"] or (None, None)
+    # The rules may name an epsilon.
+    more = {"with_epsilon": document["score_with_epsilon"]} if "score_with_epsilon" in document else {}
     return {
         "score": document["score"],
         "debiased": as_score(document["mean_cka_debiased"]),
         "calibrated": as_score(document["mean_cka_calibrated"]),
         "low": low,
         "high": high,
+        **more,
     }
 
 

