@@ -79,7 +79,7 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
     Arguments as for `withdraw`.
 
     Raises:
-        UserError: The rules let nobody choose, the deadline has passed, or the submission was withdrawn or refused.
+        UserError: The rules let nobody choose, the deadline has passed, or the submission can be on no leaderboard.
     """
     with _decide(database, number) as case:
         submission = case.submission
@@ -87,8 +87,8 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
         if rules is None or rules.standing != "chosen":
             raise UserError("standing: the rules say which score stands, so that none is chosen")
         _require_time(challenge, case.now)
-        if submission.withdrawn is not None:
-            raise UserError(f"number: submission {number} was withdrawn; choose another")
+        if submission.withdrawn is not None or submission.disqualified is not None:
+            raise UserError(f"number: submission {number} was withdrawn or disqualified; choose another")
         if not submission.chosen:
             alike = SubmissionRow.phase == submission.phase, SubmissionRow.track == submission.track
             others = update(SubmissionRow).where(SubmissionRow.team_id == case.team.id, *alike)

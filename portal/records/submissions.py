@@ -11,10 +11,11 @@ from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, f
 from sqlalchemy.orm import Session, aliased, undefer
 
 from headstart.contract.schema import Team as Track
+from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
 from headstart.portal.records.tables import Kind, ScoringRow, State, SubmissionRow, TeamRow
-from headstart.portal.records.waiting import read_queue
+from headstart.portal.records.waiting import Queue, read_queue
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
@@ -30,19 +31,17 @@ class Record:
         submission: The submission.
         team: The participant who submitted it.
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
-        position: Position in the queue, from 1 on; None where it is not in the queue.
-        expected: Seconds until its score is expected; None where it is not waited for, or nothing is known.
-        is_stalled: Whether it is waited for and no process that scores is at work.
         problems: Problems for which it was refused.
+        is_held_back: Whether its score does not count, because it is of other documents or rules than today's.
+        queue: The queue at that moment; None where it was not read, because nothing is waited for.
     """
 
     submission: SubmissionRow
     team: str
     scoring: ScoringRow
-    position: int | None
-    expected: float | None
-    is_stalled: bool
     problems: list[dict[str, str]]
+    is_held_back: bool
+    queue: Queue | None
 
     @property
     def state(self) -> State:
@@ -53,6 +52,21 @@ class Record:
     def is_waiting(self) -> bool:
         """Whether its state is going to change by itself."""
         return self.state in {"queue", "running"}
+
+    @property
+    def position(self) -> int | None:
+        """Position in the queue, from 1 on; None where it is not in the queue."""
+        return None if self.queue is None else self.queue.positions.get(self.scoring.id)
+
+    @property
+    def expected(self) -> float | None:
+        """Seconds until its score is expected; None where it is not waited for, or nothing is known."""
+        return None if self.queue is None else self.queue.expect(self.submission, self.scoring)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it is waited for and no process that scores is at work."""
+        return self.queue is not None and self.is_waiting and self.queue.is_stalled
 
     @property
     def remark(self) -> str:
@@ -71,6 +85,7 @@ class Record:
             "team": submission.track,
             "received": submission.received.isoformat(),
             "state": self.state,
+            "held_back": self.is_held_back,
             "place_in_queue": self.position,
             "expected_seconds": None if self.expected is None else round(self.expected),
             "stalled": self.is_stalled,
@@ -216,16 +231,14 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
     waiting = any(scoring is not None and scoring.state in {"queue", "running"} for _, _, scoring in rows)
     queue = read_queue(session, datetime.now(UTC)) if waiting else None
 
-    records = []
+    records, bases = [], read_bases(session)
     for submission, team, scoring in rows:
         # A submission that was refused on arrival has no scoring.
         latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
         problems = json.loads(submission.refused or "[]") if with_problems else []
-        if queue is None or latest.state not in {"queue", "running"}:
-            records.append(Record(submission, team, latest, None, None, False, problems))
-        else:
-            position, expected = queue.positions.get(latest.id), queue.expect(submission, latest)
-            records.append(Record(submission, team, latest, position, expected, queue.is_stalled, problems))
+        basis = bases.get(basis_key(submission.phase, submission.track, "public"))
+        is_held_back = latest.state == "scored" and latest.basis != basis
+        records.append(Record(submission, team, latest, problems, is_held_back, queue))
     return records
 
 
