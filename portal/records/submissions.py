@@ -1,6 +1,5 @@
 """Submissions as pages and the JSON interface show them."""
 
-import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased, undefer
 
-from headstart.contract.schema import Team as Track
 from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
@@ -135,32 +133,6 @@ def find_records(
         query = query.where(SubmissionRow.id < before)
     records = _read(session, query, with_problems)
     return records[:PAGE_LENGTH], len(records) > PAGE_LENGTH
-
-
-def counts_against_quota() -> ColumnElement[bool]:
-    """Return the condition of submissions that count against quotas: a score was computed, or still may be.
-
-    Whoever withdraws a submission that has been scored once gets nothing back, also while it is scored again.
-    """
-    kept = (ScoringRow.kind == "public", ScoringRow.state.not_in(["failed", "cancelled"]))
-    has_one = select(ScoringRow.id).where(ScoringRow.submission_id == SubmissionRow.id, *kept).correlate(SubmissionRow)
-    return and_(SubmissionRow.is_refused.is_(False), has_one.exists())
-
-
-def find_same(session: Session, team_id: int, phase: str, track: Track, content: bytes) -> Record | None:
-    """Return the latest submission of the same document that counted against a quota, if there is one.
-
-    Args:
-        session: Session of the portal's database.
-        team_id: The participant.
-        phase: Phase of the challenge.
-        track: Team of the contract.
-        content: The document. One with another order or other spaces is another document.
-    """
-    digest = hashlib.sha256(content).hexdigest()
-    alike = (SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.sha256 == digest)
-    same = (SubmissionRow.team_id == team_id, *alike, counts_against_quota())
-    return next(iter(_read(session, _records().where(*same).limit(1))), None)
 
 
 def shorten_problems(problems: Sequence[dict[str, str]]) -> str:

@@ -13,6 +13,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.records.accounts import find_account
 from headstart.portal.records.log import read_announcements
+from headstart.portal.records.quotas import counted_times
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
 from headstart.portal.records.tables import AccountRow
 from headstart.portal.records.timeline import read_timeline
@@ -39,7 +40,7 @@ from headstart.portal.web.submitting import (
     submit,
 )
 from headstart.portal.web.template_files import TEMPLATES
-from headstart.portal.work.intake import SameDocumentError, counted_times, is_frozen
+from headstart.portal.work.intake import SameDocumentError, is_frozen
 
 router = APIRouter(default_response_class=HTMLResponse)
 MAX_SHOWN_PROBLEMS = 200

@@ -9,7 +9,8 @@ from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.schema import Team as Track
 from headstart.portal.phases import Phase, current_phase
-from headstart.portal.records.submissions import Record, find_same
+from headstart.portal.records.quotas import find_same
+from headstart.portal.records.submissions import Record
 from headstart.portal.records.tables import AccountRow
 from headstart.portal.web.state import Portal
 from headstart.portal.work import intake

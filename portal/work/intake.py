@@ -15,7 +15,8 @@ from headstart.output.errors import UserError
 from headstart.portal.phases import Phase
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event, name_of
-from headstart.portal.records.submissions import counts_against_quota, find_same, shorten_problems
+from headstart.portal.records.quotas import counted_times, find_same
+from headstart.portal.records.submissions import shorten_problems
 from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.work.queue import enqueue
 
@@ -228,14 +229,3 @@ def thaw(database: Database) -> None:
 def is_frozen(session: Session) -> bool:
     """Whether organisers have closed the portal."""
     return session.get(FactRow, FROZEN) is not None
-
-
-def counted_times(session: Session, team_id: int, phase: str, track: Track) -> Sequence[datetime]:
-    """Return the times of a team's submissions that count against quotas."""
-    query = select(SubmissionRow.received).where(
-        SubmissionRow.team_id == team_id,
-        SubmissionRow.phase == phase,
-        SubmissionRow.track == track,
-        counts_against_quota(),
-    )
-    return session.scalars(query).all()

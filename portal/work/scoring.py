@@ -83,7 +83,7 @@ class Scorer:
         registry, catalog = phase.documents(job.track, job.kind)
         try:
             setup = ScoringSetup(registry, catalog, self._options)
-            document, _ = score(submission, setup, self._challenge.score.epsilon)
+            document, _ = score(submission, setup, phase.challenge.score.epsilon)
             return Outcome(
                 "scored",
                 scores=Scores.from_document(document),

@@ -17,8 +17,9 @@ from headstart.portal.commands.command import Desk
 from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.decisions import cancel, choose, disqualify, reinstate, withdraw
+from headstart.portal.records.quotas import counted_times
 from headstart.portal.records.tables import ScoringRow, SubmissionRow
-from headstart.portal.work.intake import counted_times, score_again, store_submission
+from headstart.portal.work.intake import score_again, store_submission
 from headstart.portal.work.queue import Job, claim, finish
 from headstart.tests.material.portals import Site, blue, make_phase, make_settings, read_rules
 from headstart.tests.material.stub_scores import stub_score
