@@ -21,15 +21,12 @@ class _Case:
 
     session: Session
     submission: SubmissionRow
-    team: TeamRow
+    name: str
     now: datetime
 
-    @property
-    def name(self) -> str:
-        return name_of(self.submission, self.team.name)
-
     def log(self, kind: str, what: str) -> None:
-        log_event(self.session, self.now, kind, f"{self.name}: {what}", self.team.id, self.submission.id, public=True)
+        number, team_id = self.submission.id, self.submission.team_id
+        log_event(self.session, self.now, kind, f"{self.name}: {what}", team_id, number, public=True)
 
     def cancel(self, note: str) -> int:
         """Cancel the scorings that wait or run; a process that is at one of them can end it no more."""
@@ -46,12 +43,12 @@ def _decide(database: Database, number: int) -> Iterator[_Case]:
         if submission is None:
             raise UserError(f"number: there is no submission {number}")
         # Decisions about one team's submissions come one after the other. This lock lets a scoring end meanwhile.
-        locked = select(TeamRow).where(TeamRow.id == submission.team_id).with_for_update(key_share=True)
+        locked = select(TeamRow.name).where(TeamRow.id == submission.team_id).with_for_update(key_share=True)
         team = session.scalars(locked).one()
         session.refresh(submission)
         if submission.is_refused:
             raise UserError(f"number: submission {number} was refused, so nothing is to be decided about it")
-        yield _Case(session, submission, team, datetime.now(UTC))
+        yield _Case(session, submission, name_of(submission, team), datetime.now(UTC))
 
 
 def withdraw(database: Database, challenge: Challenge, number: int) -> None:
@@ -91,7 +88,7 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
             raise UserError(f"number: submission {number} was withdrawn or disqualified; choose another")
         if not submission.chosen:
             alike = SubmissionRow.phase == submission.phase, SubmissionRow.track == submission.track
-            others = update(SubmissionRow).where(SubmissionRow.team_id == case.team.id, *alike)
+            others = update(SubmissionRow).where(SubmissionRow.team_id == submission.team_id, *alike)
             case.session.execute(others.values(chosen=False))
             submission.chosen = True
             case.log("chosen", "chosen by its team.")

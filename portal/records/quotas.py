@@ -22,12 +22,12 @@ def counts_against_quota() -> ColumnElement[bool]:
     return and_(SubmissionRow.is_refused.is_(False), has_one.exists())
 
 
-def find_same(session: Session, team_id: int, phase: str, track: Track, content: bytes) -> Record | None:
+def find_same(session: Session, team_id: int | None, phase: str, track: Track, content: bytes) -> Record | None:
     """Return the latest submission of the same document that counted against a quota, if there is one.
 
     Args:
         session: Session of the portal's database.
-        team_id: The participant.
+        team_id: The participant; None for nobody, who has none.
         phase: Phase of the challenge.
         track: Team of the contract.
         content: The document. One with another order or other spaces is another document.

@@ -20,30 +20,29 @@ class Queue:
     """The queue of public scores.
 
     Attributes:
+        now: The time.
         positions: Positions by scoring, from 1 on.
         is_stalled: Whether scorings wait and nothing is at work.
         running: Number of scorings that run.
         workers: Number of processes that began one lately, at least 1.
-        seconds: Mean time of the latest scorings by phase and team of the contract.
-        now: The time.
+        usual: Mean seconds of the latest scorings by phase and team of the contract.
     """
 
+    now: datetime
     positions: dict[int, int]
     is_stalled: bool
     running: int
     workers: int
-    seconds: dict[tuple[str, str], float]
-    now: datetime
+    usual: dict[tuple[str, str], float]
 
     def expect(self, submission: SubmissionRow, scoring: ScoringRow) -> float | None:
         """Return in how many seconds a scoring is expected to end; None where nothing is known."""
-        usual = self.seconds.get((submission.phase, submission.track))
+        usual, position = self.usual.get((submission.phase, submission.track)), self.positions.get(scoring.id)
         if usual is None or self.is_stalled:
             return None
         if scoring.state == "running" and scoring.started is not None:
             left = usual - (self.now - scoring.started).total_seconds()
             return left if left > 0 else None
-        position = self.positions.get(scoring.id)
         return None if position is None else usual * math.ceil((position + self.running) / self.workers)
 
 
@@ -53,25 +52,21 @@ def read_queue(session: Session, now: datetime) -> Queue:
     positions = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), start=1)}
     running = select(func.count()).where(ScoringRow.state == "running")
     workers = select(func.count(ScoringRow.worker.distinct())).where(ScoringRow.started > now - LATELY)
-    ended = (
+    counts = [session.scalar(each) or 0 for each in (running, workers)]
+    times: dict[tuple[str, str], list[float]] = {}
+    scored = (
         select(SubmissionRow.phase, SubmissionRow.track, ScoringRow.started, ScoringRow.ended)
         .join(SubmissionRow, SubmissionRow.id == ScoringRow.submission_id)
         .where(ScoringRow.state == "scored", ScoringRow.kind == "public")
         .order_by(ScoringRow.id.desc())
         .limit(RECENT)
     )
-    times: dict[tuple[str, str], list[float]] = {}
-    for phase, track, start, end in session.execute(ended):
-        if start is not None and end is not None:
-            times.setdefault((phase, track), []).append((end - start).total_seconds())
-    return Queue(
-        positions,
-        is_stalled(session, now),
-        session.scalar(running) or 0,
-        max(session.scalar(workers) or 0, 1),
-        {key: fmean(seconds) for key, seconds in times.items()},
-        now,
-    )
+    for phase, track, start, end in session.execute(scored):
+        assert start is not None
+        assert end is not None
+        times.setdefault((phase, track), []).append((end - start).total_seconds())
+    usual = {key: fmean(seconds) for key, seconds in times.items()}
+    return Queue(now, positions, is_stalled(session, now), counts[0], max(counts[1], 1), usual)
 
 
 def is_stalled(session: Session, now: datetime) -> bool:

@@ -1,9 +1,11 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
@@ -16,12 +18,14 @@ from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, Submis
 from headstart.portal.records.timeline import read_timeline
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import find_own_same, find_problems, new_key, submit
+from headstart.portal.web.submitting import check_document, new_key, submit
 from headstart.portal.work.intake import SameDocumentError, is_frozen
 
 router = APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 Before = Annotated[int | None, Query(ge=1, le=MAX_ID)]
+# What `/api/challenge` has of each phase.
+PHASE_KEYS = {"name", "title", "opens", "deadline"}
 # Public parts of score.json. Its digests would reveal changes of held-out documents, its timings the work done.
 PUBLIC_KEYS = (
     "contract_version",
@@ -43,10 +47,7 @@ def read_rules(portal: PortalDependency) -> dict[str, Any]:
     return {
         **phase.challenge.model_dump(mode="json"),
         "open": is_open,
-        "phases": [
-            each.challenge.model_dump(mode="json", include={"name", "title", "opens", "deadline"})
-            for each in portal.phases
-        ],
+        "phases": [each.challenge.model_dump(mode="json", include=PHASE_KEYS) for each in portal.phases],
         "models": list(phase.registry.entries),
         "stimuli": len(phase.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
@@ -85,15 +86,9 @@ async def validate(request: Request, portal: PortalDependency, visitor: Visitor,
 
     `same_as` is the number of the visitor's submission of the same document, of which `remark` says the score.
     """
-    content = await request.body()
-    problems = await find_problems(portal, request, team, content)
-    same = await run_in_threadpool(find_own_same, portal, visitor, team, content)
-    return {
-        "valid": not problems,
-        "problems": problems,
-        "same_as": same and same.submission.id,
-        "remark": same.remark if same else "",
-    }
+    problems, same = await check_document(portal, request, visitor, team, await request.body())
+    remarks = {"same_as": same and same.submission.id, "remark": same.remark if same else ""}
+    return {"valid": not problems, "problems": problems, **remarks}
 
 
 @router.post("/api/submissions")
@@ -139,7 +134,7 @@ def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) 
     with portal.database.reading() as session:
         record = visible_record(portal, find_record(session, number), visitor)
         document, _ = find_document(session, number)
-        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
+        timeline = visible_timeline(session, record, visitor)
     submission = {**record.as_json(), "log": [{"time": at.isoformat(), "text": text} for at, text in timeline]}
     if document is not None and record.state == "scored":
         submission["result"] = public_score(document, portal.settings.show_matrix)
@@ -214,12 +209,16 @@ def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | 
     raise no_submission()
 
 
+def visible_timeline(session: Session, record: Record, visitor: AccountRow | None) -> list[tuple[datetime, str]]:
+    """Return what happened to a submission where the visitor may read it."""
+    return read_timeline(session, record) if is_insider(record.submission, visitor) else []
+
+
 def visible_log(portal: Portal, visitor: AccountRow | None) -> Sequence[EventRow]:
     """Return the latest lines of the log that a visitor may see."""
-    is_organiser = visitor is not None and visitor.is_organiser
+    shown = portal.settings.show_submissions or (visitor is not None and visitor.is_organiser)
     with portal.database.reading() as session:
-        shown = portal.settings.show_submissions or is_organiser
-        return read_public_log(session, shown, None if visitor is None else visitor.team_id)
+        return read_public_log(session, shown, visitor.team_id if visitor else None)
 
 
 def public_score(document: Mapping[str, Any], with_matrix: bool) -> dict[str, Any]:

@@ -16,29 +16,12 @@ from headstart.portal.records.log import read_announcements
 from headstart.portal.records.quotas import counted_times
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
 from headstart.portal.records.tables import AccountRow
-from headstart.portal.records.timeline import read_timeline
 from headstart.portal.records.waiting import is_stalled
-from headstart.portal.web.api import (
-    Before,
-    Number,
-    is_insider,
-    is_own,
-    public_score,
-    visible_log,
-    visible_record,
-)
+from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import (
-    WAIT,
-    client_address,
-    find_own_same,
-    find_problems,
-    key_of_form,
-    new_key,
-    submit,
-)
+from headstart.portal.web.submitting import WAIT, check_document, client_address, key_of_form, new_key, submit
 from headstart.portal.web.template_files import TEMPLATES
 from headstart.portal.work.intake import SameDocumentError, is_frozen
 
@@ -55,12 +38,9 @@ FORMS: dict[Track, str] = {
 def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
-        context: dict[str, Any] = {
-            "frozen": is_frozen(session),
-            "stalled": is_stalled(session, datetime.now(UTC)),
-            "announcements": read_announcements(session),
-        }
-    return render(request, "overview.html", visitor, address=portal.address(request), **context)
+        state = {"frozen": is_frozen(session), "stalled": is_stalled(session, datetime.now(UTC))}
+        news = read_announcements(session)
+    return render(request, "overview.html", visitor, address=portal.address(request), announcements=news, **state)
 
 
 @router.get("/login")
@@ -106,7 +86,7 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
     with portal.database.reading() as session:
         record = visible_record(portal, find_record(session, number), visitor)
         document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
-        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
+        timeline = visible_timeline(session, record, visitor)
     with_matrix = portal.settings.show_matrix
     phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
     is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
@@ -195,15 +175,13 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     content = uploaded or pasted.encode()
     text = content.decode(errors="replace")
     if action == "check":
-        problems = await find_problems(portal, request, track, content)
-        same = await run_in_threadpool(find_own_same, portal, visitor, track, content)
+        problems, same = await check_document(portal, request, visitor, track, content)
         remark = same.remark if same else ""
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
     try:
         receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content), action == "again")
     except SameDocumentError as error:
-        options: dict[str, Any] = {"mistake": str(error), "ask_again": True, "status": 409}
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, **options)
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=str(error), status=409)
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
@@ -216,7 +194,6 @@ def _form(
     problems: list[dict[str, str]] | None = None,
     remark: str = "",
     mistake: str = "",
-    ask_again: bool = False,
     status: int = 200,
 ) -> Response:
     """Show a form with the problems of its document; None for a document that was not checked."""
@@ -236,7 +213,7 @@ def _form(
         "problems": problems,
         "remark": remark,
         "mistake": mistake,
-        "ask_again": ask_again,
+        "is_again": status == 409,
         "key": new_key(),
         "form": FORMS[track],
         "earlier": len(earlier),

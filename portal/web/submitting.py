@@ -34,23 +34,27 @@ def client_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
+async def check_document(
+    portal: Portal, request: Request, account: AccountRow | None, track: Track, content: bytes
+) -> tuple[list[dict[str, str]], Record | None]:
     """Validate a document without submitting it.
+
+    Returns:
+        Its problems, and the submission of the same document by the account's team in this phase, if there is one.
 
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
     """
     if not portal.allow("validations", client_address(request)):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
-    return await _validate(portal, portal.phase, track, content, submitted=False)
+    phase = portal.phase
+    problems = await _validate(portal, phase, track, content, submitted=False)
 
+    def find() -> Record | None:
+        with portal.database.reading() as session:
+            return find_same(session, account.team_id if account else None, phase.name, track, content)
 
-def find_own_same(portal: Portal, account: AccountRow | None, track: Track, content: bytes) -> Record | None:
-    """Return the submission of the same document by a visitor's team, if there is one in this phase."""
-    if account is None or account.team_id is None:
-        return None
-    with portal.database.reading() as session:
-        return find_same(session, account.team_id, portal.phase.name, track, content)
+    return problems, await run_in_threadpool(find)
 
 
 async def submit(

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import update
 from sqlalchemy.orm import Session
 
-from headstart.portal.records import submissions
+from headstart.portal.records import submissions, waiting
 from headstart.portal.records.accounts import add_team
 from headstart.portal.records.decisions import cancel, withdraw
 from headstart.portal.records.log import announce, retract
@@ -267,7 +267,7 @@ def test_announcements_are_shown_first_and_taken_back(site: Site) -> None:
 def test_lists_of_many_waiting_submissions_read_the_queue_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         site.submit(blue("owl", "lark") + b" " * number)
-    calls, read = [], submissions.read_queue
+    calls, read = [], waiting.read_queue
 
     def count(session: Session, now: datetime) -> Any:
         calls.append(now)
