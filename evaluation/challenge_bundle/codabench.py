@@ -8,7 +8,6 @@ from headstart.contract.schema import Team
 from headstart.evaluation.challenge_bundle.archives import Files
 from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
 
-
 STANDING = {"best": "Force_Best", "last": "Force_Last", "chosen": "Add_And_Delete"}
 
 
