@@ -10,7 +10,7 @@ from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.export import export
 from headstart.portal.records.basis import find_held_back, read_bases
-from headstart.portal.records.log import read_whole_log
+from headstart.portal.records.log import announce, read_whole_log, retract
 from headstart.portal.records.submissions import count_scorings
 from headstart.portal.work.intake import freeze, thaw
 
@@ -33,6 +33,18 @@ def _thaw(desk: Desk, args: Namespace) -> str:
     """Accept submissions again."""
     thaw(desk.database)
     return "Submissions are taken in."
+
+
+def _announce(desk: Desk, args: Namespace) -> str:
+    """Announce something to everybody."""
+    number = announce(desk.database, args.text)
+    return f"It is on the overview, in the log and in the feed; `retract {number}` takes it back."
+
+
+def _retract(desk: Desk, args: Namespace) -> str:
+    """Take an announcement back."""
+    retract(desk.database, args.number)
+    return "Nobody but organisers reads it any more."
 
 
 def _back_up(desk: Desk, args: Namespace) -> str:
@@ -72,6 +84,8 @@ CHALLENGE_COMMANDS = {
     "export": Command(_export, {"folder": {"type": str, "help": "Folder to write to."}}, in_browser=False),
     "freeze": Command(_freeze),
     "thaw": Command(_thaw),
+    "announce": Command(_announce, {"text": {"type": str, "help": "A line of text."}}),
+    "retract": Command(_retract, {"number": {"type": int, "help": "Number of the announcement in the log."}}),
     "backup": Command(_back_up, {"file": {"type": str, "help": "File to write."}}, in_browser=False),
     "status": Command(_status, in_browser=False),
     "log": Command(

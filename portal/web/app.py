@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, pages
+from headstart.portal.web import api, decisions, pages
 from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddleware
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
@@ -41,6 +41,7 @@ def create_app(settings: Settings) -> FastAPI:
     app = FastAPI(title=portal.challenge.title, docs_url=None, redoc_url=None, openapi_url=None, lifespan=run)
     app.state.portal = portal
     app.include_router(api.router)
+    app.include_router(decisions.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.include_router(pages.router)
 
