@@ -12,7 +12,8 @@ from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
 from headstart.portal.commands.teams import TEAM_COMMANDS
 from headstart.portal.records.database import UNAVAILABLE, Database
-from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, settings_parser
+from headstart.portal.records.private_files import make_private_folder
+from headstart.portal.settings import Settings, make_settings, settings_parser
 
 # By the words of a command. Commands of two words are grouped by the first.
 COMMANDS = {**TEAM_COMMANDS, **SUBMISSION_COMMANDS, **CHALLENGE_COMMANDS}
@@ -51,7 +52,7 @@ def main(args: Sequence[str] | None = None) -> None:
 def _run(command: Command, settings: Settings, args: Namespace) -> None:
     database = Database(settings.database_url)
     try:
-        settings.folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+        make_private_folder(settings.folder)
         database.create_tables()
         if message := command.run(Desk(settings, database), args):
             say(message)

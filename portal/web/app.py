@@ -7,6 +7,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
@@ -38,7 +39,15 @@ def create_app(settings: Settings) -> FastAPI:
         yield
         portal.close()
 
-    app = FastAPI(title=portal.challenge.title, docs_url=None, redoc_url=None, openapi_url=None, lifespan=run)
+    app = FastAPI(
+        title=portal.challenge.title,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        # A redirection would lead to the host that the request names, whoever's that is.
+        redirect_slashes=False,
+        lifespan=run,
+    )
     app.state.portal = portal
     app.include_router(api.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
@@ -46,6 +55,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.
     app.add_middleware(BodyLimitMiddleware, limit=2 * int(settings.max_submission_bytes) + 16_384)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.hosts, www_redirect=False)
     app.add_middleware(CommonMiddleware, portal=portal)
 
     app.add_exception_handler(HTTPException, on_http_error)
