@@ -9,6 +9,7 @@ from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.phases import find_held_back, read_bases
+from headstart.portal.records.backups import record_backup
 from headstart.portal.records.export import export
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.records.submissions import count_scorings
@@ -35,7 +36,10 @@ def _thaw(desk: Desk, args: Namespace) -> str:
 
 def _back_up(desk: Desk, args: Namespace) -> str:
     """Copy an SQLite database while it is in use."""
-    print_written([desk.database.back_up(Path(args.file))])
+    copy = desk.database.back_up(Path(args.file))
+    with desk.database.writing() as session:
+        record_backup(session, copy.absolute())
+    print_written([copy])
     return ""
 
 

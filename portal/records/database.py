@@ -18,6 +18,7 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
+from headstart.portal.records.backups import record_backup
 from headstart.portal.records.migrate import migrate
 from headstart.portal.records.private_files import make_private_database
 
@@ -84,6 +85,10 @@ class Database:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
             copy = migrate(connection, self.back_up)
+            if copy is not None:
+                with Session(connection) as session:
+                    record_backup(session, copy)
+                    session.commit()
         # The connection that migrated does not check foreign keys.
         self.engine.dispose()
         self._identity = self._find_file()

@@ -1,6 +1,7 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
@@ -16,6 +17,7 @@ from headstart.portal.records.tables import MAX_ID, AccountRow
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
+from headstart.portal.web.system import find_warnings, read_room, read_work
 from headstart.portal.work.intake import is_frozen
 
 router = APIRouter()
@@ -149,12 +151,18 @@ def read_events(portal: PortalDependency) -> list[dict[str, Any]]:
 
 
 @router.get("/health")
-def check_health(portal: PortalDependency) -> dict[str, str]:
-    """Check that the server and its database answer."""
-    portal.database.check_file()
-    with portal.database.reading() as session:
-        is_frozen(session)
-    return {"status": "ok"}
+def check_health(portal: PortalDependency) -> Response:
+    """Check that the server and its database answer: 200, also where organisers must look at something, else 503."""
+    step, warnings = "its file was removed or replaced while it was open", list[str]()
+    try:
+        portal.database.check_file()
+        step = "it does not answer"
+        with portal.database.reading() as session:
+            work = read_work(session)
+        warnings = find_warnings(work, read_room(portal.settings), datetime.now(UTC))
+    except UNAVAILABLE:
+        return JSONResponse({"status": "failing", "database": step, "warnings": []}, 503)
+    return JSONResponse({"status": "ok", "database": "ok", "warnings": warnings})
 
 
 @router.get("/metrics")
@@ -162,10 +170,11 @@ def read_metrics(portal: PortalDependency) -> Response:
     """Return metrics for organisers in Prometheus's text format."""
     try:
         with portal.database.reading() as session:
-            states = count_submissions(session)
+            found = count_submissions(session), read_work(session)
     except UNAVAILABLE:
-        states = None
-    return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
+        found = None
+    metrics = portal.metrics.text(found, read_room(portal.settings), datetime.now(UTC))
+    return Response(metrics, media_type="text/plain; version=0.0.4")
 
 
 def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:
