@@ -54,15 +54,26 @@ class Portal:
             "mistakes": parse(f"{MISTAKES_PER_MINUTE}/minute"),
         }
 
-    def open(self) -> None:
+    def open(self) -> list[str]:
         """Create or migrate the tables, and record the documents that scores are computed from.
+
+        Returns:
+            What the organiser must know of it, in sentences.
 
         Raises:
             UserError: The tables are not the portal's.
         """
-        self.database.create_tables()
+        copy = self.database.create_tables()
         with self.database.writing() as session:
-            record_bases(session, self.phases, datetime.now(UTC))
+            held_back = record_bases(session, self.phases, datetime.now(UTC))
+
+        news = [] if copy is None else [f"An earlier version's database was copied to {copy} and brought up to date."]
+        if held_back:
+            news.append(
+                f"Submissions that were scored by other documents or rules, and are not on the leaderboard: {held_back}; "
+                "`headstart portal admin rescore --held_back` scores them again."
+            )
+        return news
 
     def allow(self, kind: str, client: str) -> bool:
         """Count a request, and return whether it is within the limit of the last minute; in this process alone.
@@ -83,9 +94,9 @@ class Portal:
         """The rules of that phase."""
         return self.phase.challenge
 
-    def is_over(self) -> bool:
-        """Whether the last deadline has passed."""
-        return self.challenge.is_over(datetime.now(UTC))
+    def is_over(self, phase: Phase | None = None) -> bool:
+        """Whether the deadline of a phase has passed, by default of the last one."""
+        return (phase or self.phase).challenge.is_over(datetime.now(UTC))
 
     def is_open(self) -> bool:
         """Whether it is time to submit."""
@@ -105,7 +116,7 @@ class Portal:
 
     def find_board(self, session: Session, phase: Phase, track: Track) -> Board:
         """Return a leaderboard, with held-out scores once the phase is over."""
-        return self.boards.find(session, phase, track, phase.challenge.is_over(datetime.now(UTC)))
+        return self.boards.find(session, phase, track, self.is_over(phase))
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""
