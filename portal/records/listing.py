@@ -43,7 +43,7 @@ def list_all_teams(session: Session) -> list[TeamLine]:
         members.setdefault(team_id, []).append(name)
 
     counts = select(SubmissionRow.team_id, func.count()).where(SubmissionRow.is_refused.is_(False))
-    submissions = dict(session.execute(counts.group_by(SubmissionRow.team_id)).tuples().all())
+    submissions = dict(session.execute(counts.group_by(SubmissionRow.team_id)).all())
     teams = session.scalars(select(TeamRow).order_by(TeamRow.canonical))
     return [TeamLine(team, members.get(team.id, []), submissions.get(team.id, 0)) for team in teams]
 
