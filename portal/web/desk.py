@@ -10,8 +10,8 @@ from starlette.responses import HTMLResponse, Response
 
 from headstart.output.errors import UserError
 from headstart.portal.commands.command import Desk
-from headstart.portal.phases import find_held_back, read_bases
 from headstart.portal.records.backups import find_last_backup
+from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.listing import list_all_submissions, list_all_teams
 from headstart.portal.records.log import read_desk_log
 from headstart.portal.records.submissions import count_scorings

@@ -70,7 +70,7 @@ class Portal:
         news = [] if copy is None else [f"An earlier version's database was copied to {copy} and brought up to date."]
         if held_back:
             news.append(
-                f"Submissions that were scored by other documents or rules, and are not on the leaderboard: {held_back}; "
+                f"Submissions that were scored by other documents or rules and are off the leaderboard: {held_back}; "
                 "`headstart portal admin rescore --held_back` scores them again."
             )
         return news
