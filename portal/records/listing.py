@@ -1,14 +1,15 @@
-"""All teams and all submissions, as organisers see them."""
+"""All teams, all submissions and the log, as organisers see them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import and_, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
+from headstart.portal.records.log import LOG_LINES
 from headstart.portal.records.submissions import Record, find_all_records, latest_scoring
-from headstart.portal.records.tables import AccountRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.tables import AccountRow, EventRow, ScoringRow, SubmissionRow, TeamRow
 
 _LATEST = or_(latest_scoring("public"), latest_scoring("held_out"))
 
@@ -77,3 +78,12 @@ def list_all_submissions(
         prefix = "" if kind == "public" else "held-out score: "
         errors[number] = " ".join(filter(None, (errors.get(number), f"{prefix}{error}")))
     return records, more, errors
+
+
+def list_events(session: Session) -> Sequence[EventRow]:
+    """Return the latest 100 lines of the log, the latest first; those of held-out scores are left out.
+
+    An organiser may be a member of a team, too.
+    """
+    held_out = and_(EventRow.kind == "scored", EventRow.text.contains(": held-out scored"))
+    return session.scalars(select(EventRow).where(not_(held_out)).order_by(EventRow.id.desc()).limit(LOG_LINES)).all()

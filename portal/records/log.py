@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, not_, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from headstart.portal.records.database import Database
@@ -40,15 +40,6 @@ def read_public_log(session: Session) -> Sequence[EventRow]:
     """Return the latest 100 public lines of the log, the latest first."""
     query = select(EventRow).where(EventRow.public.is_(True)).order_by(EventRow.id.desc()).limit(LOG_LINES)
     return session.scalars(query).all()
-
-
-def read_desk_log(session: Session) -> Sequence[EventRow]:
-    """Return the latest 100 lines for organisers, the latest first; lines of held-out scores are left out.
-
-    An organiser may be a member of a team, too.
-    """
-    held_out = and_(EventRow.kind == "scored", EventRow.text.contains(": held-out scored"))
-    return session.scalars(select(EventRow).where(not_(held_out)).order_by(EventRow.id.desc()).limit(LOG_LINES)).all()
 
 
 def read_whole_log(database: Database, count: int) -> Sequence[EventRow]:

@@ -1,7 +1,6 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
@@ -10,14 +9,12 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
-from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
+from headstart.portal.records.submissions import Record, find_document, find_record, find_records
 from headstart.portal.records.tables import MAX_ID, AccountRow
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
-from headstart.portal.web.system import find_warnings, read_room, read_work
 from headstart.portal.work.intake import is_frozen
 
 router = APIRouter()
@@ -148,33 +145,6 @@ def read_events(portal: PortalDependency) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
     with portal.database.reading() as session:
         return [event_as_json(event) for event in read_public_log(session)]
-
-
-@router.get("/health")
-def check_health(portal: PortalDependency) -> Response:
-    """Check that the server and its database answer: 200, also where organisers must look at something, else 503."""
-    step, warnings = "its file was removed or replaced while it was open", list[str]()
-    try:
-        portal.database.check_file()
-        step = "it does not answer"
-        with portal.database.reading() as session:
-            work = read_work(session)
-        warnings = find_warnings(work, read_room(portal.settings), datetime.now(UTC))
-    except UNAVAILABLE:
-        return JSONResponse({"status": "failing", "database": step, "warnings": []}, 503)
-    return JSONResponse({"status": "ok", "database": "ok", "warnings": warnings})
-
-
-@router.get("/metrics")
-def read_metrics(portal: PortalDependency) -> Response:
-    """Return metrics for organisers in Prometheus's text format."""
-    try:
-        with portal.database.reading() as session:
-            found = count_submissions(session), read_work(session)
-    except UNAVAILABLE:
-        found = None
-    metrics = portal.metrics.text(found, read_room(portal.settings), datetime.now(UTC))
-    return Response(metrics, media_type="text/plain; version=0.0.4")
 
 
 def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:

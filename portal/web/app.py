@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, desk, pages
+from headstart.portal.web import api, desk, machines, pages
 from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddleware
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
@@ -50,6 +50,7 @@ def create_app(settings: Settings) -> FastAPI:
     )
     app.state.portal = portal
     app.include_router(api.router)
+    app.include_router(machines.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.include_router(desk.router)
     app.include_router(pages.router)

@@ -12,8 +12,7 @@ from headstart.output.errors import UserError
 from headstart.portal.commands.command import Desk
 from headstart.portal.records.backups import find_last_backup
 from headstart.portal.records.basis import find_held_back, read_bases
-from headstart.portal.records.listing import list_all_submissions, list_all_teams
-from headstart.portal.records.log import read_desk_log
+from headstart.portal.records.listing import list_all_submissions, list_all_teams, list_events
 from headstart.portal.records.submissions import count_scorings
 from headstart.portal.records.tables import AccountRow, State
 from headstart.portal.web.api import Before
@@ -66,7 +65,7 @@ def show_system(request: Request, portal: PortalDependency, organiser: Organiser
             "held_back": len(find_held_back(session, bases)),
             "is_current": bases == {key: basis for phase in portal.phases for key, basis in phase.bases().items()},
             "backup": find_last_backup(session),
-            "events": read_desk_log(session),
+            "events": list_events(session),
             "size": size,
             "revision": revision,
         }
