@@ -127,7 +127,7 @@ def test_an_organiser_freezes_and_thaws(page: Page) -> None:
 
 def test_an_organiser_reads_why_a_submission_failed_and_has_it_scored_again(page: Page, site: Site) -> None:
     page.goto("/desk/submissions")
-    page.get_by_label("State").select_option("failed")
+    page.get_by_label("State", exact=True).select_option("failed")
     press(page, "Show")
     row = page.get_by_role("row", name="Submission 1")
     assert REASON in row.inner_text()
