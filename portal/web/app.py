@@ -39,15 +39,9 @@ def create_app(settings: Settings) -> FastAPI:
         yield
         portal.close()
 
-    app = FastAPI(
-        title=portal.challenge.title,
-        docs_url=None,
-        redoc_url=None,
-        openapi_url=None,
-        # A redirection would lead to the host that the request names, whoever's that is.
-        redirect_slashes=False,
-        lifespan=run,
-    )
+    app = FastAPI(title=portal.challenge.title, docs_url=None, redoc_url=None, openapi_url=None, lifespan=run)
+    # A redirection would lead to the host that the request names, whoever's that is.
+    app.router.redirect_slashes = False
     app.state.portal = portal
     app.include_router(api.router)
     app.include_router(machines.router)

@@ -9,7 +9,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from headstart.output.errors import UserError
-from headstart.portal.commands.command import Desk, give
+from headstart.portal.commands.command import Command, Desk, give
 from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
 from headstart.portal.commands.table import COMMANDS
 from headstart.portal.commands.teams import TEAM_COMMANDS
@@ -17,22 +17,16 @@ from headstart.portal.commands.teams import TEAM_COMMANDS
 # Arguments that name files on the command line: the one's text is pasted, the other's is shown.
 PASTED, SHOWN = "file", "output"
 FORMS = {words: command for words, command in COMMANDS.items() if command.in_browser}
-# Commands about one team or one submission, and the argument that names it.
-TEAM_FORMS = {
-    words: "name"
-    for words in FORMS
-    if words in TEAM_COMMANDS
-    and words.startswith("teams ")
-    and words != "teams add"
-    and "name" in FORMS[words].arguments
-}
-SUBMISSION_FORMS = {
-    words: name
-    for words in FORMS
-    if words in SUBMISSION_COMMANDS
-    for name in ("number", "numbers")
-    if name in FORMS[words].arguments
-}
+
+
+def _find(commands: Mapping[str, Command], *names: str) -> dict[str, str]:
+    """Return the commands about one team or submission, and the argument that names it."""
+    forms = {words: command for words, command in commands.items() if words in FORMS and words != "teams add"}
+    return {words: name for words, command in forms.items() for name in names if name in command.arguments}
+
+
+TEAM_FORMS = _find({words: each for words, each in TEAM_COMMANDS.items() if words.startswith("teams ")}, "name")
+SUBMISSION_FORMS = _find(SUBMISSION_COMMANDS, "number", "numbers")
 
 
 @dataclass(frozen=True)
@@ -66,10 +60,9 @@ class Field:
             return bool(self.value)
         if not self.value and self.is_required:
             raise UserError(f"{self.name}: nothing is given; {self.options['help']}")
-        several = self.options.get("nargs") == "*"
         kind = self.options["type"]
         try:
-            if several:
+            if self.options.get("nargs") == "*":
                 return [kind(text) for text in self.value.replace(",", " ").split()]
             return kind(self.value) if self.value else self.options.get("default")
         except ValueError as error:

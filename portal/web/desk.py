@@ -129,19 +129,13 @@ def _run(request: Request, organiser: AccountRow, words: str, desk: Desk, values
     try:
         done = run_form(words, desk, fields)
     except UserError as error:
-        return _show(request, organiser, words, fields, mistake=str(error), status=400)
-    # What was shown once may be copied; the form is empty, so that nothing is done twice.
+        return _show(request, organiser, words, fields, 400, mistake=str(error))
+    # The form is empty, so that nothing is done twice.
     return _show(request, organiser, words, make_fields(words, {}), done=done)
 
 
 def _show(
-    request: Request,
-    organiser: AccountRow,
-    words: str,
-    fields: list[Field],
-    done: str = "",
-    mistake: str = "",
-    status: int = 200,
+    request: Request, organiser: AccountRow, words: str, fields: list[Field], status: int = 200, **said: str
 ) -> Response:
-    context = {"words": words, "help": FORMS[words].run.__doc__, "fields": fields, "done": done, "mistake": mistake}
-    return render(request, "command.html", organiser, status=status, **context)
+    context: dict[str, Any] = {"done": "", "mistake": "", **said, "words": words, "fields": fields}
+    return render(request, "command.html", organiser, status=status, help=FORMS[words].run.__doc__, **context)
