@@ -59,7 +59,7 @@ def show_system(request: Request, portal: PortalDependency, organiser: Organiser
     """Show the state of the system, and the commands."""
     now, room = datetime.now(UTC), read_room(portal.settings)
     with portal.database.reading() as session:
-        bases, work = read_bases(session), read_work(session)
+        bases, work = read_bases(session), read_work(session, now)
         size, revision = read_size(session)
         context: dict[str, Any] = {
             "held_back": len(find_held_back(session, bases)),
@@ -69,7 +69,7 @@ def show_system(request: Request, portal: PortalDependency, organiser: Organiser
             "size": size,
             "revision": revision,
         }
-    warnings = find_warnings(work, room, now)
+    warnings = find_warnings(work, room)
     counts = count_scorings(portal.database)
     context |= {"now": now, "room": room, "work": work, "warnings": warnings, "counts": counts, "forms": FORMS}
     return render(request, "desk.html", organiser, **context)

@@ -21,10 +21,10 @@ def check_health(portal: PortalDependency) -> Response:
         portal.database.check_file()
         step = "it does not answer"
         with portal.database.reading() as session:
-            work = read_work(session)
+            work = read_work(session, datetime.now(UTC))
     except UNAVAILABLE:
         return JSONResponse({"status": "failing", "database": step, "warnings": []}, 503)
-    warnings = find_warnings(work, read_room(portal.settings), datetime.now(UTC))
+    warnings = find_warnings(work, read_room(portal.settings))
     return JSONResponse({"status": "ok", "database": "ok", "warnings": warnings})
 
 
@@ -33,7 +33,7 @@ def read_metrics(portal: PortalDependency) -> Response:
     """Return metrics for organisers in Prometheus's text format."""
     try:
         with portal.database.reading() as session:
-            found = count_submissions(session), read_work(session)
+            found = count_submissions(session), read_work(session, datetime.now(UTC))
     except UNAVAILABLE:
         found = None
     metrics = portal.metrics.text(found, read_room(portal.settings), datetime.now(UTC))

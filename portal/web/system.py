@@ -3,16 +3,16 @@
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from sqlalchemy import case, func, select, text
+from sqlalchemy import func, select, text
 from sqlalchemy.orm import Session
 
 from headstart.portal.records.tables import ScoringRow
+from headstart.portal.records.waiting import is_stalled
 from headstart.portal.settings import Settings
 from headstart.portal.work.queue import LEASE
 
-PATIENCE = timedelta(minutes=1)
 LOW = 2**30
 _SIZE = {
     "sqlite": "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
@@ -26,12 +26,12 @@ class Work:
 
     Attributes:
         oldest: When the scoring was queued that has waited longest; None where nothing waits.
-        due: Since when a process could have claimed a scoring that none has, or whose process has ended.
+        is_stalled: Whether something waits and nothing is at work.
         workers: The processes that scored, and when they were last seen at it; the latest first.
     """
 
     oldest: datetime | None
-    due: datetime | None
+    is_stalled: bool
     workers: Sequence[tuple[str, datetime]]
 
     @property
@@ -39,20 +39,10 @@ class Work:
         """When a process that scores was last seen at a scoring."""
         return self.workers[0][1] if self.workers else None
 
-    def is_left(self, now: datetime) -> bool:
-        """Whether something waits and no process is at anything."""
-        last = now - PATIENCE
-        return self.due is not None and self.due < last and (self.seen is None or self.seen < last)
 
-
-def read_work(session: Session) -> Work:
+def read_work(session: Session, now: datetime) -> Work:
     """Read what waits to be scored, and who scores."""
-    is_waiting = ScoringRow.state == "queue"
-    times = select(
-        func.min(case((is_waiting, ScoringRow.queued))),
-        func.min(case((is_waiting, ScoringRow.not_before), else_=ScoringRow.lease_until)),
-    )
-    oldest, due = session.execute(times.where(ScoringRow.state.in_(["queue", "running"]))).one()
+    oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
     latest = func.max(ScoringRow.started), func.max(ScoringRow.ended), func.max(ScoringRow.lease_until)
     by_worker = select(ScoringRow.worker, *latest).group_by(ScoringRow.worker)
     workers = [
@@ -60,7 +50,7 @@ def read_work(session: Session) -> Work:
         (str(name), max(filter(None, (started, ended, lease and lease - LEASE))))
         for name, started, ended, lease in session.execute(by_worker.where(ScoringRow.worker.is_not(None)))
     ]
-    return Work(oldest, due, sorted(workers, key=lambda each: each[1], reverse=True))
+    return Work(oldest, is_stalled(session, now), sorted(workers, key=lambda each: each[1], reverse=True))
 
 
 def read_room(settings: Settings) -> dict[str, int]:
@@ -78,13 +68,13 @@ def read_size(session: Session) -> tuple[int, str]:
     return int(size), str(session.scalar(text("SELECT version_num FROM alembic_version")))
 
 
-def find_warnings(work: Work, room: dict[str, int], now: datetime) -> list[str]:
+def find_warnings(work: Work, room: dict[str, int]) -> list[str]:
     """Return what organisers must look at, although the portal serves, in sentences."""
     warnings = [
         f"The disk of the folder of the {name} has {free / 2**20:,.0f} MB of room."
         for name, free in room.items()
         if free < LOW
     ]
-    if work.is_left(now):
+    if work.is_stalled:
         warnings.append("Submissions wait, and no process that scores is at them; see that one runs, and its output.")
     return warnings

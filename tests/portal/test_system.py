@@ -98,23 +98,12 @@ def test_submissions_that_nobody_scores_are_told(site: Site) -> None:
     assert health(site)[1]["warnings"] == []
 
 
-@pytest.mark.parametrize(
-    ("due", "seen", "left"), [(None, None, False), (90, None, True), (90, 90, True), (90, 30, False), (30, 90, False)]
-)
-def test_who_is_left_waiting(due: int | None, seen: int | None, left: bool) -> None:
-    def ago(seconds: int) -> datetime:
-        return NOW - timedelta(seconds=seconds)
-
-    workers = [] if seen is None else [("one", ago(seen)), ("two", ago(500))]
-    assert Work(None, None if due is None else ago(due), workers).is_left(NOW) == left
-
-
 def test_what_waits_and_who_scores_in_either_database(database_url: str, tmp_path: Path) -> None:
     site = Site(make_settings(tmp_path, {}, database=database_url))
     with site.client:
         site.token = add_team(site.database, "Owls")
         with site.database.reading() as session:
-            assert read_work(session) == Work(None, None, [])
+            assert read_work(session, datetime.now(UTC)) == Work(None, False, [])
             size, revision = read_size(session)
         assert size > 50_000
         assert re.fullmatch(r"\d{4}", revision)
@@ -126,9 +115,9 @@ def test_what_waits_and_who_scores_in_either_database(database_url: str, tmp_pat
         put_back(site.database, first, "", "")
         with site.database.reading() as session:
             scorings = {row.id: row for row in session.query(ScoringRow)}
-            work = read_work(session)
+            work = read_work(session, datetime.now(UTC))
         assert work.oldest == min(row.queued for row in scorings.values() if row.state == "queue")
-        assert work.due == min(row.not_before for row in scorings.values() if row.state == "queue")
+        assert not work.is_stalled
         lease, started = scorings[second.id].lease_until, scorings[second.id].started
         assert lease is not None
         assert started is not None
