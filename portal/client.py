@@ -197,7 +197,9 @@ def _send(portal: Portal, file: str, content: bytes, team: str, again: bool) -> 
         _list_problems(problems)
         raise UserError(f"file: {file} is refused, problems: {len(problems)}; it was not submitted")
     # Until the portal has it, the same command makes the same key: an answer that is lost costs no quota.
-    record: Record = portal.ask(f"/api/submissions?team={team}", content, key=f"{digest}-{team}-{latest['id']}")
+    record: Record = portal.ask(
+        f"/api/submissions?team={team}&again=true", content, key=f"{digest}-{team}-{latest['id']}"
+    )
     return record
 
 
@@ -222,6 +224,8 @@ def _describe(record: Record) -> str:
         "debiased_score": "debiased {:.6f}",
         "note": "{}",
     }
+    if record.get("held_back"):
+        record = {**record, "note": "not counted until it is scored again by today's documents and rules"}
     parts = [form.format(record[name]) for name, form in forms.items() if record.get(name) not in (None, "")]
     return ", ".join([f"Submission {record['id']}: {record['state']}", *parts])
 
