@@ -138,7 +138,7 @@ def test_the_same_command_submits_a_waiting_document_once_and_a_scored_one_when_
     assert re.fullmatch(r".*entry.json is submission 1, of \S+; --again=true submits it once more", lines[0])
     assert lines[1].startswith(f"Submission 1: scored, {SCORE}")
     assert run(capsys, *command, "--again=true")[1][0].startswith("Submission 2: queue, place 1 in the queue")
-    assert run(capsys, *command, "--again=true")[1][-1] == "Submission 2: queue, place 1 in the queue"
+    assert run(capsys, *command, "--again=true")[1][-1].startswith("Submission 2: queue, place 1 in the queue")
     assert len(site.read("/api/submissions")) == 2
 
 
