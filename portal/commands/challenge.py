@@ -9,6 +9,7 @@ from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.export import export
+from headstart.portal.records.backups import record_backup
 from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.log import announce, read_whole_log, retract
 from headstart.portal.records.submissions import count_scorings
@@ -49,7 +50,10 @@ def _retract(desk: Desk, args: Namespace) -> str:
 
 def _back_up(desk: Desk, args: Namespace) -> str:
     """Copy an SQLite database while it is in use."""
-    print_written([desk.database.back_up(Path(args.file))])
+    copy = desk.database.back_up(Path(args.file))
+    with desk.database.writing() as session:
+        record_backup(session, copy.absolute())
+    print_written([copy])
     return ""
 
 

@@ -128,7 +128,14 @@ def find_records(
     Returns:
         At most 100 submissions, and whether there are earlier ones.
     """
-    query = _records().where(SubmissionRow.team_id == team_id).limit(PAGE_LENGTH + 1)
+    return find_all_records(session, before, with_problems, SubmissionRow.team_id == team_id)
+
+
+def find_all_records(
+    session: Session, before: int | None, with_problems: bool, *conditions: ColumnElement[bool]
+) -> tuple[list[Record], bool]:
+    """Return the submissions of all participants that fulfil conditions; the rest as for `find_records`."""
+    query = _records().where(*conditions).limit(PAGE_LENGTH + 1)
     if before is not None:
         query = query.where(SubmissionRow.id < before)
     records = _read(session, query, with_problems)

@@ -11,9 +11,8 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
-from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
+from headstart.portal.records.submissions import Record, find_document, find_record, find_records
 from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
 from headstart.portal.records.timeline import read_timeline
 from headstart.portal.web.sessions import Caller, Visitor
@@ -159,26 +158,6 @@ def read_leaderboard(
 def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
     return [event_as_json(event) for event in visible_log(portal, visitor)]
-
-
-@router.get("/health")
-def check_health(portal: PortalDependency) -> dict[str, str]:
-    """Check that the server and its database answer."""
-    portal.database.check_file()
-    with portal.database.reading() as session:
-        is_frozen(session)
-    return {"status": "ok"}
-
-
-@router.get("/metrics")
-def read_metrics(portal: PortalDependency) -> Response:
-    """Return metrics for organisers in Prometheus's text format."""
-    try:
-        with portal.database.reading() as session:
-            states = count_submissions(session)
-    except UNAVAILABLE:
-        states = None
-    return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
 def is_own(submission: SubmissionRow, visitor: AccountRow | None) -> bool:

@@ -83,7 +83,8 @@ class Site:
 
     @cached_property
     def client(self) -> TestClient:
-        return TestClient(create_app(self.settings), follow_redirects=False)
+        address = self.settings.url or "http://testserver"
+        return TestClient(create_app(self.settings), address, follow_redirects=False)
 
     @property
     def database(self) -> Database:
