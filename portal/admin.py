@@ -16,7 +16,10 @@ from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, setti
 
 # By the words of a command. Commands of two words are grouped by the first.
 COMMANDS = {**TEAM_COMMANDS, **SUBMISSION_COMMANDS, **CHALLENGE_COMMANDS}
-GROUPS = {"teams": "Add, list and revoke teams."}
+GROUPS = {
+    "teams": "Add, invite, approve, list and revoke teams.",
+    "organisers": "Add, list and revoke organisers.",
+}
 
 
 def main(args: Sequence[str] | None = None) -> None:

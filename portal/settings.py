@@ -11,7 +11,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
@@ -41,6 +41,35 @@ class PhaseSettings:
 
 
 @dataclass(frozen=True)
+class Oidc:
+    """An organisation's sign-in by OpenID Connect, at which the portal is registered as a client.
+
+    Args:
+        issuer: Its address, as its own configuration names it.
+        client_id: The portal's name there. The address of answers is `/sign-in/answer`.
+        client_secret_file: File with the secret that it shares with the portal.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret_file: str
+
+    def __post_init__(self) -> None:
+        """Check the address, beyond its type."""
+        if not self.issuer.startswith(("https://", "http://")):
+            raise UserError(f"oidc.issuer: {self.issuer!r} is no address; give one that begins with https://")
+
+    def read_secret(self) -> str:
+        """Read the secret; a UserError where there is none."""
+        try:
+            return Path(self.client_secret_file).expanduser().read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"oidc.client_secret_file: {self.client_secret_file!r} cannot be read ({reason_of(error)})"
+            ) from error
+
+
+@dataclass(frozen=True)
 class Settings:
     """The challenge that a portal hosts, the files and addresses that it uses, and what it shows.
 
@@ -65,9 +94,11 @@ class Settings:
         max_submission_bytes: Larger submissions are refused.
         bytes_per_day: Bytes that a team may submit on one day in all, refused documents among them.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
-        validations_per_minute: Documents that are validated per minute and address, without being submitted.
+        validations_per_minute: Documents that are validated per minute without being submitted, for each team, and for
+            each address where nobody is logged in.
         scoring_minutes: A scoring that takes longer fails, and its process is started again.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
+        oidc: Sign-in by an organisation's OpenID Connect, beside tokens; none by default.
         extraction: How embeddings are computed.
     """
 
@@ -92,6 +123,7 @@ class Settings:
     validations_per_minute: PositiveInt = 120
     scoring_minutes: PositiveInt = 120
     demonstration: bool = False
+    oidc: Oidc | None = None
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -112,6 +144,11 @@ class Settings:
     def folder(self) -> Path:
         """The folder of the portal's own data."""
         return Path(self.data).expanduser()
+
+    @property
+    def address(self) -> str:
+        """Address for links, without a slash at its end."""
+        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
 
     @property
     def behind_tls(self) -> bool:

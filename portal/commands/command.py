@@ -9,6 +9,7 @@ from typing import Any
 from jsonargparse import Namespace
 
 from headstart.portal.phases import Phase, read_phases
+from headstart.portal.records.accounts import COMMAND_LINE
 from headstart.portal.records.database import Database
 from headstart.portal.settings import Settings
 
@@ -25,7 +26,7 @@ class Desk:
 
     settings: Settings
     database: Database
-    organiser: str = "the command line"
+    organiser: str = COMMAND_LINE
 
     @cached_property
     def phases(self) -> Sequence[Phase]:

@@ -1,19 +1,22 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Body, Header, HTTPException, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
+from headstart.output.errors import UserError
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
 from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
 from headstart.portal.records.tables import MAX_ID, AccountRow
-from headstart.portal.web.sessions import Caller, Visitor
+from headstart.portal.records.terms import accept_terms
+from headstart.portal.web.sessions import Caller, Reader, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
 from headstart.portal.work.intake import is_frozen
@@ -75,10 +78,20 @@ def read_stimuli(portal: PortalDependency) -> Response:
     return FileResponse(portal.phase.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
+@router.post("/api/terms")
+def accept(portal: PortalDependency, caller: Caller, version: Annotated[str, Body(embed=True)]) -> dict[str, str]:
+    """Accept a version of the terms of the current phase, which is needed before the first submission."""
+    try:
+        accept_terms(portal.database, caller.id, portal.challenge, version, datetime.now(UTC))
+    except UserError as error:
+        raise HTTPException(409, str(error)) from error
+    return {"phase": portal.challenge.name, "accepted": version}
+
+
 @router.post("/api/validate")
-async def validate(request: Request, portal: PortalDependency, team: Track) -> dict[str, Any]:
+async def validate(request: Request, portal: PortalDependency, visitor: Visitor, team: Track) -> dict[str, Any]:
     """Return all problems of a document of a team of the contract, without submitting it."""
-    problems = await find_problems(portal, request, team, await request.body())
+    problems = await find_problems(portal, request, visitor, team, await request.body())
     return {"valid": not problems, "problems": problems}
 
 
@@ -116,10 +129,10 @@ def read_submissions(portal: PortalDependency, caller: Caller, before: Before = 
 
 
 @router.get("/api/submissions/{number}")
-def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
+def read_submission(number: Number, portal: PortalDependency, reader: Reader) -> dict[str, Any]:
     """Return one submission: the caller's own, or a scored one where the organisers show them."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), visitor)
+        record = visible_record(portal, find_record(session, number), reader)
         document, _ = find_document(session, number)
     submission = record.as_json()
     if document is not None and record.state == "scored":

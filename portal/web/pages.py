@@ -11,15 +11,15 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.accounts import find_account
 from headstart.portal.records.log import read_public_log
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
 from headstart.portal.records.tables import AccountRow
+from headstart.portal.records.terms import accept_terms, missing_terms
 from headstart.portal.web.api import Before, Number, public_score, visible_record
 from headstart.portal.web.responses import render
-from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
+from headstart.portal.web.sessions import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import WAIT, client_address, find_problems, key_of_form, new_key, submit
+from headstart.portal.web.submitting import find_problems, key_of_form, new_key, submit
 from headstart.portal.web.template_files import TEMPLATES
 from headstart.portal.work.intake import counted_times, is_frozen
 
@@ -38,33 +38,6 @@ def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) 
     with portal.database.reading() as session:
         frozen = is_frozen(session)
     return render(request, "overview.html", visitor, frozen=frozen, address=portal.address(request))
-
-
-@router.get("/login")
-def show_login(request: Request, visitor: Visitor) -> Response:
-    """Show the form that asks for a token."""
-    return render(request, "login.html", visitor, wrong=False)
-
-
-@router.post("/login")
-def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
-    """Store a token in the browser."""
-    if find_account(portal.database, token.strip()) is None:
-        if not portal.allow("mistakes", client_address(request)):
-            raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
-        return render(request, "login.html", None, status=401, wrong=True)
-    response = RedirectResponse("/submissions", 303)
-    set_token_cookie(response, token.strip(), portal.settings)
-    return response
-
-
-@router.post("/logout")
-def log_out(request: Request, proof: Annotated[str, Form()] = "") -> Response:
-    """Remove the token from the browser."""
-    require_own_form(request, proof)
-    response = RedirectResponse("/", 303)
-    response.delete_cookie(COOKIE, path="/")
-    return response
 
 
 @router.get("/submissions")
@@ -155,12 +128,13 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
-            raise HTTPException(401, "Your token is not valid any more; log in again.")
+            raise HTTPException(401, "You are not logged in any more; log in again.")
         # The text is checked with one byte per end of a line, while the user edits it and here.
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
         uploaded = b"" if file is None else await file.read()
         nonce, only_check = str(form.get("key", "")), form.get("action") == "check"
+        accepted = str(form.get("terms", ""))
 
     if bool(uploaded) == bool(pasted.strip()):
         is_empty = file is not None and not uploaded
@@ -168,12 +142,24 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
 
     content = uploaded or pasted.encode()
+    text = content.decode(errors="replace")
     if only_check:
-        problems = await find_problems(portal, request, track, content)
-        text = content.decode(errors="replace")
+        problems = await find_problems(portal, request, visitor, track, content)
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems=problems)
+    if not await run_in_threadpool(_accept, portal, visitor, accepted):
+        mistake = "Read the terms and accept them first."
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content))
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
+
+
+def _accept(portal: Portal, account: AccountRow, version: str) -> bool:
+    """Record that the terms are accepted, if a version of them was, and return whether nothing is missing."""
+    challenge = portal.challenge
+    if challenge.terms is not None and version == challenge.terms.version:
+        accept_terms(portal.database, account.id, challenge, version, datetime.now(UTC))
+    with portal.database.reading() as session:
+        return missing_terms(session, account.id, challenge) is None
 
 
 def _form(
@@ -194,11 +180,13 @@ def _form(
         frozen = is_frozen(session)
         team_id = None if account is None else account.team_id
         earlier = [] if team_id is None else counted_times(session, team_id, portal.phase.name, track)
+        terms = None if account is None else missing_terms(session, account.id, portal.challenge)
 
     context: dict[str, Any] = {
         "track": track,
         "rules": rules,
         "frozen": frozen,
+        "terms": terms,
         "document": document,
         "problems": problems,
         "mistake": mistake,

@@ -32,13 +32,18 @@ def client_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
+async def find_problems(
+    portal: Portal, request: Request, account: AccountRow | None, track: Track, content: bytes
+) -> list[dict[str, str]]:
     """Validate a document without submitting it.
+
+    Requests are counted by team, because behind some proxies all have one address, and by address without a team.
 
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
     """
-    if not portal.allow("validations", client_address(request)):
+    client = client_address(request) if account is None or account.team_id is None else str(account.team_id)
+    if not portal.allow("validations", client):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
     return await _validate(portal, portal.phase, track, content, submitted=False)
 

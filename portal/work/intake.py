@@ -17,6 +17,7 @@ from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.submissions import latest_scoring, shorten_problems
 from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.terms import how_to_accept, missing_terms
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
@@ -79,7 +80,8 @@ def store_submission(
         The submission's number and whether it is refused or new.
 
     Raises:
-        ClosedError: Organisers have closed the portal, or the team's token was revoked meanwhile.
+        ClosedError: Organisers have closed the portal, or have not approved the team or have revoked it, or the member
+            has not accepted the terms.
         TooManyBytesError: The team has submitted too much today.
         OtherDocumentError: The key is that of another submission.
     """
@@ -87,8 +89,10 @@ def store_submission(
     with database.writing() as session:
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
-        if team is None or team.revoked is not None:
+        if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
             raise ClosedError("team: its token was revoked; ask the organisers")
+        if team.approved is None:
+            raise ClosedError("team: the organisers have to approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
@@ -98,6 +102,8 @@ def store_submission(
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
+        if terms := missing_terms(session, account.id, phase.challenge):
+            raise ClosedError(how_to_accept(terms))
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
