@@ -134,15 +134,15 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> No
     the last start is logged for everybody.
     """
     bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
-    fact = session.get(FactRow, BASES)
-    if fact is None:
+    before = read_bases(session)
+    if not before:
         for phase in phases:
             _adopt(session, phase, bases)
         session.execute(update(SubmissionRow).where(SubmissionRow.phase == "").values(phase=phases[0].name))
     session.merge(FactRow(name=BASES, value=json.dumps(bases)))
 
     held_back = len(find_held_back(session, bases))
-    if held_back and (fact is None or json.loads(fact.value) != bases):
+    if held_back and before != bases:
         are = "submission was" if held_back == 1 else "submissions were"
         message = f"{held_back} {are} scored by other documents or rules than today's, and must be scored again."
         log_event(session, now, "documents changed", message, public=True)

@@ -8,8 +8,8 @@ from jsonargparse.typing import PositiveInt
 from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
+from headstart.portal.commands.export import export
 from headstart.portal.phases import find_held_back, read_bases
-from headstart.portal.records.export import export
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.records.submissions import count_scorings
 from headstart.portal.work.intake import freeze, thaw

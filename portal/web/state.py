@@ -86,9 +86,9 @@ class Portal:
         """The rules of that phase."""
         return self.phase.challenge
 
-    def is_over(self) -> bool:
-        """Whether the last deadline has passed."""
-        return self.challenge.is_over(datetime.now(UTC))
+    def is_over(self, phase: Phase | None = None) -> bool:
+        """Whether the deadline of a phase has passed, by default of the last one."""
+        return (phase or self.phase).challenge.is_over(datetime.now(UTC))
 
     def is_open(self) -> bool:
         """Whether it is time to submit."""
@@ -108,7 +108,7 @@ class Portal:
 
     def find_board(self, session: Session, phase: Phase, track: Track) -> Board:
         """Return a leaderboard, with held-out scores once the phase is over."""
-        return self.boards.find(session, phase, track, phase.challenge.is_over(datetime.now(UTC)))
+        return self.boards.find(session, phase, track, self.is_over(phase))
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""

@@ -146,7 +146,7 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"teams": {"red": {"count": {"least": 9, "most": 8}}}}, "/teams/red/count", "least 9 above most 8"),
         ({"teams": {"red": {"submissions_per_day": 0}}}, "/teams/red/submissions_per_day", "1"),
         ({"teams": {"red": {"submissions": True}}}, "/teams/red/submissions", "integer"),
-        ({"teams": {"red": {"standing": "first"}}}, "/teams/red/standing", "'best' or 'last'"),
+        ({"teams": {"red": {"standing": "first"}}}, "/teams/red/standing", "'best', 'last' or 'chosen'"),
         ({"teams": {"red": {"datasets": []}}}, "/teams/red/datasets", "at least 1"),
         ({"teams": {"blue": {"families": {"a": ["a*"]}}}}, "/teams/blue", "needs most_per_family or unmixed"),
         ({"teams": {"blue": {"most_per_family": 1}}}, "/teams/blue", "needs families"),

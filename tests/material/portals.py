@@ -11,6 +11,7 @@ import yaml
 from fastapi.testclient import TestClient
 
 from headstart.contract.challenge import CHALLENGE, Challenge
+from headstart.contract.documents import Catalog, Registry
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import check_submission
@@ -34,6 +35,11 @@ def make_settings(folder: Path, rules: dict[str, Any], **settings: Any) -> Setti
     (folder / "registry.json").write_text(json.dumps(entries))
     (folder / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI)))
     (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
+    if name := settings.get("held_out_catalog"):
+        # The file of a test stays as it is.
+        settings["held_out_catalog"] = str(folder / name)
+        if not (folder / name).exists():
+            (folder / name).write_text("\n".join(map(json.dumps, STIMULI[:4])))
     return Settings(
         challenge=str(folder / "challenge.yaml"),
         registry=str(folder / "registry.json"),
@@ -107,6 +113,12 @@ class Site:
     def log_in(self, token: str | None = None) -> None:
         answer = self.client.post("/login", data={"token": token or self.token})
         assert answer.status_code == 303, answer.text
+
+
+def make_phase(held_out: bool = False, **changes: Any) -> Phase:
+    """Build a phase without documents."""
+    registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), (), "")
+    return Phase(read_rules(**changes), registry, catalog, None, catalog if held_out else None, {})
 
 
 def read_rules(**changes: Any) -> Challenge:

@@ -107,7 +107,7 @@ def test_a_submission_in_time_is_not_late_because_others_are_validated_first(
         def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
             return deadline + timedelta(seconds=1)
 
-    async def find_slowly(content: bytes, track: str, submitted: bool) -> list[dict[str, str]]:
+    async def find_slowly(content: bytes, phase: str, track: str, submitted: bool) -> list[dict[str, str]]:
         monkeypatch.setattr(submitting, "datetime", Later)
         return []
 
@@ -131,12 +131,18 @@ def test_the_score_that_stands(open_site: OpenSite, standing: str, stands: int) 
     assert board[0]["score"] > board[1]["score"]
 
 
-def test_equal_scores_share_a_rank(site: Site) -> None:
+@pytest.mark.parametrize(("ties", "ranks"), [("shared", [1, 1, 3]), ("earliest", [1, 2, 3])])
+def test_equal_scores_are_ranked_by_the_rules(open_site: OpenSite, ties: str, ranks: list[int]) -> None:
+    site = open_site({"ties": ties})
     for name in ("Larks", "Wrens"):
         site.submit(blue("owl", "lark"), token=add_team(site.database, name))
     site.submit(blue("owl", "lark", "wren"))
     site.work()
-    assert [line["rank"] for line in site.read("/api/leaderboard?team=blue")] == [1, 1, 3]
+    board = site.read("/api/leaderboard?team=blue")
+    assert [(line["rank"], line["participant"]) for line in board] == list(
+        zip(ranks, ("Larks", "Wrens", "Owls"), strict=True)
+    )
+    assert ("Equal scores share a rank." in site.client.get("/leaderboard").text) == (ties == "shared")
 
 
 def test_a_team_that_asks_too_often_has_to_wait(open_site: OpenSite) -> None:

@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 
 from headstart.portal.records.accounts import add_team
-from headstart.portal.web.boards import Boards
+from headstart.portal.web import boards
 from headstart.tests.material.portals import Site, blue, red
 
 
 def test_a_score_changes_the_ranking_and_a_submission_does_not(site: Site) -> None:
-    boards = site.client.app.state.portal.boards  # type: ignore[attr-defined] # an application
+    portal = site.client.app.state.portal  # type: ignore[attr-defined] # an application
+    boards = portal.boards
 
     def read() -> list[Any]:
         with site.database.reading() as session:
-            standings: list[Any] = boards.find(session, "blue", False).standings
+            standings: list[Any] = boards.find(session, portal.phase, "blue", False).standings
             return standings
 
     site.submit(blue("owl", "lark"))
@@ -35,14 +36,14 @@ def test_a_score_changes_the_ranking_and_a_submission_does_not(site: Site) -> No
 
 def test_of_many_readers_one_makes_the_table(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = Boards._render
+    original = boards._render
 
-    def slow(self: Boards, track: Any, standings: Any, held_out: bool) -> Any:
+    def slow(challenge: Any, track: Any, standings: Any, held_out: bool) -> Any:
         made.append(track)
         time.sleep(0.05)
-        return original(self, track, standings, held_out)
+        return original(challenge, track, standings, held_out)
 
-    monkeypatch.setattr(Boards, "_render", slow)
+    monkeypatch.setattr(boards, "_render", slow)
     site.submit(blue("owl", "lark"))
     site.work()
     with ThreadPoolExecutor(8) as pool:

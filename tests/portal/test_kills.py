@@ -150,10 +150,11 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
         assert all(by_key[number] == submission for number, submission in taken if number != 10_000)
         assert len(rows) == len(taken)
         for row in rows:
+            assert row.content is not None
             assert row.content.endswith(b"}" + b" " * int(row.key))
         # Each has its own score, and the log reports it once.
         scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
-        assert {number: each.score for number, each in scores.items()} == {row.id: 1 / len(row.content) for row in rows}
+        assert {number: each.score for number, each in scores.items()} == {row.id: 1 / row.size for row in rows}
         for kind in ("received", "scored"):
             logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
             assert logged == Counter(row.id for row in rows)

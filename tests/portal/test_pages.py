@@ -200,7 +200,7 @@ def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
     site.submit(b"{}")
     with site.database.writing() as session:
         first = session.scalars(select(SubmissionRow).options(undefer("*"))).one()
-        columns = {name: getattr(first, name) for name in ("team_id", "track", "content", "sha256", "received")}
+        columns = {name: getattr(first, name) for name in ("team_id", "phase", "track", "size", "sha256", "received")}
         session.add_all(
             SubmissionRow(**columns, key=f"{number}", refused=first.refused, is_refused=True) for number in range(204)
         )

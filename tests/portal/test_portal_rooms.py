@@ -1,9 +1,18 @@
-"""The portal's rooms: records are below work, work is below web, and commands are above all."""
+"""The portal's rooms: each layer imports from lower ones alone."""
 
 from headstart.tests.test_rooms import imports
 
 # The layers from the bottom up; a layer imports only from lower layers and itself.
-FLOORS = {"settings": 0, "records": 1, "work": 2, "web": 3, "serve": 4, "admin": 4}
+FLOORS = {
+    "settings": 0,
+    "records": 1,
+    "phases": 2,
+    "work": 3,
+    "commands": 4,
+    "web": 5,
+    "serve": 6,
+    "admin": 6,
+}
 PREFIX = "headstart.portal."
 
 

@@ -7,16 +7,17 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import select, update
 
-from headstart.portal.records.accounts import add_team, find_team
+from headstart.portal.phases import record_bases
+from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import ScoringRow, TeamRow
+from headstart.portal.records.tables import AccountRow, ScoringRow
 from headstart.portal.web.boards import Boards
 from headstart.portal.work import queue
 from headstart.portal.work.intake import store_submission
 from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
-from headstart.tests.material.portals import blue, read_rules
+from headstart.tests.material.portals import blue, make_phase
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
 
@@ -29,13 +30,14 @@ def database(database_url: str) -> Iterator[Database]:
     database.close()
 
 
-def submit(database: Database, count: int = 1, held_out: bool = False) -> TeamRow:
-    team = find_team(database, add_team(database, "Owls"))
-    assert team is not None
+def submit(database: Database, count: int = 1, held_out: bool = False) -> AccountRow:
+    account = find_account(database, add_team(database, "Owls"))
+    assert account is not None
+    phase = make_phase(held_out)
     for number in range(count):
         content = blue("owl", "lark")
-        store_submission(database, read_rules(), team, "blue", content, [], f"{number}", held_out, datetime.now(UTC))
-    return team
+        store_submission(database, phase, account, "blue", content, [], f"{number}", 10**6, datetime.now(UTC))
+    return account
 
 
 def states(database: Database) -> list[str]:
@@ -166,21 +168,23 @@ def test_a_task_that_ends_every_process_fails_at_last_and_delays_no_other(databa
 
 
 def test_a_score_that_is_seen_after_a_later_one_is_on_the_leaderboard(postgresql: Server) -> None:
-    database, challenge = Database(postgresql.make_database()), read_rules()
+    database, phase = Database(postgresql.make_database()), make_phase()
     database.create_tables()
-    team = submit(database, 2)
-    boards, (first, second) = Boards(challenge), [claimed(database) for _ in range(2)]
+    with database.writing() as session:
+        record_bases(session, [phase], datetime.now(UTC))
+    account = submit(database, 2)
+    boards, (first, second) = Boards(), [claimed(database) for _ in range(2)]
 
     def scored() -> int:
         with database.reading() as session:
-            (line,) = boards.find(session, "blue", False).standings
+            (line,) = boards.find(session, phase, "blue", False).standings
             return line.submissions
 
     # The first scoring has a lower number, and becomes visible later.
     with database.writing() as session:
         row = session.get_one(ScoringRow, first.id)
         row.state, row.scores = "scored", Scores(0.5)
-        log_event(session, datetime.now(UTC), "scored", "Submission 1 is scored.", team.id, first.submission_id)
+        log_event(session, datetime.now(UTC), "scored", "Submission 1 is scored.", account.team_id, first.submission_id)
         session.flush()
         assert finish(database, second, stub_score(second))
         assert scored() == 1

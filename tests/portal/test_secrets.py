@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from headstart.portal.records.accounts import add_team, list_teams
+from headstart.portal.records.accounts import add_team
+from headstart.portal.records.tables import AccountRow
 from headstart.portal.work.queue import Outcome, claim, finish, put_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
@@ -121,7 +123,9 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
                 assert finish(site.database, job, outcome)
         assert len(secrets) > 2
         secrets |= {f"token of {name}": text for name, text in tokens.items()}
-        secrets |= {f"digest of {team.name}": team.token_sha256 for team in list_teams(site.database)}
+        with site.database.reading() as session:
+            accounts = session.scalars(select(AccountRow)).all()
+        secrets |= {f"digest of {account.name}": account.token_sha256 for account in accounts}
         secrets |= {name: name for name in ("heron-7", "egret-9", "marsh", "reed.png", "rush.png")}
         secrets |= {name: name for name in ("heldmodels", "heldstimuli", "catalog.jsonl", "portal.sqlite3")}
         secrets |= {"reason": "model.safetensors", "worker": "secret-host"}

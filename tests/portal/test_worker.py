@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import event, select
 
 from headstart.portal.records import database as database_module
-from headstart.portal.records.accounts import add_team, find_team
+from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.tables import ScoringRow
 from headstart.portal.work import worker as worker_module
@@ -23,7 +23,7 @@ from headstart.portal.work.intake import store_submission
 from headstart.portal.work.queue import LEASE, Job, Outcome
 from headstart.portal.work.scoring import TransientError
 from headstart.portal.work.worker import Worker
-from headstart.tests.material.portals import Site, blue, read_rules
+from headstart.tests.material.portals import Site, blue, make_phase
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
 
@@ -41,10 +41,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def open_database(url: str) -> Database:
     database = Database(url)
     database.create_tables()
-    team = find_team(database, add_team(database, "Owls"))
-    assert team is not None
+    account = find_account(database, add_team(database, "Owls"))
+    assert account is not None
     content = blue("owl", "lark")
-    store_submission(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
+    store_submission(database, make_phase(), account, "blue", content, [], "key", 10**6, datetime.now(UTC))
     return database
 
 
@@ -173,7 +173,7 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
         assert ended.wait(PATIENCE)
         return stub_score(job)
 
-    worker = Worker(site.database, hang, "first", 0.2, ended.set)
+    worker = Worker(site.database, hang, "first", 0.2, end=ended.set)
     thread = Thread(target=worker.run)
     thread.start()
     row = wait_for(site.database, "failed")

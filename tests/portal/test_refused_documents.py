@@ -1,0 +1,57 @@
+"""Of refused documents little is kept, and a team can submit a limited number of bytes on one day."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import undefer
+
+from headstart.portal.records.tables import SubmissionRow
+from headstart.tests.material.portals import Site, blue
+from headstart.tests.portal.conftest import OpenSite
+
+
+def size(site: Site) -> int:
+    with site.database.engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    return Path(f"{site.database.url.database}").stat().st_size
+
+
+def test_refused_documents_of_a_megabyte_take_little_room(open_site: OpenSite) -> None:
+    site = open_site(bytes_per_day=10**9)
+    before = size(site)
+    for number in range(40):
+        names = [f"crow-{number}-{index:05}" + "x" * 100 for index in range(8_200)]
+        content = blue(*names)
+        assert 900_000 < len(content) < 1_000_000
+        answer = site.submit(content)
+        assert answer.status_code == 422
+        problems = answer.json()["problems"]
+        assert problems[0]["pointer"] == "/models/0"
+        # What is kept and what is only counted are all of them.
+        assert int(problems[-1]["rule"].split()[1].replace(",", "")) + len(problems) - 1 >= len(names)
+    assert size(site) - before < 1_000_000
+    with site.database.reading() as session:
+        row = session.scalars(select(SubmissionRow).options(undefer("*")).order_by(SubmissionRow.id.desc())).first()
+    assert row is not None
+    assert (row.content, row.size) == (None, len(content))
+
+
+def test_a_valid_document_is_kept_whole(site: Site) -> None:
+    site.submit(blue("owl", "lark"))
+    with site.database.reading() as session:
+        row = session.scalars(select(SubmissionRow).options(undefer("*"))).one()
+    assert row.content == blue("owl", "lark")
+
+
+def test_bytes_of_a_day_are_limited_refused_ones_among_them(open_site: OpenSite) -> None:
+    site = open_site(bytes_per_day=100)
+    assert site.submit(b" " * 60).status_code == 422
+    answer = site.submit(blue("owl", "lark") + b" " * 60)
+    assert answer.status_code == 429
+    assert "of 100" in json.loads(answer.text)["error"]
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    with site.database.writing() as session:
+        session.execute(update(SubmissionRow).values(received=datetime.now(UTC) - timedelta(days=1)))
+    assert site.submit(blue("owl", "lark") + b" " * 60).status_code == 201
