@@ -101,7 +101,7 @@ def make_account(
     Raises:
         UserError: The name is not valid or looks like that of a team mate, or the address is another account's.
     """
-    team_id = team and team.id
+    team_id = None if team is None else team.id
     mates = select(AccountRow.name).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
     check_name(name, session.scalars(mates), "member" if team else "organiser")
     if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
@@ -137,7 +137,7 @@ def recover(session: Session, now: datetime, code: str) -> tuple[AccountRow, Key
     """Replace the keys of the person whose recovery code is given; None for an unknown or used one."""
     query = select(AccountRow).where(AccountRow.recovery_sha256 == digest(code))
     account = if_valid(session.scalar(query.with_for_update(of=AccountRow)))
-    return account and (account, renew_keys(session, now, account, "the recovery code"))
+    return None if account is None else (account, renew_keys(session, now, account, "the recovery code"))
 
 
 def revoke_account(session: Session, now: datetime, account: AccountRow, by: str) -> None:

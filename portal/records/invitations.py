@@ -47,12 +47,12 @@ def invite(
     code, email = new_secret(), clean_email(email)
     if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
         raise UserError(f"email: {email} belongs to an account")
+    team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
     row = InvitationRow(
-        code_sha256=digest(code), team_id=team and team.id, name=name, email=email, created=now, expires=now + DURATION
+        code_sha256=digest(code), team_id=team_id, name=name, email=email, created=now, expires=now + DURATION
     )
     session.add(row)
-    what = f"join {team.name}" if team else "register a team"
-    log_event(session, now, "invited", f"{by} invited {name or email or 'somebody'} to {what}.", team and team.id)
+    log_event(session, now, "invited", f"{by} invited {name or email or 'somebody'} to {what}.", team_id)
     return code
 
 

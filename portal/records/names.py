@@ -4,6 +4,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from confusable_homoglyphs.confusables import confusables_data
 
@@ -13,6 +14,8 @@ from headstart.output.errors import UserError
 MAX_NAME_LENGTH, MAX_CANONICAL_LENGTH = 64, 256
 # Scripts with many letters that look like those of another.
 ALIKE = {"LATIN", "CYRILLIC", "GREEK"}
+# What looks like a text, in both directions: a text that stands for several has an entry for each of them.
+_TABLE: dict[str, list[dict[str, Any]]] = confusables_data
 
 
 def check_name(name: str, others: Iterable[str], what: str) -> None:
@@ -67,5 +70,5 @@ def _skeleton(name: str) -> str:
 
 def _prototype(character: str) -> str:
     """Return the text that stands for all that look like a character: that with the most entries in the table."""
-    alike = (character, *(entry["c"] for entry in confusables_data.get(character, ())))
-    return max(alike, key=lambda text: (len(confusables_data.get(text, ())), text))
+    alike: list[str] = [character, *(entry["c"] for entry in _TABLE.get(character, ()))]
+    return max(alike, key=lambda text: (len(_TABLE.get(text, ())), text))

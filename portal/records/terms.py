@@ -27,7 +27,7 @@ def missing_terms(session: Session, account_id: int, challenge: Challenge) -> Te
 def how_to_accept(terms: Terms) -> str:
     """Return a sentence for those who have not accepted the terms."""
     body = json.dumps({"version": terms.version})
-    return f"terms: version {terms.version} must be accepted first, on the page of the form or by POST /api/terms {body}"
+    return f"terms: version {terms.version} must be accepted first, on the form's page or by POST /api/terms {body}"
 
 
 def accept_terms(database: Database, account_id: int, challenge: Challenge, version: str, now: datetime) -> None:
@@ -46,9 +46,7 @@ def accept_terms(database: Database, account_id: int, challenge: Challenge, vers
             raise UserError(f"version: {version!r} is not that of the terms; {there}")
         if terms is not None:
             text = digest(terms.text)
-            row = AcceptanceRow(
-                account_id=account_id, phase=challenge.name, version=version, text_sha256=text, at=now
-            )
+            row = AcceptanceRow(account_id=account_id, phase=challenge.name, version=version, text_sha256=text, at=now)
             session.add(row)
             message = f"{account.name} accepted version {version} of the terms of {challenge.name}."
             log_event(session, now, "terms accepted", message, account.team_id)

@@ -97,7 +97,7 @@ def join(request: Request, portal: PortalDependency, code: str, name: Text = "",
             account, keys = use_invitation(session, now, invitation, name.strip(), team.strip())
             cookie = begin_session(session, now, account)
     except UserError as error:
-        return _join(request, portal, code, status=400, mistake=str(error), name=name, team_name=team)
+        return _join(request, portal, code, status=400, mistake=str(error), person=name, team_name=team)
     return _show_keys(request, portal, account.name, keys, cookie)
 
 
@@ -168,7 +168,7 @@ def _join(request: Request, portal: Portal, code: str, status: int = 200, **give
     if invitation is None:
         _count_mistake(request, portal)
         raise HTTPException(404, NO_INVITATION)
-    context: dict[str, Any] = {"mistake": "", "name": invitation.name, "team_name": "", **given}
+    context: dict[str, Any] = {"mistake": "", "person": invitation.name, "team_name": "", **given}
     return render(request, "join.html", None, status=status, invitation=invitation, **context)
 
 

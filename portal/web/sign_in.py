@@ -100,7 +100,7 @@ async def come_back(request: Request, portal: PortalDependency) -> Response:
     if not email or person.get("email_verified") is not True:
         raise HTTPException(403, "Your organisation has not verified your e-mail address, so it opens no account.")
     account, cookie = await run_in_threadpool(_enter, portal, email, str(person.get("name") or email))
-    response = render(request, "signed_in.html", None, name=account.name)
+    response = render(request, "signed_in.html", None, person=account.name)
     set_cookie(response, cookie, portal.settings)
     return response
 
