@@ -71,7 +71,7 @@ def make_team(session: Session, now: datetime, name: str, by: str, is_approved: 
     Raises:
         UserError: The name is not valid, or looks like another team's.
     """
-    check_name(name, session.scalars(select(TeamRow.name)), "team")
+    check_name(name, session.scalars(select(TeamRow.name)), "a team")
     team = TeamRow(name=name, canonical=canonical_name(name), added=now, approved=now if is_approved else None)
     session.add(team)
     session.flush()
@@ -103,7 +103,7 @@ def make_account(
     """
     team_id = None if team is None else team.id
     mates = select(AccountRow.name).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
-    check_name(name, session.scalars(mates), "member" if team else "organiser")
+    check_name(name, session.scalars(mates), "a member" if team else "an organiser")
     if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
         raise UserError(f"email: {email} belongs to an account; its holder logs in, or uses the recovery code")
 

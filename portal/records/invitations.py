@@ -43,7 +43,7 @@ def invite(
     if team is not None and team.revoked is not None:
         raise UserError(f"team: {team.name!r} is revoked; `teams renew` lets it in again")
     if name:
-        check_name(name, (), "member")
+        check_name(name, (), "a member")
     code, email = new_secret(), clean_email(email)
     if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
         raise UserError(f"email: {email} belongs to an account")
@@ -106,7 +106,8 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
         UserError: Lines are wrong; each is named with its number.
     """
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    given, output, mistakes = reader.fieldnames or [], io.StringIO(), []
+    # The reader of rows does not count the empty lines that it skips.
+    lines, given, output, mistakes = reader.reader, reader.fieldnames or [], io.StringIO(), []
     if "team" not in given or not set(given) <= set(COLUMNS):
         raise UserError(f"line 1: {','.join(given)!r} are the columns; give team, and maybe member and email")
     writer = csv.writer(output, lineterminator="\n")
@@ -127,9 +128,9 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
                 code = invite(session, now, team, by, member, email)
                 writer.writerow([*map(escape_cell, cells), link(code)])
             except UserError as error:
-                mistakes.append(f"line {reader.line_num}: {error}")
+                mistakes.append(f"line {lines.line_num}: {error}")
     except csv.Error as error:
-        mistakes.append(f"line {reader.line_num}: {error}")
+        mistakes.append(f"line {lines.line_num}: {error}")
     if mistakes:
         more = len(mistakes) - MAX_SHOWN_MISTAKES
         raise UserError("; ".join(mistakes[:MAX_SHOWN_MISTAKES]) + (f"; and {more} more" if more > 0 else ""))

@@ -24,7 +24,7 @@ def check_name(name: str, others: Iterable[str], what: str) -> None:
     Args:
         name: The name.
         others: Names that it must not look like.
-        what: What they are names of, in a word.
+        what: What they are names of, such as `a team`.
 
     Raises:
         UserError: It is not one line of 1 to 64 visible characters, mixes scripts in a word, or looks like another.
@@ -46,7 +46,7 @@ def check_name(name: str, others: Iterable[str], what: str) -> None:
             f"name: {name!r} mixes Latin, Greek or Cyrillic letters in one word; write each word in one script"
         )
     if alike := next((other for other in others if _looks(other) & _looks(name)), None):
-        raise UserError(f"name: there is a {what} {alike!r}, which {name!r} looks like; choose another name")
+        raise UserError(f"name: there is {what} {alike!r}, which {name!r} looks like; choose another name")
 
 
 def _scripts(word: str) -> set[str]:
