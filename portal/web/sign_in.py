@@ -88,7 +88,8 @@ async def come_back(request: Request, portal: PortalDependency) -> Response:
     oidc = portal.settings.oidc
     assert oidc is not None
     try:
-        options = {"iss": {"essential": True, "value": oidc.issuer}}
+        values = {"iss": oidc.issuer, "aud": oidc.client_id}
+        options = {claim: {"essential": True, "value": value} for claim, value in values.items()}
         answer = await request.app.state.sign_in.authorize_access_token(request, claims_options=options)
         person: dict[str, Any] = answer["userinfo"]
     except (OAuthError, JoseError) as error:
