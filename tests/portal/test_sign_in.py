@@ -84,6 +84,13 @@ def test_a_person_is_found_by_the_verified_address(site: Site, provider: Identit
     assert "openid" in asked["scope"]
 
 
+@pytest.mark.parametrize("audience", [{"aud": [CLIENT]}, {"aud": ["another", CLIENT], "azp": CLIENT}])
+def test_tokens_may_be_for_several_clients(site: Site, provider: IdentityProvider, audience: dict[str, Any]) -> None:
+    provider.claims = {**ALICE, **audience}
+    assert go(site, provider).status_code == 200
+    assert visitor(site) == "Alice"
+
+
 def test_an_invitation_to_the_address_is_used(site: Site, provider: IdentityProvider) -> None:
     provider.claims = {**ALICE, "email": "bob@example.org", "name": "Bob"}
     with site.database.writing() as session:
@@ -109,6 +116,8 @@ def test_an_invitation_to_the_address_is_used(site: Site, provider: IdentityProv
         ({"nonce": "another"}, "was not completed (invalid_claim)"),
         ({"iss": "https://elsewhere.example"}, "was not completed (invalid_claim)"),
         ({"aud": "another"}, "was not completed (invalid_claim)"),
+        ({"aud": "another", "azp": CLIENT}, "was not completed (invalid_claim)"),
+        ({"aud": [CLIENT, "another"], "azp": "another"}, "was not completed (invalid_claim)"),
         ({"exp": 1}, "was not completed (expired_token)"),
     ],
 )
