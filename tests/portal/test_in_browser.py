@@ -28,7 +28,7 @@ EXPECTED = re.compile(r"status of 40[04] |\[DOM\] Password forms")
 # Submissions of every state, and a participant whose name has no position for a line break.
 PATHS = (
     *("/", "/login", "/blue?example=true", "/red", "/submissions", "/submissions/1", "/submissions/2"),
-    *("/submissions/999", "/leaderboard", "/log"),
+    *("/submissions/999", "/leaderboard", "/log", "/team", "/recover"),
 )
 
 
