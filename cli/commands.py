@@ -45,6 +45,9 @@ COMMANDS = {
         "submissions-report": Command(
             "write a page about the scores of submissions", "evaluation.alignment.submissions_report"
         ),
+        "challenge-bundle": Command(
+            "write a challenge for Codabench or EvalAI", "evaluation.challenge_bundle.challenge_bundle"
+        ),
         "portal": Command("serve a challenge; also worker, admin", "portal.serve:main", "portal"),
         "portal worker": Command("", "portal.work.worker:main", "portal"),
         "portal admin": Command("", "portal.admin:main", "portal"),

@@ -14,12 +14,18 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.output.errors import UserError
-from headstart.portal.records.basis import documents_digest, make_basis, unknown_rules
+from headstart.portal.records.basis import (
+    BASES,
+    basis_key,
+    documents_digest,
+    find_held_back,
+    make_basis,
+    read_bases,
+    unknown_rules,
+)
 from headstart.portal.records.log import log_event
 from headstart.portal.records.tables import FactRow, Kind, ScoringRow, SubmissionRow
 from headstart.portal.settings import PhaseSettings, Settings
-
-BASES = "bases"
 
 
 @dataclass(frozen=True)
@@ -91,11 +97,6 @@ class Phase:
         return documents_digest(registry.sha256, catalog.sha256, self.extraction)
 
 
-def basis_key(phase: str, track: str, kind: str) -> str:
-    """Return the key of a basis."""
-    return f"{phase}/{track}/{kind}"
-
-
 def read_phases(settings: Settings) -> list[Phase]:
     """Read the documents of all phases.
 
@@ -127,11 +128,14 @@ def current_phase(phases: Sequence[Phase], now: datetime) -> Phase:
     return next((phase for phase in phases if not phase.challenge.is_over(now)), phases[-1])
 
 
-def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> None:
+def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> int:
     """Record what scores are computed from at present, so that no process computes them from anything else.
 
     Scores of the first version of the portal are of these rules, if their documents are these. What changed since
     the last start is logged for everybody.
+
+    Returns:
+        The number of submissions that must be scored again.
     """
     bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
     before = read_bases(session)
@@ -146,31 +150,7 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> No
         are = "submission was" if held_back == 1 else "submissions were"
         message = f"{held_back} {are} scored by other documents or rules than today's, and must be scored again."
         log_event(session, now, "documents changed", message, public=True)
-
-
-def read_bases(session: Session) -> dict[str, str]:
-    """Return what scores are computed from, as the server recorded it; nothing before its first start."""
-    fact = session.get(FactRow, BASES)
-    return {} if fact is None else json.loads(fact.value)
-
-
-def find_held_back(session: Session, bases: dict[str, str]) -> list[int]:
-    """Return the numbers of submissions that have a score of other documents or rules, and none of a basis given.
-
-    Args:
-        session: Session of the portal's database.
-        bases: The basis by phase, team of the contract and kind.
-    """
-    query = (
-        select(SubmissionRow.id, SubmissionRow.phase, SubmissionRow.track, ScoringRow.kind, ScoringRow.basis)
-        .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .where(ScoringRow.state.in_(["scored", "queue", "running"]), SubmissionRow.is_refused.is_(False))
-    )
-    by_score: dict[tuple[int, str], set[str]] = {}
-    for number, phase, track, kind, basis in session.execute(query):
-        by_score.setdefault((number, basis_key(phase, track, kind)), set()).add(basis)
-    # The basis of a scoring in the queue is empty until a worker claims it.
-    return sorted({number for (number, key), found in by_score.items() if found.isdisjoint({bases.get(key), ""})})
+    return held_back
 
 
 def _adopt(session: Session, phase: Phase, bases: dict[str, str]) -> None:

@@ -62,12 +62,14 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     portal: Portal = app.state.portal
     database = portal.database
     try:
-        portal.open()
+        news = portal.open()
     except UNAVAILABLE as error:
         raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
 
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     say(f"The portal is at {address}. Ctrl-C ends it.")
+    for sentence in news:
+        say(sentence)
     if settings.demonstration:
         say(_demonstration_team(database))
     config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=5)

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from headstart.__main__ import main
@@ -47,6 +48,22 @@ def test_cka(make: Callable[[str], None], tmp_path: Path, capsys: pytest.Capture
     scores = json.loads((tmp_path / "runs/demo-cka/cka.json").read_text())
     assert scores["n_stimuli"] == 12
     assert "runs/demo-cka/cka.json, runs/demo-cka/heatmap.png" in capsys.readouterr().out.replace("\n", " ")
+
+
+@pytest.mark.parametrize("registry", ["embedded", "embedded_held_out"])
+def test_no_embedded_network_is_of_a_scale_where_an_epsilon_decides(
+    registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_checkout()
+    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path))
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    path, catalog = ROOT / "configs" / "registry" / f"{registry}.json", tmp_path / "stimuli.jsonl"
+    main(["write-photos", str(tmp_path / "drawn_pets"), "--count=12"])
+    main(["write-catalog", str(tmp_path / "drawn_pets"), f"--output={catalog}"])
+    options = [f"--registry={path}", f"--catalog={catalog}", f"--output={tmp_path / 'out'}", "--logger=false"]
+    main(["cka", f"--models=[{','.join(read_registry(path).entries)}]", "--save_embeddings=true", *options])
+    with np.load(tmp_path / "out" / "embeddings.npz") as embeddings:
+        assert min(rows.std(axis=0).max() for rows in embeddings.values()) > 0.01
 
 
 def test_sources(make: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,13 +56,16 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], Embeddings]:
+def score_on_modal(
+    submission: Submission, setup: ScoringSetup, epsilon: float | None = None
+) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission that was checked here on Modal.
 
     Args:
         submission: The submission.
         setup: The documents, which are mounted there with the local weights of the scored models. Data sets are in the
             volume `headstart-datasets`, the cache of embeddings is the volume `headstart-embeddings`.
+        epsilon: As for `score`.
 
     Returns:
         The content of `score.json`, and no embeddings, which stay there.
@@ -93,7 +96,7 @@ def score_on_modal(submission: Submission, setup: ScoringSetup) -> tuple[dict[st
         )(score_remotely)
 
         with app.run():
-            answer = function.remote(submission.content, submission.team, options)
+            answer = function.remote(submission.content, submission.team, options, epsilon)
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
@@ -108,13 +111,16 @@ def score_on_modal(submission: Submission, setup: ScoringSetup) -> tuple[dict[st
     return document, {}
 
 
-def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dict[str, Any]:
+def score_remotely(
+    submission: bytes, team: str, options: dict[str, Any], epsilon: float | None = None
+) -> dict[str, Any]:
     """Score the content of a submission's file; this runs on Modal.
 
     Args:
         submission: The content.
         team: Its team.
         options: Fields of `Extraction`.
+        epsilon: As for `score`.
 
     Returns:
         `document`, the content of `score.json`; or `refused`, the reason why there is none.
@@ -127,7 +133,7 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
             path = Path(folder) / "submission.json"
             path.write_bytes(submission)
             checked = read_submission(path, registry, catalog, team, max_bytes=len(submission))  # type: ignore[arg-type]
-        document, _ = score(checked, ScoringSetup(registry, catalog, Extraction(**options)))
+        document, _ = score(checked, ScoringSetup(registry, catalog, Extraction(**options)), epsilon)
     except Exception as error:
         if isinstance(error, UserError) or type(error).__name__ == "UserError":
             return {"refused": str(error)}

@@ -148,8 +148,14 @@ def _describe_score(document: Mapping[str, Any]) -> str:
     deviation = "" if precision == "float32" else f", but in {precision} instead of its float32"
     return (
         f"{document['team'].title()} Team score {document['score']:.6f} under contract {document['contract_version']}"
-        f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}"
+        f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}{_describe_epsilon(document)}"
     )
+
+
+def _describe_epsilon(document: Mapping[str, Any]) -> str:
+    if "epsilon" not in document:
+        return ""
+    return f"; {document['score_with_epsilon']:.6f} with {document['epsilon']:g} added to the denominator of CKA"
 
 
 def _interval(ends: Sequence[float] | None) -> str:

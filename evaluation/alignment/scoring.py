@@ -172,7 +172,9 @@ def compare(
     return {"contract_version": CONTRACT_VERSION, **named, **described}, representations.embeddings
 
 
-def score(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], Embeddings]:
+def score(
+    submission: Submission, setup: ScoringSetup, epsilon: float | None = None
+) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -181,6 +183,7 @@ def score(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], 
     Args:
         submission: A checked submission.
         setup: The documents, and how embeddings are computed.
+        epsilon: Added to the denominator of CKA in a second score, which stands beside the contract's; None for none.
 
     Returns:
         The content of `score.json`, and the embeddings.
@@ -194,25 +197,31 @@ def score(submission: Submission, setup: ScoringSetup) -> tuple[dict[str, Any], 
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
     representations = represent(names, setup.catalog.stimuli if blue else submission.stimuli, setup)
-    described = _describe(representations, DEFAULT_MEASURE, setup)
+    described = _describe(representations, DEFAULT_MEASURE, setup, epsilon)
 
     described["digests"]["submission"] = submission.sha256
-    mean, ends = described["mean_cka_biased"], described["ci95"]["mean"]
+    scores = {"score": described["mean_cka_biased"]}
+    if epsilon is not None:
+        scores["score_with_epsilon"] = described.pop("mean_cka_with_epsilon")
+    ends = described["ci95"]["mean"]
     if not blue:
-        mean, ends = 1 - mean, ends and [1 - ends[1], 1 - ends[0]]
+        scores = {key: 1 - mean for key, mean in scores.items()}
+        ends = ends and [1 - ends[1], 1 - ends[0]]
     described["ci95"]["score"] = ends
-    header = {"contract_version": submission.contract_version, "team": submission.team, "score": mean}
+    header = {"contract_version": submission.contract_version, "team": submission.team, **scores}
     return {**header, **described}, representations.embeddings
 
 
-def _describe(representations: Representations, measure: str, setup: ScoringSetup) -> dict[str, Any]:
+def _describe(
+    representations: Representations, measure: str, setup: ScoringSetup, epsilon: float | None = None
+) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
     names, embeddings = list(representations.embeddings), representations.embeddings.values()
     certainty: dict[str, Any] = {}
     with explain_embedding_errors(names):
         if measure == DEFAULT_MEASURE:
-            biased, debiased, certainty = cka_and_certainty(embeddings)
+            biased, debiased, certainty = cka_and_certainty(embeddings, epsilon)
         else:
             biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
 
@@ -278,13 +287,20 @@ class CatalogOptions(EngineOptions):
         return ScoringSetup(registry, catalog, self._extraction, self)
 
 
-def cka_and_certainty(embeddings: Iterable[NDArray[Any]]) -> tuple[Floats, Floats | None, dict[str, Any]]:
+def cka_and_certainty(
+    embeddings: Iterable[NDArray[Any]], epsilon: float | None = None
+) -> tuple[Floats, Floats | None, dict[str, Any]]:
     """Compute linear CKA of all pairs of m embeddings, at least 2, its nulls and its intervals over stimuli.
+
+    Args:
+        embeddings: `[stimuli, width]` each.
+        epsilon: Added to the denominator of CKA in a second mean; None for none.
 
     Returns:
         Biased and debiased CKA as for `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
         ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
-        settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends.
+        settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends; with an
+        epsilon, `epsilon` and `mean_cka_with_epsilon`.
 
     Raises:
         ValueError: As `metrics.pairwise_cka` for the biased estimate.
@@ -299,6 +315,11 @@ def cka_and_certainty(embeddings: Iterable[NDArray[Any]]) -> tuple[Floats, Float
         "calibration": {"level": cka.level, "seed": SEED},
         "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
     }
+    if epsilon is not None:
+        certainty |= {
+            "epsilon": epsilon,
+            "mean_cka_with_epsilon": mean_over_pairs(products.cka_with_epsilon(epsilon)),
+        }
     return cka.biased, cka.debiased, certainty
 
 

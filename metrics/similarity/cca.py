@@ -48,7 +48,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
         ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it
             has as many directions as the stimuli can have.
     """
-    bases = [_basis(x, *narrow(x, "CCA"), "CCA") for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *narrow(x), "CCA") for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -67,7 +67,7 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     """
     if not 0 < variance <= 1:
         raise ValueError(f"variance: {variance} is given, but a part of the variance is above 0 and at most 1")
-    bases = [_basis(x, *narrow(x, "SVCCA"), "SVCCA", variance) for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *narrow(x), "SVCCA", variance) for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -88,7 +88,7 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """
     decomposed = []
     for x in read_embeddings(embeddings):
-        columns, rounding = unit_norm(x, "PWCCA")
+        columns, rounding = unit_norm(x)
         basis = _basis(x, columns, rounding, "PWCCA")
         decomposed.append((basis, basis.T @ columns))
     _check_ranks([basis.shape[1] for basis, _ in decomposed], len(decomposed[0][0]))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Floats, Indices, in_place, namespace, to_host
+from headstart.metrics.arrays import Array, Floats, Indices, in_place, is_tensor, namespace, to_host
 from headstart.metrics.similarity.gram_products import check_rows
 
 if TYPE_CHECKING:
@@ -61,16 +61,24 @@ class CentredEmbedding:
         """Check an embedding `[n, d]` and compute its mean row, without copying it.
 
         Raises:
-            ValueError: Naming it, if it is not a matrix of finite real numbers with enough rows for the HSIC.
+            ValueError: Naming it, if it is not a matrix of finite real numbers with enough rows for the HSIC, or if
+                all its rows are equal but for the rounding of their values.
         """
         values = in_place(name, x)
         if values.ndim != 2 or values.shape[1] == 0:
             raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
         check_rows(len(values), name, debiased)
         with np.errstate(invalid="ignore", over="ignore"):
-            mean = _mean(values)
+            mean, variances = _moments(values)
             if not math.isfinite(float(mean.sum())):
                 raise ValueError(f"{name}: contains NaN or infinity, or values whose sum exceeds float64")
+            # Rounding a value v to the nearest number of a type of precision e moves it by at most e |v| / 2, and two
+            # neighbours lie at most e |v| apart. So neither rounding nor a flip of the last bit can make the standard
+            # deviation of a column larger than e / 2 times its mean, 6e-8 times for float32.
+            if (variances <= (precision(values) / 2 * mean) ** 2).all():
+                raise ValueError(
+                    f"{name}: a similarity is undefined where all rows are equal, up to rounding to {values.dtype}"
+                )
         return cls(name, values, mean)
 
     @property
@@ -129,17 +137,28 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
     return read
 
 
-def _mean(values: Array) -> Array:
-    """Average the rows relative to the first, so that the mean of equal rows is exactly that row."""
+def precision(values: Array) -> float:
+    """Return the relative precision of values as they come; that of float64 for integers."""
+    kind = values.dtype
+    fractional = kind.is_floating_point if is_tensor(values) else kind.kind == "f"
+    return float(namespace(values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)
+
+
+def _moments(values: Array) -> tuple[Array, Array]:
+    """Compute mean and variance of the columns, relative to the first row, so that those of equal rows are exact."""
     xp = namespace(values)
     origin = xp.asarray(values[:1], dtype=xp.float64, copy=True)[0]
     step = max(1, CHUNK_VALUES // values.shape[1])
     total: Array = 0.0
+    squares: Array = 0.0
     for start in range(0, len(values), step):
         chunk = xp.asarray(values[start : start + step], dtype=xp.float64, copy=True)
         chunk -= origin
         total += chunk.sum(0)
-    return origin + total / len(values)
+        chunk *= chunk
+        squares += chunk.sum(0)
+    moved = total / len(values)
+    return origin + moved, squares / len(values) - moved**2
 
 
 def matrix_of_pairs(compared: Sequence[Compared], similarity: Callable[[Compared, Compared], float]) -> Floats:

@@ -43,7 +43,8 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
 
     Raises:
         ValueError: If an embedding is not 2-D, not real or not finite, if the numbers of rows differ or are too
-            small, or if CKA is undefined: all rows equal, or a debiased self term of 0 (as with equidistant rows).
+            small, or if CKA is undefined: all rows equal up to rounding, or a debiased self term of 0 (as with
+            equidistant rows).
     """
     return float(pair_products(x, y, debiased).cka(["x", "y"], debiased)[0, 1])
 

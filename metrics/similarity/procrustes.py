@@ -19,11 +19,12 @@ from headstart.metrics.similarity.centred_embedding import (
     Embedding,
     Workspace,
     matrix_of_pairs,
+    precision,
     read_embeddings,
 )
 
 
-def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
+def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     """Centre an embedding and scale it to Frobenius norm 1.
 
     Returns:
@@ -31,12 +32,10 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
         original values, an error of `e max|X|` in each causes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
 
     Raises:
-        ValueError: The measure, by its name, is undefined, since all rows are equal.
+        ValueError: It contains NaN or infinity.
     """
     values = x.centred(slice(None), Workspace())
     largest = float(abs(values).max())
-    if largest == 0:
-        raise ValueError(f"{x.name}: {measure} is undefined where all rows are equal")
     # First by the largest value, so that squares neither vanish nor exceed float64.
     values /= largest
     norm = float((values * values).sum()) ** 0.5
@@ -46,26 +45,19 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
     given = x.values[:]
     highest = max(abs(float(given.max())), abs(float(given.min())))
     n, d = values.shape
-    return values, _precision(x) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
+    return values, precision(x.values) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 
 
-def narrow(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
+def narrow(x: CentredEmbedding) -> tuple[Array, float]:
     """Return the result of `unit_norm`, rotated into at most n columns, `[n, min(n, d)]`.
 
     With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
     """
-    values, rounding = unit_norm(x, measure)
+    values, rounding = unit_norm(x)
     if len(values) >= x.width:
         return values, rounding
     triangle = namespace(values).linalg.qr(values.T, mode="r")
     return (triangle[1] if is_tensor(values) else triangle).T, rounding
-
-
-def _precision(x: CentredEmbedding) -> float:
-    """Return the relative precision of the original values; that of float64 for integers."""
-    kind = x.values.dtype
-    fractional = kind.is_floating_point if is_tensor(x.values) else kind.kind == "f"
-    return float(namespace(x.values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)
 
 
 def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
@@ -85,7 +77,7 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     Raises:
         ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`.
     """
-    narrowed = [narrow(x, "Procrustes similarity")[0] for x in read_embeddings(embeddings)]
+    narrowed = [narrow(x)[0] for x in read_embeddings(embeddings)]
     return matrix_of_pairs(narrowed, _nuclear_norm), None
 
 

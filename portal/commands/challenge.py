@@ -9,7 +9,7 @@ from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.export import export
-from headstart.portal.phases import find_held_back, read_bases
+from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.records.submissions import count_scorings
 from headstart.portal.work.intake import freeze, thaw
@@ -18,7 +18,9 @@ from headstart.portal.work.intake import freeze, thaw
 def _export(desk: Desk, args: Namespace) -> str:
     """Write leaderboards, submissions with their scores, and the log."""
     print_written(export(desk.database, desk.phases, desk.now, Path(args.folder)))
-    return ""
+    with desk.database.reading() as session:
+        held_back = len(find_held_back(session, read_bases(session)))
+    return f"Scored by other documents or rules, and not on the leaderboards: {held_back}." if held_back else ""
 
 
 def _freeze(desk: Desk, args: Namespace) -> str:

@@ -4,7 +4,7 @@ from jsonargparse import Namespace
 
 from headstart.output.errors import UserError
 from headstart.portal.commands.command import Command, Desk
-from headstart.portal.phases import find_held_back, read_bases
+from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.submissions import find_numbers
 from headstart.portal.work.intake import score_again
 

@@ -58,7 +58,7 @@ class Ranking:
 
     Attributes:
         standings: Its lines, the best rank first.
-        held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
+        held_back: Number of submissions with scores that do not count, because they are of other documents or rules.
     """
 
     standings: list[Standing]
@@ -85,7 +85,11 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapp
     for row in current.values():
         by_team.setdefault(row.team_id, []).append(row)
     show_held_out = "held_out" in bases
-    held_out = _read_held_out(session, challenge.name, track, bases["held_out"]) if show_held_out else {}
+    hidden = _read_held_out(session, challenge.name, track) if show_held_out else []
+    held_out = {row.id: row.scores.score for row in hidden if row.basis == bases["held_out"]}
+    held_back = {row.id for row in scored} - set(current) | {row.id for row in hidden if row.id in current} - set(
+        held_out
+    )
 
     standings = []
     for group in by_team.values():
@@ -104,7 +108,7 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapp
     standings.sort(key=lambda each: (*decisive(each), each.received, each.submission_id))
     keys = [decisive(each) if challenge.ties == "shared" else index for index, each in enumerate(standings)]
     ranked = [replace(each, rank=keys.index(key) + 1) for each, key in zip(standings, keys, strict=True)]
-    return Ranking(ranked, len({row.id for row in scored} - set(current)))
+    return Ranking(ranked, len(held_back))
 
 
 def counts_on_board() -> ColumnElement[bool]:
@@ -142,13 +146,13 @@ def _read_scored(session: Session, phase: str, track: Track) -> Sequence[Row[*tu
     return session.execute(query).all()
 
 
-def _read_held_out(session: Session, phase: str, track: Track, basis: str) -> dict[int, float]:
-    """Return the latest held-out score by submission."""
+def _read_held_out(session: Session, phase: str, track: Track) -> Sequence[Row[*tuple[Any, ...]]]:
+    """Return the held-out scores of submissions in the order of their rounds."""
     query = (
-        select(SubmissionRow.id, ScoringRow.scores)
+        select(SubmissionRow.id, ScoringRow.basis, ScoringRow.scores)
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .where(SubmissionRow.phase == phase, SubmissionRow.track == track)
-        .where(ScoringRow.kind == "held_out", ScoringRow.state == "scored", ScoringRow.basis == basis)
+        .where(ScoringRow.kind == "held_out", ScoringRow.state == "scored")
         .order_by(ScoringRow.round)
     )
-    return {number: scores.score for number, scores in session.execute(query) if scores.score is not None}
+    return session.execute(query).all()

@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased, undefer
 
+from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
 from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
@@ -28,6 +29,7 @@ class Record:
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
         position: Position in the queue, from 1 on; None where it is not in the queue.
         problems: Problems for which it was refused.
+        is_held_back: Whether its score does not count, because it is of other documents or rules than today's.
     """
 
     submission: SubmissionRow
@@ -35,6 +37,7 @@ class Record:
     scoring: ScoringRow
     position: int | None
     problems: list[dict[str, str]]
+    is_held_back: bool
 
     @property
     def state(self) -> State:
@@ -55,6 +58,7 @@ class Record:
             "team": submission.track,
             "received": submission.received.isoformat(),
             "state": self.state,
+            "held_back": self.is_held_back,
             "place_in_queue": self.position,
             "note": scoring.note,
             "problems": self.problems,
@@ -165,12 +169,14 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
     waiting = any(scoring is not None and scoring.state == "queue" for _, _, scoring in rows)
     positions = _queue_positions(session) if waiting else {}
 
-    records = []
+    records, bases = [], read_bases(session)
     for submission, team, scoring in rows:
         # A submission that was refused on arrival has no scoring.
         latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
         problems = json.loads(submission.refused or "[]") if with_problems else []
-        records.append(Record(submission, team, latest, positions.get(latest.id), problems))
+        expected = bases.get(basis_key(submission.phase, submission.track, "public"))
+        is_held_back = latest.state == "scored" and latest.basis != expected
+        records.append(Record(submission, team, latest, positions.get(latest.id), problems, is_held_back))
     return records
 
 

@@ -57,15 +57,26 @@ class Portal:
             "changes": parse(f"{CHANGES_PER_MINUTE}/minute"),
         }
 
-    def open(self) -> None:
+    def open(self) -> list[str]:
         """Create or migrate the tables, and record the documents that scores are computed from.
+
+        Returns:
+            What the organiser must know of it, in sentences.
 
         Raises:
             UserError: The tables are not the portal's.
         """
-        self.database.create_tables()
+        copy = self.database.create_tables()
         with self.database.writing() as session:
-            record_bases(session, self.phases, datetime.now(UTC))
+            held_back = record_bases(session, self.phases, datetime.now(UTC))
+
+        news = [] if copy is None else [f"An earlier version's database was copied to {copy} and brought up to date."]
+        if held_back:
+            news.append(
+                f"Submissions that were scored by other documents or rules and are off the leaderboard: {held_back}; "
+                "`headstart portal admin rescore --held_back` scores them again."
+            )
+        return news
 
     def allow(self, kind: str, client: str) -> bool:
         """Count a request, and return whether it is within the limit of the last minute; in this process alone.

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
-from headstart.portal.phases import basis_key, read_bases
+from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores

@@ -73,7 +73,8 @@ class Scorer:
 
         registry, catalog = phase.documents(job.track, job.kind)
         try:
-            document, _ = score(submission, ScoringSetup(registry, catalog, self._options))
+            setup = ScoringSetup(registry, catalog, self._options)
+            document, _ = score(submission, setup, self._challenge.score.epsilon)
             return Outcome(
                 "scored",
                 scores=Scores.from_document(document),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.portal.phases import find_held_back, read_bases
 from headstart.portal.records.accounts import add_team
+from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.work.intake import score_again
@@ -64,7 +64,7 @@ def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> No
                         assert changes.key("held_out") in scored_by[line["submission"], "held_out"], f"turn {turn}"
             page = site.client.get("/leaderboard").text
             held_back = sum(int(answer.headers["Headstart-Held-Back"]) for answer in boards.values())
-            assert ("scored by other documents or rules" in page) == bool(held_back)
+            assert ("Scored by other documents or rules" in page) == bool(held_back)
             with site.database.reading() as session:
                 numbers = find_held_back(session, read_bases(session))
             assert len(numbers) >= held_back
@@ -87,14 +87,16 @@ def test_a_change_is_announced_and_mended_by_one_command(tmp_path: Path) -> None
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
     with (changed := Site(changes.settings, site.token)).client:
         assert changed.read("/api/leaderboard?team=blue") == []
-        assert "1 scored submission is not shown" in changed.client.get("/leaderboard").text
+        assert "not counted until scored again: 1 submission." in changed.client.get("/leaderboard").text
+        assert changed.read("/api/submissions/1")["held_back"]
+        assert "not counted" in changed.client.get("/submissions/1", headers=changed.headers()).text
         assert "1 submission was scored by other documents" in changed.client.get("/log").text
         with changed.database.reading() as session:
             numbers = find_held_back(session, read_bases(session))
         assert score_again(changed.database, numbers, changed.client.app.state.portal.phases) == 1  # type: ignore[attr-defined]
         changed.work()
         assert [line["rank"] for line in changed.read("/api/leaderboard?team=blue")] == [1]
-        assert "not shown" not in changed.client.get("/leaderboard").text
+        assert "not counted" not in changed.client.get("/leaderboard").text
     # A start without a change says nothing more.
     with Site(changes.settings).client as client:
         events = read_whole_log(client.app.state.portal.database, 100)  # type: ignore[attr-defined]

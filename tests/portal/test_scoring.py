@@ -133,6 +133,15 @@ def job(arena: Arena, content: bytes) -> Job:
     return Job(1, 1, 1, "public", "small", "blue", content)
 
 
+def test_the_epsilon_of_the_rules_gives_a_second_score(hosted: Hosted) -> None:
+    content = hosted.arena.blue("squeezenet1_1", "mobilenet_v2_narrow").read_bytes()
+    with blank_figures():
+        outcome = Scorer(hosted.settings(score={"epsilon": 0.5}))(job(hosted.arena, content))
+    document = json.loads(outcome.document or "")
+    assert document["epsilon"] == 0.5
+    assert document["score_with_epsilon"] < document["score"]
+
+
 def test_a_submission_that_is_no_longer_valid_is_refused(hosted: Hosted) -> None:
     outcome = Scorer(hosted.settings())(job(hosted.arena, hosted.arena.blue("gone", "squeezenet1_1").read_bytes()))
     assert outcome.state == "refused"

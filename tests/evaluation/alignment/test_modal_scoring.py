@@ -90,9 +90,9 @@ class Client:
         for name in ("REGISTRY", "CATALOG"):
             there = getattr(modal_scoring, name)
             self.monkeypatch.setattr(modal_scoring, name, str(self.folder / there.removeprefix("/")))
-        submission, team, options = arguments
+        submission, team, options, epsilon = arguments
         options = {**options, "cache_dir": str(self.folder / "cache")}
-        return self.answer(self.remotely(submission, team, options))
+        return self.answer(self.remotely(submission, team, options, epsilon))
 
 
 @pytest.fixture
@@ -104,9 +104,11 @@ def client(arena: Arena, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Cli
 
 
 def test_score_equals_the_local_one(arena: Arena, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    there = arena.score(arena.red([0, 1, 2, 3]), output="there")
+    rules = arena.write("ours.yaml", "{name: ours, title: Ours, teams: {red: {}}, score: {epsilon: 0.5}}")
+    there = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="there")
     monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "false")
-    here = arena.score(arena.red([0, 1, 2, 3]), output="here")
+    here = arena.score(arena.red([0, 1, 2, 3]), f"--challenge={rules}", output="here")
+    assert here["score_with_epsilon"] > here["score"]
     assert {**there, "timings": 0} == {**here, "timings": 0}
     assert (arena.folder / "there" / "heatmap.png").is_file()
     assert (arena.folder / "there" / "scores.jsonl").is_file()
@@ -120,9 +122,9 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     arena.write("registry.json", [{**ENTRIES[0], "weights": "local.pth"}, *ENTRIES[1:]])
     submission = arena.blue("squeezenet1_1", "shufflenet_v2_x0_5")
     arena.score(submission, "--extraction.seed=3")
-    content, team, options = client.sent
+    content, team, options, epsilon = client.sent
     assert content == submission.read_bytes()
-    assert team == "blue"
+    assert (team, epsilon) == ("blue", None)
     package = f"{modal_scoring.HOME}/headstart"
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
     assert client.image.files() == {

@@ -94,6 +94,37 @@ def test_constant_rows_are_noticed_whatever_the_rounding_of_the_mean(n: int) -> 
         linear_cka(constant, np.random.default_rng(0).standard_normal((n, 2)))
 
 
+LAST_BITS = [(kind, value) for kind in (np.float16, np.float32, np.float64) for value in (1, 1.001, 1.999, -37.5, 3e-3)]
+
+
+@pytest.mark.parametrize(("kind", "value"), LAST_BITS)
+def test_rows_that_differ_in_the_last_bit_alone_are_refused(kind: type[np.floating], value: float) -> None:
+    first = np.array([value, 2 * value, 0, 5], dtype=kind)
+    one, two = (np.tile(first, (6, 1)) for _ in range(2))
+    for rows, steps in ((one, 1), (two, 2)):
+        for _ in range(steps):
+            rows[::2, 0] = np.nextafter(rows[::2, 0], kind(2 * value))
+    with pytest.raises(ValueError, match=rf"^y: .* all rows are equal, up to rounding to {np.dtype(kind)}$"):
+        linear_cka(GOOD, one)
+    assert 0 < linear_cka(GOOD, two) <= 1
+    # The same numbers in a type that tells them apart.
+    if kind is not np.float64:
+        assert 0 < linear_cka(GOOD, one.astype(np.float64)) <= 1
+    # Other columns that are constant do not hide one that is not.
+    assert 0 < linear_cka(GOOD, np.hstack([one, GOOD[:, :1].astype(kind)])) <= 1
+
+
+def test_rounded_noise_is_refused_and_a_little_more_is_not() -> None:
+    generator = np.random.default_rng(0)
+    noise, mean = generator.uniform(-1, 1, (500, 40)), generator.uniform(1, 2, 40)
+    unit = np.finfo(np.float32).eps / 2
+    other = generator.standard_normal((500, 3))
+    # A forward pass whose values are exact but for their rounding, and one whose values are not.
+    with pytest.raises(ValueError, match="up to rounding to float32"):
+        linear_cka(other, (mean + unit / 4 * noise).astype(np.float32))
+    assert linear_cka(other, (mean + 4 * unit * noise).astype(np.float32)) < 0.2
+
+
 @pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])
 def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float64]) -> None:
     assert 0 < linear_cka(GOOD, bad) < 1

@@ -106,7 +106,7 @@ def test_one_embedding_has_no_mean() -> None:
 
 def test_mistakes_are_named() -> None:
     x, y = embeddings(8, 3, 4)
-    with pytest.raises(ValueError, match=r"^embeddings\[1\]: CKA is undefined where all rows are equal"):
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
         cka_intervals([x, np.ones((8, 2))])
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: 7 rows"):
         cka_intervals([x, y[1:]])

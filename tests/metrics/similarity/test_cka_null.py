@@ -196,11 +196,11 @@ def test_rows_at_one_distance_have_a_null_without_spread() -> None:
 
 def test_mistakes_are_named() -> None:
     x, y = embeddings(8, 3, 4)
-    with pytest.raises(ValueError, match=r"^y: CKA is undefined where all rows are equal"):
+    with pytest.raises(ValueError, match=r"^y: a similarity is undefined where all rows are equal"):
         cka_null(x, np.ones((8, 2)))
     with pytest.raises(ValueError, match=r"^y: 7 rows"):
         cka_null(x, y[1:])
-    with pytest.raises(ValueError, match=r"^embeddings\[1\]: CKA is undefined where all rows are equal"):
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: a similarity is undefined where all rows are equal"):
         calibrated_cka([x, np.ones((8, 2))])
     for level in (0, 1, math.nan):
         with pytest.raises(ValueError, match=r"^level: "):

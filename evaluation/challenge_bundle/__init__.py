@@ -1,0 +1,1 @@
+"""Challenges as bundles for platforms that exist: Codabench and EvalAI."""

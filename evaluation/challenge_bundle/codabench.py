@@ -1,0 +1,52 @@
+"""Bundles of Codabench: one competition for each team.
+
+A competition has one leaderboard, and its phases come one after the other, so that two teams cannot share one.
+"""
+
+from headstart.contract.challenge import TeamRules
+from headstart.contract.schema import Team
+from headstart.evaluation.challenge_bundle.archives import Files
+from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
+
+STANDING = {"best": "Force_Best", "last": "Force_Last", "chosen": "Add_And_Delete"}
+
+
+def competitions(material: Material) -> dict[str, Files]:
+    """Return the bundles by file name; errors as of `Material.reference`."""
+    name = material.challenge.name
+    return {f"{name}-{team}.zip": _competition(material, team, rules) for team, rules in material.teams.items()}
+
+
+def losses(material: Material) -> list[str]:
+    """Return what Codabench needs, and what it does otherwise than the rules say, a line each."""
+    return [
+        f"image: build it from the Containerfile, and push it where workers of Codabench can pull {material.image!r}",
+        "quotas: Codabench counts them by account, not by team",
+        "ties: Codabench orders equal scores by the other columns, then the earliest first",
+    ]
+
+
+def _competition(material: Material, team: Team, rules: TeamRules) -> Files:
+    challenge, title, document = material.challenge, f"{team.title()} Team", read_yaml("codabench.yaml")
+    document["title"] = f"{challenge.title[:240]}: {title}"
+    document |= {"description": challenge.description, "docker_image": material.image}
+    document["tasks"][0]["name"] = title
+    document["phases"][0] |= {"name": title, "start": material.opens}
+    if material.deadline is not None:
+        document["phases"][0]["end"] = material.deadline
+    # Null is any number; without the keys Codabench takes 100 and 5.
+    quotas = {"max_submissions": rules.submissions, "max_submissions_per_day": rules.submissions_per_day}
+    document["phases"][0] |= quotas
+    document["leaderboards"][0] |= {"title": title, "submission_rule": STANDING[rules.standing]}
+    if challenge.score.epsilon is None:
+        document["leaderboards"][0]["columns"].pop()
+
+    command = f"command: python3 {PROGRAM} {team} /app/input /app/output\n"
+    return {
+        "competition.yaml": yaml_bytes(document),
+        "scoring_program.zip": {**material.program, "metadata.yaml": command.encode()},
+        "reference_data.zip": material.reference,
+        # What participants choose from.
+        "public_data.zip": {name: material.reference[f"reference/{name}"] for name in DOCUMENTS},
+        **material.pages("a zip file of one JSON document"),
+    }

@@ -1,0 +1,71 @@
+"""The bundle of EvalAI: one challenge, with a phase and a leaderboard for each team."""
+
+from textwrap import shorten
+from typing import Any
+
+from headstart.evaluation.challenge_bundle.archives import Files
+from headstart.evaluation.challenge_bundle.material import Material, read_yaml, yaml_bytes
+
+# EvalAI needs an end, and its own number for any number.
+FOREVER, ANY_NUMBER = "2099-12-31 23:59:59", 100_000
+LONGEST_TITLE, LONGEST_DESCRIPTION = 100, 140
+LISTS = ("leaderboard", "challenge_phases", "dataset_splits", "challenge_phase_splits")
+# EvalAI's workers import the folder as a package, those of a host the file evaluate.py.
+DOORS = {
+    "__init__.py": b"from .main import evaluate\n",
+    "main.py": b"from .scoring_program import evaluate\n",
+    "evaluate.py": b"from scoring_program import evaluate_remotely as evaluate\n",
+}
+
+
+def configuration(material: Material) -> dict[str, Files]:
+    """Return the bundle by its file name; errors as of `Material.reference`."""
+    challenge = material.challenge
+    times = {"start_date": material.opens, "end_date": material.deadline or FOREVER}
+    description = challenge.description or challenge.title
+    document: dict[str, Any] = {
+        "title": challenge.title[:LONGEST_TITLE],
+        "short_description": shorten(description, LONGEST_DESCRIPTION, placeholder="..."),
+        **read_yaml("evalai.yaml"),
+        **times,
+        **{name: [] for name in LISTS},
+    }
+    template = read_yaml("evalai.yaml")
+    if challenge.score.epsilon is None:
+        template["leaderboard"][0]["schema"]["labels"].pop()
+    for number, (team, rules) in enumerate(material.teams.items(), 1):
+        named = {"id": number, "name": f"{team.title()} Team", "codename": team}
+        total, by_day = rules.submissions or ANY_NUMBER, rules.submissions_per_day or ANY_NUMBER
+        quotas = {"max_submissions": total, "max_submissions_per_month": total, "max_submissions_per_day": by_day}
+        latest = {"show_leaderboard_by_latest_submission": rules.standing == "last"}
+        joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
+        items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined | latest]
+        for name, own in zip(LISTS, items, strict=True):
+            document[name].append({**own, **template[name][0]})
+
+    files: Files = {
+        "challenge_config.yaml": yaml_bytes(document),
+        "annotations/rules.yaml": material.rules,
+        "evaluation_script.zip": {**material.program, **DOORS, **material.reference},
+    }
+    pages = material.pages("a JSON document")
+    logo = {"logo.png": pages.pop("logo.png")}
+    return {f"{challenge.name}.zip": {**files, **logo, **{f"templates/{name}": page for name, page in pages.items()}}}
+
+
+def losses(material: Material) -> list[str]:
+    """Return what EvalAI needs, and what it does otherwise than the rules say, a line each."""
+    challenge = material.challenge
+    lines = [
+        f"image: build {material.image!r} from the Containerfile, and run EvalAI's remote worker in it",
+        "ties: EvalAI shows the latest of equal scores first",
+    ]
+    if challenge.deadline is None:
+        lines.append(f"deadline: EvalAI needs one; {FOREVER} UTC stands for none")
+    if len(challenge.title) > LONGEST_TITLE:
+        lines.append(f"title: EvalAI takes {LONGEST_TITLE} characters; the others are left out")
+    if any(rules.standing == "last" for rules in material.teams.values()):
+        lines.append("standing: where the last score stands, EvalAI orders teams by its time, not by the score")
+    if any(rules.standing == "chosen" for rules in material.teams.values()):
+        lines.append("standing: EvalAI ranks each team's best score, whichever it would choose")
+    return lines

@@ -1,0 +1,180 @@
+"""The command: the same bytes each time, an own wheel, one line for each mistake and nothing half-written."""
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+import headstart
+from headstart.__main__ import main
+from headstart.evaluation.challenge_bundle import scoring_program
+from headstart.evaluation.challenge_bundle.material import read_yaml
+from headstart.evaluation.challenge_bundle.wheel import INSTALLED, WHEEL, pack_wheel
+from headstart.tests.material.bundles import PLATFORMS, REGISTRY, RULES, Host
+from headstart.tests.material.mistakes import error_line
+from headstart.tests.material.root import ROOT, require_checkout
+
+# Stands for the suite: it writes a score that has undefined numbers.
+COMMAND = """
+import json, pathlib, sys
+(folder,) = [pathlib.Path(each[9:]) for each in sys.argv if each.startswith("--output=")]
+folder.mkdir()
+document = {"score": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.5, "ci95": {"score": None}}
+(folder / "score.json").write_text(json.dumps(document))
+"""
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_bytes_are_the_same_each_time(platform: str, host: Host, tmp_path: Path) -> None:
+    rules = host.write_rules(deadline="2099-03-31T23:59:59-12:00")
+    one, other = (host.write_bundle(platform, tmp_path / name, rules=rules) for name in ("one", "other"))
+    contents = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in (one, other)]
+    assert contents[0] == contents[1]
+    assert {WHEEL, "Containerfile"} < set(contents[0])
+
+
+def test_the_program_runs_its_own_wheel_and_gives_the_numbers_of_the_leaderboards(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with ZipFile(tmp_path / "another.whl", "w") as archive:
+        archive.writestr("headstart/__init__.py", "")
+        archive.writestr("headstart/__main__.py", COMMAND)
+    monkeypatch.setattr(scoring_program, "HERE", tmp_path)
+    scores = scoring_program.score(tmp_path / "a.json", "red", tmp_path)
+    assert scores == {"score": 0.25, "debiased": None, "calibrated": 0.5, "low": None, "high": None}
+    assert [column["key"] for column in read_yaml("codabench.yaml")["leaderboards"][0]["columns"]][:5] == list(scores)
+    assert read_yaml("evalai.yaml")["leaderboard"][0]["schema"]["labels"][:5] == list(scores)
+
+
+def test_the_wheel_is_the_suite(tmp_path: Path) -> None:
+    (tmp_path / WHEEL).write_bytes(pack_wheel())
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", f"--target={tmp_path / 'installed'}"]
+    subprocess.run([*command, str(tmp_path / WHEEL)], check=True, capture_output=True)
+    code = "import headstart; print(headstart.__file__, headstart.__version__)"
+    environment = {"PYTHONPATH": str(tmp_path / "installed")}
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == [str(tmp_path / "installed" / "headstart" / "__init__.py"), headstart.__version__]
+
+
+@pytest.mark.slow
+def test_the_wheel_has_the_files_of_one_that_is_built(tmp_path: Path) -> None:
+    require_checkout()
+    source = tmp_path / "source"
+    source.mkdir()
+    for path in ROOT.iterdir():
+        if path.name.partition(".")[0] in INSTALLED | {"pyproject", "README", "LICENSE"}:
+            (shutil.copytree if path.is_dir() else shutil.copy)(path, source / path.name)
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run([*command, f"--wheel-dir={tmp_path}", str(source)], check=True, capture_output=True)
+    (tmp_path / "ours").mkdir()
+    (tmp_path / "ours" / WHEEL).write_bytes(pack_wheel())
+    built, ours = (
+        {name for name in ZipFile(path).namelist() if name.startswith("headstart/")}
+        for path in (tmp_path / WHEEL, tmp_path / "ours" / WHEEL)
+    )
+    # What a checkout has beside the code, such as the portal's Containerfile, does no harm.
+    assert built - ours == set()
+    assert not any(name.endswith((".py", ".yaml", ".json")) for name in ours - built)
+
+
+def test_a_wheel_can_be_given(host: Host, tmp_path: Path) -> None:
+    given = tmp_path / "headstart-9.9-py3-none-any.whl"
+    with ZipFile(given, "w") as archive:
+        archive.writestr("headstart/__init__.py", "")
+    folder = host.write_bundle("evalai", tmp_path / "out", f"--wheel={given}")
+    assert (folder / given.name).read_bytes() == given.read_bytes()
+    assert f"/wheels/{given.name} " in (folder / "Containerfile").read_text()
+
+
+def test_containers_have_the_versions_of_this_machine(host: Host, tmp_path: Path) -> None:
+    import torch
+
+    text = (host.write_bundle("codabench", tmp_path / "out") / "Containerfile").read_text()
+    assert f" torch=={torch.__version__.partition('+')[0]}" in text
+    assert not any(line.startswith(("ENTRYPOINT", "USER")) for line in text.splitlines())
+
+
+def write_registry(host: Host, **fields: object) -> str:
+    entries = json.loads((ROOT / REGISTRY).read_text())["models"]
+    path = host.folder / "registry.json"
+    path.write_text(json.dumps([entries[2] | fields, entries[3]]))
+    return f"--registry={path}"
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"weights": "gone.pth"}, "registry: model 'random': weights: there is no file "),
+        (
+            {"source": "custom", "model_parameters": {"name": "mine.net"}},
+            "registry: model 'random' is of source custom, and code of your own is in no bundle",
+        ),
+    ],
+)
+def test_registries_that_fit_into_no_bundle(
+    fields: dict[str, object], problem: str, host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = write_registry(host, **fields)
+    options = ["--platform=evalai", *host.options()[1:], registry, f"--output={tmp_path / 'out'}"]
+    assert problem in error_line(capsys, lambda: main(["challenge-bundle", *options]), 1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_registry_without_files_stays_as_it_is(
+    host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    registry = write_registry(host, weights="IMAGENET1K_V1")
+    options = ["--platform=codabench", *host.options()[1:], registry, f"--output={tmp_path}"]
+    main(["challenge-bundle", *options])
+    assert "weights of 1 models are downloaded where submissions are scored" in capsys.readouterr().out
+    with ZipFile(tmp_path / "demonstration-red.zip") as archive:
+        (tmp_path / "public.zip").write_bytes(archive.read("public_data.zip"))
+    with ZipFile(tmp_path / "public.zip") as archive:
+        assert archive.read("registry.json") == (host.folder / "registry.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("--platform=kaggle", "platform: "),
+        ("--rules=gone.yaml", "challenge gone.yaml: 1 problem: there is no such file"),
+        ("--catalog=gone.jsonl", "stimuli catalog gone.jsonl: "),
+        ("--registry=gone.json", "model registry gone.json: "),
+        (f"--wheel={__file__}", "wheel: "),
+        (f"--output={__file__}", "output: "),
+    ],
+)
+def test_mistakes_take_one_line(
+    option: str, problem: str, host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--platform=codabench", *host.options(), f"--output={tmp_path / 'out'}", option]
+    assert problem in error_line(capsys, lambda: main(["challenge-bundle", *options]))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_stimuli_that_are_missing_are_named(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path))
+    line = error_line(capsys, lambda: host.write_bundle("codabench", tmp_path / "out"), 1)
+    assert "there is no folder" in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bundle_is_not_replaced(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "demonstration-red.zip").write_text("mine")
+    line = error_line(capsys, lambda: host.write_bundle("codabench", tmp_path, rules=RULES), 1)
+    assert line == f"error: output: {str(tmp_path / 'demonstration-red.zip')!r} exists; choose another folder"
+    assert [path.name for path in tmp_path.iterdir()] == ["demonstration-red.zip"]
+
+
+def test_a_challenge_that_is_over_is_refused(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rules = host.write_rules(deadline="2020-01-01T00:00:00Z")
+    line = error_line(capsys, lambda: host.write_bundle("evalai", tmp_path / "out", rules=rules), 1)
+    assert "is over; set a later one" in line
