@@ -54,20 +54,6 @@ class Oidc:
     client_id: str
     client_secret_file: str
 
-    def __post_init__(self) -> None:
-        """Check the address, beyond its type."""
-        if not self.issuer.startswith(("https://", "http://")):
-            raise UserError(f"oidc.issuer: {self.issuer!r} is no address; give one that begins with https://")
-
-    def read_secret(self) -> str:
-        """Read the secret; a UserError where there is none."""
-        try:
-            return Path(self.client_secret_file).expanduser().read_text().strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise UserError(
-                f"oidc.client_secret_file: {self.client_secret_file!r} cannot be read ({reason_of(error)})"
-            ) from error
-
 
 @dataclass(frozen=True)
 class Settings:
@@ -167,6 +153,14 @@ class Settings:
         if not folder.is_dir():
             raise UserError(f"datasets: {self.datasets!r} is no folder; name the one that data sets are in")
         return folder
+
+
+def read_file(option: str, file: str) -> str:
+    """Read the text of a file; a UserError with the option that names it where that is impossible."""
+    try:
+        return Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{option}: {file!r} cannot be read ({reason_of(error)}); name another file") from error
 
 
 def settings_parser(description: str) -> OneLineErrorParser:

@@ -1,45 +1,29 @@
 """Commands about teams, their members, and organisers."""
 
-from pathlib import Path
 from typing import Any
 
 from jsonargparse import Namespace
 from sqlalchemy.orm import Session
 
-from headstart.output.errors import UserError, explain_write_errors, prefix_errors, reason_of
+from headstart.output.errors import UserError, explain_write_errors, prefix_errors
 from headstart.output.files import output_file, replacing, restored_on_failure
 from headstart.output.printable import printable
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
-from headstart.portal.records import invitations
-from headstart.portal.records.accounts import (
-    Keys,
-    clean_email,
-    create_team,
-    find_person,
-    find_team,
-    list_members,
-    list_teams,
-    make_account,
-    renew_keys,
-    revoke_account,
-    revoke_team,
-)
+from headstart.portal.records import accounts, invitations
 from headstart.portal.records.log import log_event
 from headstart.portal.records.tables import TeamRow
+from headstart.portal.settings import read_file
 
 
 def _add(desk: Desk, args: Namespace) -> str:
     """Add a team with one member, and print the member's token and recovery code."""
-    return _tell(args.name, create_team(desk.database, args.name, desk.organiser))
+    return _tell(args.name, accounts.create_team(desk.database, args.name, desk.organiser))
 
 
 def _import(desk: Desk, args: Namespace) -> str:
     """Add the teams of a CSV file, and write a file of invitations to send."""
-    try:
-        text = Path(args.file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"file: {args.file!r} cannot be read ({reason_of(error)})") from error
+    text = read_file("file", args.file)
     target = output_file("output", args.output)
     if target.exists():
         raise UserError(f"output: {args.output!r} exists, maybe with invitations of before; choose another file")
@@ -62,7 +46,7 @@ def import_teams(desk: Desk, session: Session, text: str) -> str:
 def _invite(desk: Desk, args: Namespace) -> str:
     """Make a link by which one person joins a team, or registers a new one where none is named."""
     with desk.database.writing() as session:
-        team = find_team(session, args.name) if args.name else None
+        team = accounts.find_team(session, args.name) if args.name else None
         code = invitations.invite(session, desk.now, team, desk.organiser, email=args.email)
     return f"Send this link, which is valid once, for {invitations.DURATION.days} days: {_link(desk, code)}"
 
@@ -70,7 +54,7 @@ def _invite(desk: Desk, args: Namespace) -> str:
 def _approve(desk: Desk, args: Namespace) -> str:
     """Let a team that has registered itself submit."""
     with desk.database.writing() as session:
-        team = find_team(session, args.name)
+        team = accounts.find_team(session, args.name)
         team.approved = team.approved or desk.now
         log_event(session, desk.now, "team approved", f"{desk.organiser} approved the team {team.name}.", team.id)
     return f"{team.name} may submit."
@@ -79,22 +63,22 @@ def _approve(desk: Desk, args: Namespace) -> str:
 def _renew(desk: Desk, args: Namespace) -> str:
     """Replace token and recovery code of a team's member, and let both in again if they were revoked."""
     with desk.database.writing() as session:
-        team = find_team(session, args.name)
-        account = find_person(session, team, args.member)
+        team = accounts.find_team(session, args.name)
+        account = accounts.find_person(session, team, args.member)
         team.revoked = None
-        keys = renew_keys(session, desk.now, account, desk.organiser)
+        keys = accounts.renew_keys(session, desk.now, account, desk.organiser)
     return f"{_tell(account.name, keys)} Those before are not valid any more."
 
 
 def _revoke(desk: Desk, args: Namespace) -> str:
     """Shut a whole team out, or one of its members."""
     with desk.database.writing() as session:
-        team = find_team(session, args.name)
+        team = accounts.find_team(session, args.name)
         if args.member:
-            account = find_person(session, team, args.member)
-            revoke_account(session, desk.now, account, desk.organiser)
+            account = accounts.find_person(session, team, args.member)
+            accounts.revoke_account(session, desk.now, account, desk.organiser)
             return f"{account.name} is shut out of {team.name}."
-        revoke_team(session, desk.now, team, desk.organiser)
+        accounts.revoke_team(session, desk.now, team, desk.organiser)
     return f"{team.name} can submit nothing more; its submissions and scores stay."
 
 
@@ -102,8 +86,8 @@ def _list(desk: Desk, args: Namespace) -> str:
     """Print all teams."""
     rows = [["team", "added", "state", "members"]]
     with desk.database.reading() as session:
-        for team in list_teams(desk.database):
-            members = ", ".join(printable(member.name) for member in list_members(session, team.id))
+        for team in accounts.list_teams(desk.database):
+            members = ", ".join(printable(member.name) for member in accounts.list_members(session, team.id))
             rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", team_state(team), members])
     print_table("Teams (UTC)", rows)
     return ""
@@ -119,55 +103,51 @@ def team_state(team: TeamRow) -> str:
 def _add_organiser(desk: Desk, args: Namespace) -> str:
     """Add an organiser, and print the organiser's token and recovery code."""
     with desk.database.writing() as session:
-        email = clean_email(args.email)
-        _, keys = make_account(session, desk.now, args.name, None, email, desk.organiser)
+        _, keys = accounts.make_account(session, desk.now, args.name, None, desk.organiser, args.email)
     return _tell(args.name, keys)
 
 
 def _revoke_organiser(desk: Desk, args: Namespace) -> str:
     """Shut an organiser out."""
     with desk.database.writing() as session:
-        account = find_person(session, None, args.name)
-        revoke_account(session, desk.now, account, desk.organiser)
+        account = accounts.find_person(session, None, args.name)
+        accounts.revoke_account(session, desk.now, account, desk.organiser)
     return f"{account.name} is no organiser any more."
 
 
 def _list_organisers(desk: Desk, args: Namespace) -> str:
     """Print all organisers."""
     with desk.database.reading() as session:
-        people = list_members(session, None)
+        people = accounts.list_members(session, None)
     print_table("Organisers", [["name", "e-mail"], *([printable(each.name), each.email or ""] for each in people)])
     return ""
 
 
-def _tell(name: str, keys: Keys) -> str:
-    return (
-        f"{name} has the token {keys.token}, and the recovery code {keys.recovery} for when it is lost; neither is "
-        "shown again."
-    )
+def _tell(name: str, keys: accounts.Keys) -> str:
+    keep = f"the recovery code {keys.recovery} for when it is lost"
+    return f"{name} has the token {keys.token}, and {keep}; neither is shown again."
 
 
 def _link(desk: Desk, code: str) -> str:
     return f"{desk.settings.address}/join/{code}"
 
 
-_NAME: dict[str, dict[str, Any]] = {"name": {"type": str, "help": "Name of the team."}}
-_MEMBER: dict[str, dict[str, Any]] = {"--member": {"type": str, "help": "Name of one of its members."}}
-_EMAIL: dict[str, dict[str, Any]] = {
-    "--email": {"type": str, "help": "Address by which an organisation's sign-in knows the person."}
+def _text(meaning: str, **more: Any) -> dict[str, Any]:
+    return {"type": str, "help": meaning, **more}
+
+
+_NAME = {"name": _text("Name of the team.")}
+_MEMBER = {"--member": _text("Name of one of its members.")}
+_PERSON = {"name": _text("Name of the organiser.")}
+_EMAIL = {"--email": _text("Address by which an organisation's sign-in knows the person.")}
+_FILES = {
+    "file": _text("CSV with a column team, and maybe member and email."),
+    "--output": _text("File of invitations to write.", required=True),
 }
-_PERSON: dict[str, dict[str, Any]] = {"name": {"type": str, "help": "Name of the organiser."}}
 TEAM_COMMANDS = {
     "teams add": Command(_add, _NAME),
-    "teams import": Command(
-        _import,
-        {
-            "file": {"type": str, "help": "CSV with a column team, and maybe member and email."},
-            "--output": {"type": str, "required": True, "help": "File of invitations to write."},
-        },
-        in_browser=False,
-    ),
-    "teams invite": Command(_invite, {"name": {**_NAME["name"], "nargs": "?"}, **_EMAIL}),
+    "teams import": Command(_import, _FILES, in_browser=False),
+    "teams invite": Command(_invite, {"name": _text("Name of the team; none for a new one.", nargs="?"), **_EMAIL}),
     "teams approve": Command(_approve, _NAME),
     "teams renew": Command(_renew, {**_NAME, **_MEMBER}),
     "teams revoke": Command(_revoke, {**_NAME, **_MEMBER}),

@@ -4,6 +4,7 @@ A token is 256 random bits, so its plain SHA-256 can be stored: salts and slow d
 """
 
 import hashlib
+import re
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -50,7 +51,7 @@ def create_team(database: Database, name: str, by: str) -> Keys:
     now = datetime.now(UTC)
     with database.writing() as session:
         team = make_team(session, now, name, by, is_approved=True)
-        return make_account(session, now, name, team, by=by)[1]
+        return make_account(session, now, name, team, by)[1]
 
 
 def add_team(database: Database, name: str) -> str:
@@ -81,12 +82,7 @@ def make_team(session: Session, now: datetime, name: str, by: str, is_approved: 
 
 
 def make_account(
-    session: Session,
-    now: datetime,
-    name: str,
-    team: TeamRow | None,
-    email: str | None = None,
-    by: str = "an invitation",
+    session: Session, now: datetime, name: str, team: TeamRow | None, by: str, email: str | None = None
 ) -> tuple[AccountRow, Keys]:
     """Add a person.
 
@@ -95,28 +91,18 @@ def make_account(
         now: The time.
         name: Name of the person.
         team: The team that the person is a member of; None for an organiser.
-        email: Address by which an organisation's sign-in knows the person.
         by: Who adds the person, for the log.
+        email: Address by which an organisation's sign-in knows the person.
 
     Raises:
-        UserError: The name is not valid or looks like that of a team mate, or the address is another account's.
+        UserError: The name is not valid or looks like that of a team mate, or the address is none or another account's.
     """
     team_id = None if team is None else team.id
     mates = select(AccountRow.name).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
     check_name(name, session.scalars(mates), "a member" if team else "an organiser")
-    if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
-        raise UserError(f"email: {email} belongs to an account; its holder logs in, or uses the recovery code")
-
-    keys = Keys(new_secret(), new_secret())
-    account = AccountRow(
-        team_id=team_id,
-        name=name,
-        email=email,
-        is_organiser=team is None,
-        token_sha256=digest(keys.token),
-        recovery_sha256=digest(keys.recovery),
-        added=now,
-    )
+    keys, address = Keys(new_secret(), new_secret()), free_email(session, email)
+    account = AccountRow(team_id=team_id, name=name, email=address, is_organiser=team is None, added=now)
+    account.token_sha256, account.recovery_sha256 = map(digest, keys)
     session.add(account)
     session.flush()
     joined = f"is an organiser by {by}" if team is None else f"joined {team.name} by {by}"
@@ -127,7 +113,8 @@ def make_account(
 def renew_keys(session: Session, now: datetime, account: AccountRow, by: str) -> Keys:
     """Replace the token and the recovery code of a person, also a revoked one, and end the person's sessions."""
     keys = Keys(new_secret(), new_secret())
-    account.token_sha256, account.recovery_sha256, account.revoked = digest(keys.token), digest(keys.recovery), None
+    account.token_sha256, account.recovery_sha256 = map(digest, keys)
+    account.revoked = None
     end_sessions(session, account.id)
     log_event(session, now, "token renewed", f"{account.name} has another token, by {by}.", account.team_id)
     return keys
@@ -218,11 +205,17 @@ def find_person(session: Session, team: TeamRow | None, name: str | None) -> Acc
     return found[-1]
 
 
-def clean_email(email: str | None) -> str | None:
-    """Return an address for messages in the form in which addresses are compared; a UserError where it is none."""
+def free_email(session: Session, email: str | None) -> str | None:
+    """Return an address in the form in which addresses are compared; None for none.
+
+    Raises:
+        UserError: It is no address, or that of an account.
+    """
     if not email:
         return None
-    user, _, host = email.strip().lower().partition("@")
-    if not (user and host and email.isprintable() and len(email) <= MAX_EMAIL_LENGTH):
+    address = email.strip().lower()
+    if not (re.fullmatch(r"[^@]+@[^@]+", address) and address.isprintable() and len(address) <= MAX_EMAIL_LENGTH):
         raise UserError(f"email: {email!r} is no address; give one like name@example.org")
-    return f"{user}@{host}"
+    if session.scalar(select(AccountRow.id).where(AccountRow.email == address)):
+        raise UserError(f"email: {address} belongs to an account, whose holder logs in or uses the recovery code")
+    return address

@@ -1,7 +1,6 @@
 """Invitations: links by each of which one person joins a team, or registers a new one."""
 
 import csv
-import io
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
@@ -10,20 +9,18 @@ from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
-from headstart.output.markup import escape_cell
-from headstart.portal.records.accounts import Keys, clean_email, digest, make_account, make_team, new_secret
+from headstart.output.markup import csv_text, escape_cell
+from headstart.portal.records.accounts import Keys, digest, free_email, make_account, make_team, new_secret
 from headstart.portal.records.log import log_event
 from headstart.portal.records.names import check_name
 from headstart.portal.records.tables import AccountRow, InvitationRow, TeamRow
 
 DURATION = timedelta(days=30)
 COLUMNS = ("team", "member", "email")
-MAX_SHOWN_MISTAKES = 5
+MAX_SHOWN = 5
 
 
-def invite(
-    session: Session, now: datetime, team: TeamRow | None, by: str, name: str = "", email: str | None = None
-) -> str:
+def invite(session: Session, now: datetime, team: TeamRow | None, by: str, name: str = "", email: str = "") -> str:
     """Invite a person.
 
     Args:
@@ -40,19 +37,16 @@ def invite(
     Raises:
         UserError: The team is revoked, the name is not valid, or the address is none or another account's.
     """
+    team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
     if team is not None and team.revoked is not None:
         raise UserError(f"team: {team.name!r} is revoked; `teams renew` lets it in again")
     if name:
         check_name(name, (), "a member")
-    code, email = new_secret(), clean_email(email)
-    if email and session.scalar(select(AccountRow.id).where(AccountRow.email == email)):
-        raise UserError(f"email: {email} belongs to an account")
-    team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
-    row = InvitationRow(
-        code_sha256=digest(code), team_id=team_id, name=name, email=email, created=now, expires=now + DURATION
-    )
+    code, address = new_secret(), free_email(session, email)
+    row = InvitationRow(code_sha256=digest(code), team_id=team_id, name=name, email=address)
+    row.created, row.expires = now, now + DURATION
     session.add(row)
-    log_event(session, now, "invited", f"{by} invited {name or email or 'somebody'} to {what}.", team_id)
+    log_event(session, now, "invited", f"{by} invited {name or address or 'somebody'} to {what}.", team_id)
     return code
 
 
@@ -86,7 +80,7 @@ def use_invitation(
     if not session.execute(update(InvitationRow).where(*unused).values(used=now)).rowcount:  # type: ignore[attr-defined] # of an UPDATE
         raise UserError("invitation: it was used; ask for another")
     team = invitation.team or make_team(session, now, team_name, name, is_approved=False)
-    return make_account(session, now, name, team, invitation.email)
+    return make_account(session, now, name, team, "an invitation", invitation.email)
 
 
 def import_teams(session: Session, now: datetime, text: str, by: str, link: Callable[[str], str]) -> str:
@@ -103,35 +97,25 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
         The table with a column `link` more.
 
     Raises:
-        UserError: Lines are wrong; each is named with its number.
+        UserError: Lines are wrong; the first ones are named with their numbers.
     """
-    reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
-    # The reader of rows does not count the empty lines that it skips.
-    lines, given, output, mistakes = reader.reader, reader.fieldnames or [], io.StringIO(), []
-    if "team" not in given or not set(given) <= set(COLUMNS):
-        raise UserError(f"line 1: {','.join(given)!r} are the columns; give team, and maybe member and email")
-    writer = csv.writer(output, lineterminator="\n")
-    writer.writerow([*COLUMNS, "link"])
-    known, seen = {team.canonical: team for team in session.scalars(select(TeamRow))}, set()
-    try:
-        for row in reader:
-            cells = [(row.get(column) or "").strip() for column in COLUMNS]
-            name, member, email = cells
-            try:
-                if None in row:
-                    raise UserError(f"has more than {len(given)} columns")
-                if email.lower() in seen:
-                    raise UserError(f"email: {email} is there twice")
-                seen |= {email.lower()} - {""}
-                team = known.get(canonical_name(name)) or make_team(session, now, name, by, is_approved=True)
-                known[team.canonical] = team
-                code = invite(session, now, team, by, member, email)
-                writer.writerow([*map(escape_cell, cells), link(code)])
-            except UserError as error:
-                mistakes.append(f"line {lines.line_num}: {error}")
-    except csv.Error as error:
-        mistakes.append(f"line {lines.line_num}: {error}")
+    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines(keepends=True), restkey="more", restval="")
+    columns, rows, mistakes = reader.fieldnames or [], list[list[str]](), list[str]()
+    if "team" not in columns or not set(columns) <= set(COLUMNS):
+        raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
+    known, invited = {team.canonical: team for team in session.scalars(select(TeamRow))}, set[str]()
+    for row in reader:
+        try:
+            name, member, email = cells = [row.get(column, "").strip() for column in COLUMNS]
+            if "more" in row or (email and email.lower() in invited):
+                raise UserError(f"has more than {len(columns)} cells, or an address of a line before")
+            team = known.get(canonical_name(name)) or make_team(session, now, name, by, is_approved=True)
+            known[team.canonical] = team
+            invited.add(email.lower())
+            rows.append([*map(escape_cell, cells), link(invite(session, now, team, by, member, email))])
+        except UserError as error:
+            # The reader of rows does not count the empty lines that it skips.
+            mistakes.append(f"line {reader.reader.line_num}: {error}")
     if mistakes:
-        more = len(mistakes) - MAX_SHOWN_MISTAKES
-        raise UserError("; ".join(mistakes[:MAX_SHOWN_MISTAKES]) + (f"; and {more} more" if more > 0 else ""))
-    return output.getvalue()
+        raise UserError("; ".join([*mistakes[:MAX_SHOWN], f"{len(mistakes)} in all"]))
+    return csv_text([*COLUMNS, "link"], rows)

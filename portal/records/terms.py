@@ -1,6 +1,5 @@
 """The terms of a challenge: who has accepted which version, when, and of which text."""
 
-import json
 from datetime import datetime
 
 from sqlalchemy import select
@@ -24,29 +23,24 @@ def missing_terms(session: Session, account_id: int, challenge: Challenge) -> Te
     return terms if accepted is None else None
 
 
-def how_to_accept(terms: Terms) -> str:
-    """Return a sentence for those who have not accepted the terms."""
-    body = json.dumps({"version": terms.version})
-    return f"terms: version {terms.version} must be accepted first, on the form's page or by POST /api/terms {body}"
-
-
 def accept_terms(database: Database, account_id: int, challenge: Challenge, version: str, now: datetime) -> None:
     """Record that a person accepts the terms of a challenge; once for each version.
 
     Raises:
         UserError: The version is not that of the terms.
     """
+    terms = challenge.terms
+    if terms is None or version != terms.version:
+        there = "there are none" if terms is None else f"their version is {terms.version!r}"
+        raise UserError(f"version: {version!r} is not that of the terms; {there}")
     with database.writing() as session:
         # The lock serialises the requests of a person.
         query = select(AccountRow).where(AccountRow.id == account_id).with_for_update(of=AccountRow)
         account = session.scalars(query).one()
-        terms = missing_terms(session, account_id, challenge)
-        if challenge.terms is None or version != challenge.terms.version:
-            there = f"their version is {challenge.terms.version!r}" if challenge.terms else "there are none"
-            raise UserError(f"version: {version!r} is not that of the terms; {there}")
-        if terms is not None:
-            text = digest(terms.text)
-            row = AcceptanceRow(account_id=account_id, phase=challenge.name, version=version, text_sha256=text, at=now)
-            session.add(row)
-            message = f"{account.name} accepted version {version} of the terms of {challenge.name}."
-            log_event(session, now, "terms accepted", message, account.team_id)
+        if missing_terms(session, account_id, challenge) is None:
+            return
+        row = AcceptanceRow(account_id=account_id, phase=challenge.name, version=version, at=now)
+        row.text_sha256 = digest(terms.text)
+        session.add(row)
+        message = f"{account.name} accepted version {version} of the terms of {challenge.name}."
+        log_event(session, now, "terms accepted", message, account.team_id)

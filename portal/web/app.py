@@ -44,7 +44,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.include_router(people.router)
     if settings.oidc is not None:
-        sign_in.add_sign_in(app, settings)
+        sign_in.add_sign_in(app, settings.oidc, settings.behind_tls)
     # The last one: its form for either team of the contract has an address of one part, whatever that is.
     app.include_router(pages.router)
 

@@ -8,15 +8,7 @@ from sqlalchemy import or_, select
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headstart.output.errors import UserError
-from headstart.portal.records.accounts import (
-    Keys,
-    end_sessions,
-    find_account,
-    list_members,
-    recover,
-    renew_keys,
-    revoke_account,
-)
+from headstart.portal.records import accounts
 from headstart.portal.records.invitations import find_invitation, invite, use_invitation
 from headstart.portal.records.sessions import begin_session, end_session
 from headstart.portal.records.tables import MAX_ID, AccountRow
@@ -27,19 +19,21 @@ from headstart.portal.web.submitting import WAIT, client_address
 
 router = APIRouter(default_response_class=HTMLResponse)
 Text = Annotated[str, Form()]
+Number = Annotated[int, Form(ge=0, le=MAX_ID)]
 NO_INVITATION = "This invitation was used, is too old, or never existed. Ask for another."
 
 
 @router.get("/login")
-def show_login(request: Request, visitor: Visitor) -> Response:
-    """Show the form that asks for a token."""
-    return render(request, "login.html", visitor, wrong=False)
+@router.get("/recover")
+def show_entrance(request: Request, visitor: Visitor) -> Response:
+    """Show the form that asks for a token, or for a recovery code."""
+    return render(request, f"{request.url.path.strip('/')}.html", visitor, wrong=False)
 
 
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Response:
     """Begin a session."""
-    account = find_account(portal.database, token.strip())
+    account = accounts.find_account(portal.database, token.strip())
     if account is None:
         _count_mistake(request, portal)
         return render(request, "login.html", None, status=401, wrong=True)
@@ -60,23 +54,19 @@ def log_out(request: Request, portal: PortalDependency, proof: Text = "") -> Res
     return response
 
 
-@router.get("/recover")
-def show_recovery(request: Request, visitor: Visitor) -> Response:
-    """Show the form that asks for a recovery code."""
-    return render(request, "recover.html", visitor, wrong=False)
-
-
 @router.post("/recover")
 def recover_token(request: Request, portal: PortalDependency, code: Text = "") -> Response:
     """Replace a lost token by the recovery code, and begin a session."""
-    now, cookie = datetime.now(UTC), ""
+    # Right codes count, too, because each attempt locks the database for a moment.
+    _count_mistake(request, portal)
+    now = datetime.now(UTC)
     with portal.database.writing() as session:
-        if recovered := recover(session, now, code.strip()):
-            cookie = begin_session(session, now, recovered[0])
-    if recovered is None:
-        _count_mistake(request, portal)
-        return render(request, "recover.html", None, status=401, wrong=True)
-    return _show_keys(request, portal, recovered[0].name, recovered[1], cookie)
+        recovered = accounts.recover(session, now, code.strip())
+        if recovered is None:
+            return render(request, "recover.html", None, status=401, wrong=True)
+        account, keys = recovered
+        cookie = begin_session(session, now, account)
+    return _show_keys(request, portal, account.name, keys, cookie)
 
 
 @router.get("/join/{code}")
@@ -93,7 +83,7 @@ def join(request: Request, portal: PortalDependency, code: str, name: Text = "",
         with portal.database.writing() as session:
             invitation = find_invitation(session, now, code=code)
             if invitation is None:
-                raise HTTPException(404, NO_INVITATION)
+                raise UserError(NO_INVITATION)
             account, keys = use_invitation(session, now, invitation, name.strip(), team.strip())
             cookie = begin_session(session, now, account)
     except UserError as error:
@@ -107,18 +97,13 @@ def show_team(request: Request, portal: PortalDependency, visitor: Visitor) -> R
     if visitor is None:
         return RedirectResponse("/login", 303)
     with portal.database.reading() as session:
-        members = [visitor] if visitor.team is None else list_members(session, visitor.team_id)
+        members = [visitor] if visitor.team is None else accounts.list_members(session, visitor.team_id)
     return render(request, "team.html", visitor, members=members)
 
 
 @router.post("/team")
 def change_team(
-    request: Request,
-    portal: PortalDependency,
-    visitor: Visitor,
-    action: Text,
-    member: Annotated[int, Form(ge=0, le=MAX_ID)] = 0,
-    proof: Text = "",
+    request: Request, portal: PortalDependency, visitor: Visitor, action: Text, member: Number = 0, proof: Text = ""
 ) -> Response:
     """Invite, give a member another token, shut a member out, or end the visitor's sessions in all browsers."""
     require_own_form(request, proof)
@@ -133,7 +118,7 @@ def change_team(
             link = f"{portal.address(request)}/join/{invite(session, now, visitor.team, visitor.name)}"
             return _show(request, "An invitation", [("Link", link)], "Whoever opens it first joins your team.")
         if action == "leave":
-            end_sessions(session, visitor.id)
+            accounts.end_sessions(session, visitor.id)
             return RedirectResponse("/login", 303)
 
         # A team mate must not become an organiser by renewing the token of one.
@@ -143,9 +128,9 @@ def change_team(
         if mate is None or action not in {"renew", "revoke"}:
             raise HTTPException(404, "There is no such member of your team.")
         if action == "revoke":
-            revoke_account(session, now, mate, visitor.name)
+            accounts.revoke_account(session, now, mate, visitor.name)
             return RedirectResponse("/team", 303)
-        keys = renew_keys(session, now, mate, visitor.name)
+        keys = accounts.renew_keys(session, now, mate, visitor.name)
         # The sessions of the mate have ended, and that of the visitor goes on.
         cookie = begin_session(session, now, mate) if mate.id == visitor.id else ""
     return _show_keys(request, portal, mate.name, keys, cookie)
@@ -172,7 +157,7 @@ def _join(request: Request, portal: Portal, code: str, status: int = 200, **give
     return render(request, "join.html", None, status=status, invitation=invitation, **context)
 
 
-def _show_keys(request: Request, portal: Portal, name: str, keys: Keys, cookie: str) -> Response:
+def _show_keys(request: Request, portal: Portal, name: str, keys: accounts.Keys, cookie: str) -> Response:
     """Show a person's new keys, and log the person in if there is a cookie."""
     lines = [("Token", keys.token), ("Recovery code", keys.recovery)]
     note = "Log in with the token; programs send it. With the recovery code you get another token when it is lost."

@@ -5,11 +5,12 @@ A person's account is that of the address which the organisation has verified, o
 
 import logging
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
 
 from authlib.integrations.starlette_client import OAuth, OAuthError
-from fastapi import APIRouter, FastAPI, HTTPException, Request
+from fastapi import FastAPI, HTTPException, Request
 from joserfc.errors import JoseError
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
@@ -22,88 +23,60 @@ from headstart.portal.records.invitations import find_invitation, use_invitation
 from headstart.portal.records.names import MAX_NAME_LENGTH
 from headstart.portal.records.sessions import begin_session
 from headstart.portal.records.tables import AccountRow
-from headstart.portal.settings import Settings
+from headstart.portal.settings import Oidc, read_file
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import set_cookie
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import WAIT
 
-router = APIRouter()
-MINUTES, PATIENCE_SECONDS = 10, 10
+SECONDS, PATIENCE_SECONDS = 600, 10
 AWAY = "Your organisation's sign-in does not answer as it should at present. Try again later, or log in with a token."
-UNKNOWN = "There is no account and no invitation for {}. Ask the organisers, or open the link of your invitation."
 _log = logging.getLogger(__name__)
 
 
-def add_sign_in(app: FastAPI, settings: Settings) -> None:
+def add_sign_in(app: FastAPI, oidc: Oidc, secure: bool) -> None:
     """Add the pages of the sign-in to an application.
 
     Args:
         app: The application.
-        settings: The organiser's settings, with `oidc`.
+        oidc: The organisation's sign-in.
+        secure: Whether browsers connect over TLS.
 
     Raises:
         UserError: The secret cannot be read.
     """
-    oidc = settings.oidc
-    assert oidc is not None
-    app.state.sign_in = OAuth().register(
+    client = OAuth().register(
         "organisation",
         client_id=oidc.client_id,
-        client_secret=oidc.read_secret(),
+        client_secret=read_file("oidc.client_secret_file", oidc.client_secret_file).strip(),
         server_metadata_url=f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration",
-        client_kwargs={
-            "scope": "openid email profile",
-            "code_challenge_method": "S256",
-            "timeout": PATIENCE_SECONDS,
-        },
+        client_kwargs={"scope": "openid email profile", "code_challenge_method": "S256", "timeout": PATIENCE_SECONDS},
     )
-    # It holds the state and the nonce of a sign-in for some minutes. The answer comes from another site.
-    app.add_middleware(
-        SessionMiddleware,
-        secret_key=secrets.token_hex(),
-        session_cookie="headstart_sign_in",
-        max_age=60 * MINUTES,
-        path="/sign-in",
-        same_site="lax",
-        https_only=settings.behind_tls,
-    )
-    app.include_router(router)
+    expected = {"iss": oidc.issuer, "aud": oidc.client_id}
+    claims = {claim: {"essential": True, "value": value} for claim, value in expected.items()}
+    # Its cookie holds state and nonce until the answer comes, from a page of another site.
+    cookie = {"session_cookie": "headstart_sign_in", "max_age": SECONDS, "path": "/sign-in", "https_only": secure}
+    app.add_middleware(SessionMiddleware, secret_key=secrets.token_hex(), same_site="lax", **cookie)
 
+    @app.get("/sign-in")
+    async def leave(request: Request, portal: PortalDependency) -> Response:
+        """Send the browser to the organisation's sign-in."""
+        with _clear_errors():
+            response: Response = await client.authorize_redirect(request, f"{portal.address(request)}/sign-in/answer")
+        return response
 
-@router.get("/sign-in")
-async def go_to_organisation(request: Request, portal: PortalDependency) -> Response:
-    """Send the browser to the organisation's sign-in."""
-    try:
-        back = f"{portal.address(request)}/sign-in/answer"
-        response: Response = await request.app.state.sign_in.authorize_redirect(request, back)
-    except Exception as error:
-        raise _away(error) from error
-    return response
-
-
-@router.get("/sign-in/answer")
-async def come_back(request: Request, portal: PortalDependency) -> Response:
-    """Begin a session for the person whom the organisation names."""
-    oidc = portal.settings.oidc
-    assert oidc is not None
-    try:
-        values = {"iss": oidc.issuer, "aud": oidc.client_id}
-        options = {claim: {"essential": True, "value": value} for claim, value in values.items()}
-        answer = await request.app.state.sign_in.authorize_access_token(request, claims_options=options)
-        person: dict[str, Any] = answer["userinfo"]
-    except (OAuthError, JoseError) as error:
-        raise HTTPException(403, f"The sign-in was not completed ({error.error}); begin it again.") from error
-    except Exception as error:
-        raise _away(error) from error
-
-    email = str(person.get("email", "")).strip().lower()
-    if not email or person.get("email_verified") is not True:
-        raise HTTPException(403, "Your organisation has not verified your e-mail address, so it opens no account.")
-    account, cookie = await run_in_threadpool(_enter, portal, email, str(person.get("name") or email))
-    response = render(request, "signed_in.html", None, person=account.name)
-    set_cookie(response, cookie, portal.settings)
-    return response
+    @app.get("/sign-in/answer")
+    async def come_back(request: Request, portal: PortalDependency) -> Response:
+        """Begin a session for the person whom the organisation names."""
+        with _clear_errors():
+            person = (await client.authorize_access_token(request, claims_options=dict(claims)))["userinfo"]
+        email = str(person.get("email", "")).strip().lower()
+        if not email or person.get("email_verified") is not True:
+            raise HTTPException(403, "Your organisation has not verified your e-mail address, so it opens no account.")
+        account, cookie = await run_in_threadpool(_enter, portal, email, str(person.get("name") or email))
+        response = render(request, "signed_in.html", None, person=account.name)
+        set_cookie(response, cookie, portal.settings)
+        return response
 
 
 def _enter(portal: Portal, email: str, name: str) -> tuple[AccountRow, str]:
@@ -115,19 +88,30 @@ def _enter(portal: Portal, email: str, name: str) -> tuple[AccountRow, str]:
     now = datetime.now(UTC)
     with portal.database.writing() as session:
         account = session.scalar(select(AccountRow).where(AccountRow.email == email))
-        invitation = None if account else find_invitation(session, now, email=email)
-        if invitation is not None:
+        if account is None and (invitation := find_invitation(session, now, email=email)):
             try:
                 account, _ = use_invitation(session, now, invitation, invitation.name or name[:MAX_NAME_LENGTH])
             except UserError as error:
                 raise HTTPException(403, f"{error}. Open the link of your invitation.") from error
         account = if_valid(account)
         if account is None:
-            raise HTTPException(403, UNKNOWN.format(email))
+            ask = "Ask the organisers, or open the link of your invitation."
+            raise HTTPException(403, f"There is no account and no invitation for {email}. {ask}")
         return account, begin_session(session, now, account)
 
 
-def _away(error: Exception) -> HTTPException:
-    """Return the answer where the organisation's server is away, or sends what nobody can read."""
-    _log.warning("the organisation's sign-in failed: %s: %s", type(error).__name__, error)
-    return HTTPException(503, AWAY, WAIT)
+@contextmanager
+def _clear_errors() -> Iterator[None]:
+    """Answer what is wrong with a sign-in by one sentence.
+
+    Raises:
+        HTTPException: The organisation refused, its answer is not valid, or its server is away or sends what nobody can
+            read.
+    """
+    try:
+        yield
+    except (OAuthError, JoseError) as error:
+        raise HTTPException(403, f"The sign-in was not completed ({error.error}); begin it again.") from error
+    except Exception as error:
+        _log.warning("the organisation's sign-in failed: %s: %s", type(error).__name__, error)
+        raise HTTPException(503, AWAY, WAIT) from error

@@ -17,7 +17,7 @@ from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.submissions import latest_scoring, shorten_problems
 from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
-from headstart.portal.records.terms import how_to_accept, missing_terms
+from headstart.portal.records.terms import missing_terms
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
@@ -103,7 +103,7 @@ def store_submission(
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
         if terms := missing_terms(session, account.id, phase.challenge):
-            raise ClosedError(how_to_accept(terms))
+            raise ClosedError(f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms")
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -176,7 +176,7 @@ def test_the_cookie_is_set_after_an_answer_from_another_site(
     provider.claims = {"email": "carol@example.org", "email_verified": True}
     add_team(site.database, "Wrens")
     with site.database.writing() as session:
-        make_account(session, datetime.now(UTC), "Carol", find_team(session, "Wrens"), "carol@example.org")
+        make_account(session, datetime.now(UTC), "Carol", find_team(session, "Wrens"), "a test", "carol@example.org")
     page.goto("/login")
     page.get_by_role("link", name="Sign in with your organisation").click()
     page.wait_for_url("**/submissions")

@@ -31,7 +31,7 @@ def secrets(page: str) -> list[str]:
 
 def proof(site: Site, client: TestClient | None = None) -> str:
     page = (client or site.client).get("/team").text
-    return re.findall(r'name="proof" value="(\w+)"', page)[0]
+    return str(re.findall(r'name="proof" value="(\w+)"', page)[0])
 
 
 def change(site: Site, client: TestClient | None = None, **fields: Any) -> Any:
@@ -168,9 +168,9 @@ def test_nobody_reaches_beyond_the_own_team(site: Site) -> None:
     with site.database.writing() as session:
         now = datetime.now(UTC)
         code = invite(session, now, None, "a test")
-        organiser, keys = make_account(session, now, "Olga", None)
+        organiser, keys = make_account(session, now, "Olga", None, "a test")
         # A member who is an organiser, too.
-        both, _ = make_account(session, now, "Otto", find_team(session, "Owls"))
+        both, _ = make_account(session, now, "Otto", find_team(session, "Owls"), "a test")
         session.get_one(AccountRow, both.id).is_organiser = True
     stranger = browser(site)
     assert secrets(stranger.post(f"/join/{code}", data={"name": "Bob", "team": "Larks"}).text)

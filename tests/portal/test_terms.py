@@ -39,7 +39,7 @@ def test_programs_accept_before_they_submit(open_site: OpenSite) -> None:
     assert site.read("/api/challenge")["terms"] == TERMS
     refused = site.submit(blue("owl", "lark"))
     assert refused.status_code == 403
-    assert 'POST /api/terms {"version": "2026-01"}' in refused.json()["error"]
+    assert "accept version '2026-01' first, in the form or by POST /api/terms" in refused.json()["error"]
 
     def accept(version: str, **headers: str) -> Any:
         return site.client.post("/api/terms", json={"version": version}, headers=headers)
