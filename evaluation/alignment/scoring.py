@@ -299,8 +299,8 @@ def cka_and_certainty(
     Returns:
         Biased and debiased CKA as for `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
         ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
-        settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends; with an
-        epsilon, `epsilon` and `mean_cka_with_epsilon`.
+        settings, and the pairs with outliers and permutations drawn for them; `ci95`, the ends for the mean over pairs
+        (`mean`) and matrices of `low` and `high` ends; with an epsilon, `epsilon` and `mean_cka_with_epsilon`.
 
     Raises:
         ValueError: As `metrics.pairwise_cka` for the biased estimate.
@@ -312,7 +312,12 @@ def cka_and_certainty(
     certainty = {
         "mean_cka_calibrated": mean_over_pairs(cka.calibrated),
         **{name: _to_lists(getattr(cka, name)) for name in ("null_mean", "null_sd", "z", "p", "calibrated")},
-        "calibration": {"level": cka.level, "seed": SEED},
+        "calibration": {
+            "level": cka.level,
+            "seed": SEED,
+            "outlying": np.argwhere(np.triu(cka.outlying, 1)).tolist(),
+            "permutations": cka.permutations,
+        },
         "ci95": {"mean": mean, "low": _to_lists(intervals.low), "high": _to_lists(intervals.high)},
     }
     if epsilon is not None:

@@ -79,22 +79,31 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
     return np.outer(traces, traces) / (n - 1), variance
 
 
-def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> Floats:
+def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> tuple[Floats, Floats]:
     """Compute the third central moment over the 1.5th power of the variance of every pair, `[m, m]`.
+
+    The row lengths alone, the diagonals of A and B, contribute the sum of a_ii b_p(i)p(i), whose third moment is
+    `n / ((n - 1) (n - 2))` times the sums of their cubes. It is near 0 however few the leading directions are, unless
+    single rows lie far from all others.
 
     Args:
         embeddings: The embeddings, m of them.
         products: Inner products of their centred Gram matrices.
 
     Returns:
-        The skewness, symmetric; 0 where the variance is.
+        The skewness, and what the row lengths alone contribute; symmetric, 0 where the variance is.
     """
     squares = products.grams.diagonal()
     scales, *each = np.array([_cubic_sums(x, own) for x, own in zip(embeddings, squares, strict=True)]).T
     norms = scales * np.sqrt(squares)
     _, variance = mean_and_variance(products)
-    third = _expectation(products.n, THIRD, np.stack(each, axis=1) / norms[:, None] ** 3)
-    return np.asarray(np.divide(third, variance**1.5, out=np.zeros_like(third), where=variance > 0))
+    n, cubes = products.n, np.stack(each, axis=1) / norms[:, None] ** 3
+    third = _expectation(n, THIRD, cubes)
+    of_lengths = n / ((n - 1) * max(n - 2, 1)) * np.outer(cubes[:, 0], cubes[:, 0])
+    whole, part = (
+        np.divide(moment, variance**1.5, out=np.zeros_like(third), where=variance > 0) for moment in (third, of_lengths)
+    )
+    return whole, part
 
 
 def _expectation(n: int, partitions: Partitions, sums: Floats) -> Floats:

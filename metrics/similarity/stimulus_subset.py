@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Floats, Indices
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 from headstart.metrics.similarity.model_subset_search import check_size
 
 Embeddings = Sequence[NDArray[np.floating]]
@@ -41,8 +42,8 @@ class CentredCatalog:
         stimuli: Number of stimuli.
 
     Raises:
-        ValueError: There are fewer than 2 models, a model has one embedding for all stimuli, or `size` is below 2 or
-            above the number of stimuli.
+        ValueError: There are fewer than 2 models, `size` is below 2 or above the number of stimuli, or as
+            `CentredEmbedding.read`.
     """
 
     def __init__(self, embeddings: Embeddings, size: int) -> None:
@@ -51,18 +52,14 @@ class CentredCatalog:
         self.stimuli = len(embeddings[0])
         check_size(size, self.stimuli, "stimuli")
         self._embeddings = embeddings
-        self._means = [np.mean(embedding, axis=0, dtype=np.float64) for embedding in embeddings]
+        read = (CentredEmbedding.read(each, f"embeddings[{i}]", debiased=False) for i, each in enumerate(embeddings))
+        self._means = [each.mean for each in read]
         self._norms = [self._mean_norm(index) for index in range(len(embeddings))]
 
     def _mean_norm(self, index: int) -> float:
         embedding, mean = self._embeddings[index], self._means[index]
-        parts = [embedding[first : first + ROWS] for first in range(0, self.stimuli, ROWS)]
-        norm = float(sum(np.linalg.norm(part - mean, axis=1).sum() for part in parts)) / self.stimuli
-        if not norm > 1e-12 * max(float(np.abs(part).max()) for part in parts):
-            raise ValueError(
-                f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
-            )
-        return norm
+        parts = (embedding[first : first + ROWS] for first in range(0, self.stimuli, ROWS))
+        return float(sum(np.linalg.norm(part - mean, axis=1).sum() for part in parts)) / self.stimuli
 
     def rows(self, stimuli: Sequence[int] | Indices) -> list[Floats]:
         """Return the centred and scaled embeddings of some stimuli, `[stimuli, dim]` of each model."""

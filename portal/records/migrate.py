@@ -12,8 +12,8 @@ from sqlalchemy import inspect, text
 from sqlalchemy.engine import Connection
 
 from headstart.output.errors import UserError
+from headstart.portal.records.tables import Table
 
-FIRST = "0001"
 FOLDER = Path(__file__).parent / "migrations"
 
 
@@ -37,10 +37,11 @@ def migrate(connection: Connection, back_up: Callable[[Path], Path]) -> Path | N
 
     tables = inspect(connection).get_table_names()
     revision = MigrationContext.configure(connection).get_current_revision()
-    if tables and revision is None and _is_first(connection, tables):
-        command.stamp(config, FIRST)
-        revision = FIRST
-    if (tables and revision is None) or (revision is not None and revision not in known):
+    if not tables:
+        Table.metadata.create_all(connection)
+        command.stamp(config, "head")
+        return None
+    if revision not in known and not (revision is None and _is_first(connection, tables)):
         raise UserError(
             "database: was not made by this version of the portal or an earlier one; serve it by the one that made it, "
             "or name an empty one"
@@ -48,7 +49,7 @@ def migrate(connection: Connection, back_up: Callable[[Path], Path]) -> Path | N
     if revision == newest:
         return None
 
-    copy = _copy(connection, f"before_{newest}_{datetime.now(UTC):%Y%m%dT%H%M%S}", tables, back_up) if tables else None
+    copy = _copy(connection, f"before_{newest}_{datetime.now(UTC):%Y%m%dT%H%M%S}", tables, back_up)
     command.upgrade(config, "head")
     return copy
 

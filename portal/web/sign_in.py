@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import Any
 
 from authlib.integrations.starlette_client import OAuth, OAuthError
 from fastapi import FastAPI, HTTPException, Request
@@ -55,8 +56,8 @@ def add_sign_in(app: FastAPI, oidc: Oidc, secure: bool) -> None:
     expected = {"iss": oidc.issuer, "aud": oidc.client_id}
     claims = {claim: {"essential": True, "value": value} for claim, value in expected.items()}
     # Its cookie holds state and nonce until the answer comes, from a page of another site.
-    cookie = {"session_cookie": "headstart_sign_in", "max_age": SECONDS, "path": "/sign-in", "https_only": secure}
-    app.add_middleware(SessionMiddleware, secret_key=secrets.token_hex(), same_site="lax", **cookie)
+    options: dict[str, Any] = {"session_cookie": "headstart_sign_in", "path": "/sign-in", "max_age": SECONDS}
+    app.add_middleware(SessionMiddleware, secrets.token_hex(), same_site="lax", https_only=secure, **options)
 
     @app.get("/sign-in")
     async def leave(request: Request, portal: PortalDependency) -> Response:

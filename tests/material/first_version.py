@@ -1,18 +1,17 @@
 """A database as the first version of the portal wrote it."""
 
+import re
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import inspect, text
 
 from headstart.portal.records.database import Database
-from headstart.portal.records.migrate import FOLDER
 
 # Written by the first version, with submissions in every state.
 FIRST = Path(__file__).with_name("portal_format_1.sql")
+TYPES = {"\tid INTEGER": "\tid SERIAL", "DATETIME": "TIMESTAMPTZ", "BLOB": "BYTEA"}
 TABLES = ("teams", "submissions", "scorings", "events", "facts")
 
 
@@ -29,10 +28,12 @@ def fill_first_version(url: str, folder: Path) -> dict[str, list[tuple[object, .
     if url.startswith("sqlite"):
         return rows
     with closing(Database(url)) as database, database.engine.begin() as connection:
-        config = Config(attributes={"connection": connection})
-        config.set_main_option("script_location", str(FOLDER))
-        command.upgrade(config, "0001")
-        connection.execute(text("DROP TABLE alembic_version"))
+        script = FIRST.read_text()
+        for of_sqlite, of_postgresql in TYPES.items():
+            script = script.replace(of_sqlite, of_postgresql)
+        created = [re.findall(rf"CREATE TABLE {table} [^;]*;", script)[0] for table in TABLES]
+        for statement in [*created, *re.findall(r"CREATE INDEX [^;]*;", script)]:
+            connection.execute(text(statement))
         for table in TABLES:
             columns = inspect(connection).get_columns(table)
             names = [column["name"] for column in columns]

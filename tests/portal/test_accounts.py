@@ -60,7 +60,7 @@ def at_once(count: int, act: Callable[[int], T]) -> list[T | Exception]:
     return results
 
 
-def make_invitation(database: Database, team: str | None, email: str | None = None) -> str:
+def make_invitation(database: Database, team: str | None, email: str = "") -> str:
     with database.writing() as session:
         return invite(session, NOW, find_team(session, team) if team else None, "a test", email=email)
 

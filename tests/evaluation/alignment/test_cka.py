@@ -14,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 from headstart.evaluation.alignment.score_files import print_score
+from headstart.evaluation.alignment.scoring import cka_and_certainty
 from headstart.metrics import calibrated_cka, cka_intervals, cka_null
 from headstart.tests.material.arena import ENTRIES, Arena
 
@@ -261,7 +262,9 @@ def test_null_and_calibrated_values_and_intervals_are_those_of_the_embeddings(
         np.testing.assert_allclose(document[name], getattr(expected, name), rtol=1e-12)
     assert (document["null_mean"][0][1], document["null_sd"][0][1]) == pytest.approx(cka_null(rows[0], rows[1]))
     assert document["mean_cka_calibrated"] == pytest.approx(np.mean(expected.calibrated[np.triu_indices(3, 1)]))
-    assert document["calibration"] == {"level": 0.95, "seed": 0}
+    outlying = np.argwhere(np.triu(expected.outlying)).tolist()
+    drawn = {"outlying": outlying, "permutations": expected.permutations}
+    assert document["calibration"] == {"level": 0.95, "seed": 0, **drawn}
     ends = document["ci95"]
     np.testing.assert_allclose([ends["low"], ends["high"]], [intervals.low, intervals.high], rtol=1e-12)
     assert ends["mean"] == ends["score"] == pytest.approx(intervals.mean)
@@ -272,6 +275,17 @@ def test_null_and_calibrated_values_and_intervals_are_those_of_the_embeddings(
     record = json.loads((arena.folder / "out" / "scores.jsonl").read_text().splitlines()[-1])
     assert record["ci95"] == ends["score"]
     assert record["mean_cka_calibrated"] == document["mean_cka_calibrated"]
+
+
+def test_pairs_with_outliers_are_named() -> None:
+    generator = np.random.default_rng(0)
+    many = [generator.standard_normal((40, 8)) for _ in range(3)]
+    many[0][3] += 30
+    many[2][9] += 30
+    # Rows of one length, on which no outlier of another embedding can land.
+    many[1] /= np.linalg.norm(many[1], axis=1, keepdims=True)
+    _, _, certainty = cka_and_certainty(many)
+    assert certainty["calibration"] == {"level": 0.95, "seed": 0, "outlying": [[0, 2]], "permutations": 999}
 
 
 def test_the_interval_of_a_red_score_is_of_one_minus_the_mean(arena: Arena) -> None:

@@ -167,7 +167,7 @@ def test_sizes_that_no_submission_has(search: Callable[..., object], size: int) 
 def test_models_without_a_value(value: float) -> None:
     embeddings = make_catalog(9, seed=0)
     embeddings[2][:] = value
-    with pytest.raises(ValueError, match=r"embeddings\[2\]: one embedding for all stimuli"):
+    with pytest.raises(ValueError, match=r"embeddings\[2\]: (.* all rows are equal|contains NaN)"):
         worst_stimulus_subset(embeddings, 3)
     with pytest.raises(ValueError, match=r"embeddings: .* there are 1; give at least 2"):
         worst_stimulus_subset(embeddings[:1], 3)

@@ -8,7 +8,8 @@ from alembic import op
 from headstart.portal.records.basis import documents_digest, unknown_rules
 
 revision = "0002"
-down_revision = "0001"
+# The first version had no migrations.
+down_revision = None
 
 TIME = sa.DateTime(timezone=True)
 
