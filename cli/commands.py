@@ -45,9 +45,9 @@ COMMANDS = {
         "submissions-report": Command(
             "write a page about the scores of submissions", "evaluation.alignment.submissions_report"
         ),
-        "challenge-bundle": Command(
-            "write a challenge for Codabench or EvalAI", "evaluation.challenge_bundle.challenge_bundle"
-        ),
+        "challenge-bundle": Command("", "evaluation.challenge_bundle.challenge_bundle"),
+        "submit": Command("submit a document to a portal; see also submissions", "portal.client:submit"),
+        "submissions": Command("", "portal.client:list_submissions"),
         "portal": Command("serve a challenge; also worker, admin", "portal.serve:main", "portal"),
         "portal worker": Command("", "portal.work.worker:main", "portal"),
         "portal admin": Command("", "portal.admin:main", "portal"),
@@ -77,8 +77,8 @@ NAMED = {name: command for group in COMMANDS.values() for name, command in group
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"submissions-report", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
-# An option of a command that is not required, and may come first without its name.
-FIRST_OPTION = {"fit": "photos", "published": "name"}
+# An option of a command that may come first without its name, beside others that are required, or not required itself.
+FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.function.startswith("evaluation.")}
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeInt
@@ -53,6 +54,11 @@ class Extraction:
         """The settings on which scores depend, for results."""
         random = {"random_weights": True} if self.random_weights else {}
         return {"precision": self.precision, "seed": self.seed, **random}
+
+    @property
+    def cache(self) -> Path:
+        """The folder that embeddings are stored in, which need not exist."""
+        return cache_folder(self.cache_dir)
 
 
 def networks_of(names: Sequence[str], registry: Registry, options: Extraction) -> dict[str, NetworkSpec]:
@@ -105,7 +111,7 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
     computed: dict[str, int] = {}
     if not engines.is_serial and jobs:
         options = next(iter(jobs.values())).options
-        resources = Resources(cache_folder(options.cache_dir), "embeddings", options.num_workers)
+        resources = Resources(options.cache, "embeddings", options.num_workers)
         with prefix_extraction():
             computed = compute_missing({name: job.request for name, job in jobs.items()}, resources, engines)
 
@@ -137,8 +143,8 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
     options = job.options
-    cache, title = cache_folder(options.cache_dir), f"embeddings of {job.network.name}"
-    resources = Resources(cache, title, options.num_workers, only_stored, before, after)
+    title = f"embeddings of {job.network.name}"
+    resources = Resources(options.cache, title, options.num_workers, only_stored, before, after)
     with prefix_extraction():
         return find_embeddings(job.request, resources)
 

@@ -7,15 +7,12 @@ from jsonargparse import Namespace
 from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.output.printable import say
-from headstart.portal.commands.challenge import CHALLENGE_COMMANDS
-from headstart.portal.commands.command import Command, Desk
-from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
-from headstart.portal.commands.teams import TEAM_COMMANDS
+from headstart.portal.commands.command import Desk, give
+from headstart.portal.commands.table import COMMANDS
 from headstart.portal.records.database import UNAVAILABLE, Database
-from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, settings_parser
+from headstart.portal.records.private_files import make_private_folder
+from headstart.portal.settings import Settings, make_settings, settings_parser
 
-# By the words of a command. Commands of two words are grouped by the first.
-COMMANDS = {**TEAM_COMMANDS, **SUBMISSION_COMMANDS, **CHALLENGE_COMMANDS}
 GROUPS = {
     "teams": "Add, invite, approve, list and revoke teams.",
     "organisers": "Add, list and revoke organisers.",
@@ -48,15 +45,15 @@ def main(args: Sequence[str] | None = None) -> None:
         words, values = parsed.command, parsed[parsed.command]
         if words in groups:
             words, values = f"{words} {values.action}", values[values.action]
-        _run(COMMANDS[words], settings, values)
+        _run(words, settings, values)
 
 
-def _run(command: Command, settings: Settings, args: Namespace) -> None:
+def _run(words: str, settings: Settings, args: Namespace) -> None:
     database = Database(settings.database_url)
     try:
-        settings.folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+        make_private_folder(settings.folder)
         database.create_tables()
-        if message := command.run(Desk(settings, database), args):
+        if message := give(words, COMMANDS[words], Desk(settings, database), args):
             say(message)
     except UNAVAILABLE as error:
         raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error

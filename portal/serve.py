@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import uvicorn
+from fastapi import FastAPI
 
 from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
@@ -19,8 +20,10 @@ from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
 from headstart.portal.records.accounts import add_team, list_teams
 from headstart.portal.records.database import UNAVAILABLE, Database
-from headstart.portal.settings import OWNER_ONLY, Settings, parse_settings
+from headstart.portal.records.private_files import make_private_folder
+from headstart.portal.settings import Settings, parse_settings
 from headstart.portal.web.app import create_app
+from headstart.portal.web.connections import TimedConnection
 from headstart.portal.web.state import Portal
 from headstart.portal.work.demonstration import write_stimuli
 from headstart.portal.work.queue import free
@@ -49,7 +52,7 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     Raises:
         UserError: A file of the settings cannot be read or written, or the port is in use.
     """
-    output_folder("data", settings.data).mkdir(OWNER_ONLY, parents=True, exist_ok=True)
+    make_private_folder(output_folder("data", settings.data))
     _allow_connections()
     listening = _listen(settings)
     if settings.demonstration:
@@ -72,18 +75,25 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
         say(sentence)
     if settings.demonstration:
         say(_demonstration_team(database))
-    config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
 
     worker = WorkerProcess(database, args) if settings.worker else None
     try:
         if worker is not None:
             worker.start()
         with suppress(KeyboardInterrupt, Terminated):
-            uvicorn.Server(config).run(sockets=[listening])
+            uvicorn.Server(server_config(app)).run(sockets=[listening])
     finally:
         if worker is not None:
             worker.stop()
         listening.close()
+
+
+def server_config(app: FastAPI) -> uvicorn.Config:
+    """Return how an application is served."""
+    # The connection is one of h11, whatever other library is installed.
+    return uvicorn.Config(
+        app, http=TimedConnection, log_level="warning", server_header=False, timeout_graceful_shutdown=5
+    )
 
 
 class WorkerProcess(threading.Thread):

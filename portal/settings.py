@@ -17,8 +17,6 @@ from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
 MAX_PORT = 65_535
-# The data folder holds submissions and held-out scores, so only its owner may open it.
-OWNER_ONLY = 0o700
 
 
 @dataclass(frozen=True)
@@ -140,6 +138,14 @@ class Settings:
     def behind_tls(self) -> bool:
         """Whether browsers connect over TLS."""
         return self.url is not None and self.url.startswith("https://")
+
+    @property
+    def hosts(self) -> list[str]:
+        """Hosts that requests may name: that of `url`, and those of this machine; any host where there is no `url`."""
+        if self.url is None:
+            return ["*"]
+        names = (str(urlsplit(self.url).hostname), self.host, "127.0.0.1", "::1", "localhost")
+        return [f"[{name}]" if ":" in name else name for name in names]
 
     def find_datasets(self) -> Path | None:
         """Return the folder of the data sets; None where the environment names it.

@@ -9,8 +9,9 @@ from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.export import export
+from headstart.portal.records.backups import record_backup
 from headstart.portal.records.basis import find_held_back, read_bases
-from headstart.portal.records.log import read_whole_log
+from headstart.portal.records.log import announce, read_whole_log, retract
 from headstart.portal.records.submissions import count_scorings
 from headstart.portal.work.intake import freeze, thaw
 
@@ -35,9 +36,24 @@ def _thaw(desk: Desk, args: Namespace) -> str:
     return "Submissions are taken in."
 
 
+def _announce(desk: Desk, args: Namespace) -> str:
+    """Announce something to everybody."""
+    number = announce(desk.database, args.text)
+    return f"It is on the overview, in the log and in the feed; `retract {number}` takes it back."
+
+
+def _retract(desk: Desk, args: Namespace) -> str:
+    """Take an announcement back."""
+    retract(desk.database, args.number)
+    return "Nobody but organisers reads it any more."
+
+
 def _back_up(desk: Desk, args: Namespace) -> str:
     """Copy an SQLite database while it is in use."""
-    print_written([desk.database.back_up(Path(args.file))])
+    copy = desk.database.back_up(Path(args.file))
+    with desk.database.writing() as session:
+        record_backup(session, copy.absolute())
+    print_written([copy])
     return ""
 
 
@@ -72,6 +88,8 @@ CHALLENGE_COMMANDS = {
     "export": Command(_export, {"folder": {"type": str, "help": "Folder to write to."}}, in_browser=False),
     "freeze": Command(_freeze),
     "thaw": Command(_thaw),
+    "announce": Command(_announce, {"text": {"type": str, "help": "A line of text."}}),
+    "retract": Command(_retract, {"number": {"type": int, "help": "Number of the announcement in the log."}}),
     "backup": Command(_back_up, {"file": {"type": str, "help": "File to write."}}, in_browser=False),
     "status": Command(_status, in_browser=False),
     "log": Command(

@@ -86,6 +86,7 @@ def _submissions(session: Session) -> Iterator[str]:
             "bytes": row.size,
             "withdrawn": None if row.withdrawn is None else row.withdrawn.isoformat(),
             "disqualified": row.disqualified,
+            "chosen": row.chosen,
             # Of one that was refused on arrival, the document is not kept.
             "document": None if row.content is None else row.content.decode(errors="replace"),
             "problems": json.loads(row.refused or "[]"),

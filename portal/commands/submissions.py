@@ -5,6 +5,7 @@ from jsonargparse import Namespace
 from headstart.output.errors import UserError
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.records.basis import find_held_back, read_bases
+from headstart.portal.records.decisions import cancel, disqualify, reinstate
 from headstart.portal.records.submissions import find_numbers
 from headstart.portal.work.intake import score_again
 
@@ -27,10 +28,30 @@ def _rescore(desk: Desk, args: Namespace) -> str:
     return f"{count} {are} in the queue again; the scores that are there stand until others are."
 
 
+def _disqualify(desk: Desk, args: Namespace) -> str:
+    """Take a submission off the leaderboard, which shows the reason."""
+    return f"{disqualify(desk.database, args.number, args.reason)} is on the leaderboard no more; everybody reads why."
+
+
+def _reinstate(desk: Desk, args: Namespace) -> str:
+    """Put a disqualified submission back on the leaderboard."""
+    return f"{reinstate(desk.database, args.number)} is disqualified no more."
+
+
+def _cancel(desk: Desk, args: Namespace) -> str:
+    """Cancel the scoring of a submission that waits or runs."""
+    name = cancel(desk.database, args.number, args.reason)
+    return (
+        f"{name} is not scored; where it has no score, it counts against no quota. `rescore` has it scored after all."
+    )
+
+
 def _switch(text: str) -> dict[str, str]:
     return {"action": "store_true", "help": text}
 
 
+_NUMBER = {"number": {"type": int, "help": "Number of the submission."}}
+_REASON = {"--reason": {"type": str, "required": True, "help": "A line of text, which its team and others read."}}
 SUBMISSION_COMMANDS = {
     "rescore": Command(
         _rescore,
@@ -41,4 +62,7 @@ SUBMISSION_COMMANDS = {
             "--held_back": _switch("All that were scored by other documents or rules."),
         },
     ),
+    "disqualify": Command(_disqualify, {**_NUMBER, **_REASON}),
+    "reinstate": Command(_reinstate, _NUMBER),
+    "cancel": Command(_cancel, {**_NUMBER, **_REASON}),
 }

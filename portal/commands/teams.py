@@ -11,8 +11,8 @@ from headstart.output.printable import printable
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.records import accounts, invitations
+from headstart.portal.records.listing import list_all_teams
 from headstart.portal.records.log import log_event
-from headstart.portal.records.tables import TeamRow
 from headstart.portal.settings import read_file
 
 
@@ -86,18 +86,11 @@ def _list(desk: Desk, args: Namespace) -> str:
     """Print all teams."""
     rows = [["team", "added", "state", "members"]]
     with desk.database.reading() as session:
-        for team in accounts.list_teams(desk.database):
-            members = ", ".join(printable(member.name) for member in accounts.list_members(session, team.id))
-            rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", team_state(team), members])
+        for each in list_all_teams(session):
+            members = ", ".join(map(printable, each.members))
+            rows.append([printable(each.team.name), f"{each.team.added:%Y-%m-%d %H:%M}", each.state, members])
     print_table("Teams (UTC)", rows)
     return ""
-
-
-def team_state(team: TeamRow) -> str:
-    """Return whether a team may submit, in words."""
-    if team.revoked is not None:
-        return f"revoked {team.revoked:%Y-%m-%d %H:%M}"
-    return "waits for approval" if team.approved is None else "valid"
 
 
 def _add_organiser(desk: Desk, args: Namespace) -> str:
@@ -146,7 +139,7 @@ _FILES = {
 }
 TEAM_COMMANDS = {
     "teams add": Command(_add, _NAME),
-    "teams import": Command(_import, _FILES, in_browser=False),
+    "teams import": Command(_import, _FILES),
     "teams invite": Command(_invite, {"name": _text("Name of the team; none for a new one.", nargs="?"), **_EMAIL}),
     "teams approve": Command(_approve, _NAME),
     "teams renew": Command(_renew, {**_NAME, **_MEMBER}),

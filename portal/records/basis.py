@@ -65,7 +65,8 @@ def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
     query = (
         select(SubmissionRow.id, SubmissionRow.phase, SubmissionRow.track, ScoringRow.kind, ScoringRow.basis)
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .where(ScoringRow.state.in_(["scored", "queue", "running"]), SubmissionRow.is_refused.is_(False))
+        .where(ScoringRow.state.in_(["scored", "queue", "running"]))
+        .where(SubmissionRow.is_refused.is_(False), SubmissionRow.withdrawn.is_(None))
     )
     by_score: dict[tuple[int, str], set[str]] = {}
     for number, phase, track, kind, basis in session.execute(query):

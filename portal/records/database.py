@@ -18,7 +18,9 @@ from sqlalchemy.orm import Session, sessionmaker
 
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
+from headstart.portal.records.backups import record_backup
 from headstart.portal.records.migrate import migrate
+from headstart.portal.records.private_files import make_private_database
 
 # The bytes of "Head": other programs on the same PostgreSQL use other locks.
 _LOCK = 0x4865_6164
@@ -74,12 +76,19 @@ class Database:
             The copy of the earlier database: a file beside an SQLite file, or a schema of PostgreSQL; None without one.
 
         Raises:
-            UserError: The tables are not the portal's, or those of a later version.
+            UserError: The tables are not the portal's, or those of a later version; or an SQLite file is open to others
+                and belongs to another user.
         """
+        if self.is_sqlite and self.url.database:
+            make_private_database(Path(self.url.database))
         with self.engine.execution_options(writing=True, migrating=True).begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
             copy = migrate(connection, self.back_up)
+            if copy is not None:
+                with Session(connection) as session:
+                    record_backup(session, copy)
+                    session.commit()
         # The connection that migrated does not check foreign keys.
         self.engine.dispose()
         self._identity = self._find_file()

@@ -119,6 +119,17 @@ def counts_on_board() -> ColumnElement[bool]:
     )
 
 
+def read_disqualified(session: Session, phase: str, track: Track) -> list[tuple[int, str, str]]:
+    """Return number, participant and reason of each disqualified submission of a phase and team of the contract."""
+    query = (
+        select(SubmissionRow.id, TeamRow.name, SubmissionRow.disqualified)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .where(SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.disqualified.is_not(None))
+        .order_by(SubmissionRow.id)
+    )
+    return [(number, team, reason or "") for number, team, reason in session.execute(query)]
+
+
 def count_changes(session: Session) -> int:
     """Count the events that may have changed the leaderboard."""
     # A count, since an event of a higher number may become visible before one of a lower number.

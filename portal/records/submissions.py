@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
@@ -11,7 +12,8 @@ from sqlalchemy.orm import Session, aliased, undefer
 from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.records.tables import Kind, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.records.waiting import Queue, read_queue
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
@@ -27,21 +29,21 @@ class Record:
         submission: The submission.
         team: The participant who submitted it.
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
-        position: Position in the queue, from 1 on; None where it is not in the queue.
         problems: Problems for which it was refused.
         is_held_back: Whether its score does not count, because it is of other documents or rules than today's.
+        queue: The queue at that moment; None where it was not read, because nothing is waited for.
     """
 
     submission: SubmissionRow
     team: str
     scoring: ScoringRow
-    position: int | None
     problems: list[dict[str, str]]
     is_held_back: bool
+    queue: Queue | None
 
     @property
     def state(self) -> State:
-        """`queue`, `running`, `scored`, `refused` or `failed`."""
+        """`queue`, `running`, `scored`, `refused`, `failed` or `cancelled`."""
         return "refused" if self.submission.is_refused else self.scoring.state
 
     @property
@@ -49,18 +51,46 @@ class Record:
         """Whether its state is going to change by itself."""
         return self.state in {"queue", "running"}
 
+    @property
+    def position(self) -> int | None:
+        """Position in the queue, from 1 on; None where it is not in the queue."""
+        return None if self.queue is None else self.queue.positions.get(self.scoring.id)
+
+    @property
+    def expected(self) -> float | None:
+        """Seconds until its score is expected; None where it is not waited for, or nothing is known."""
+        return None if self.queue is None else self.queue.expect(self.submission, self.scoring)
+
+    @property
+    def is_stalled(self) -> bool:
+        """Whether it is waited for and no process that scores is at work."""
+        return self.queue is not None and self.is_waiting and self.queue.is_stalled
+
+    @property
+    def remark(self) -> str:
+        """A sentence for who is about to submit the same document again."""
+        score = self.scoring.scores.score
+        what = "which has no score yet" if score is None else f"whose score is {score:.6f}"
+        return f"It is the same document as submission {self.submission.id}, {what}."
+
     def as_json(self) -> dict[str, Any]:
         """Return the submission as its team may read it."""
         submission, scoring = self.submission, self.scoring
         return {
             "id": submission.id,
             "participant": self.team,
+            "phase": submission.phase,
             "team": submission.track,
             "received": submission.received.isoformat(),
             "state": self.state,
             "held_back": self.is_held_back,
             "place_in_queue": self.position,
+            "expected_seconds": None if self.expected is None else round(self.expected),
+            "stalled": self.is_stalled,
             "note": scoring.note,
+            "withdrawn": None if submission.withdrawn is None else submission.withdrawn.isoformat(),
+            "disqualified": submission.disqualified,
+            "chosen": submission.chosen,
             "problems": self.problems,
             **scoring.scores.as_json(),
             "ended": None if scoring.ended is None else scoring.ended.isoformat(),
@@ -98,7 +128,14 @@ def find_records(
     Returns:
         At most 100 submissions, and whether there are earlier ones.
     """
-    query = _records().where(SubmissionRow.team_id == team_id).limit(PAGE_LENGTH + 1)
+    return find_all_records(session, before, with_problems, SubmissionRow.team_id == team_id)
+
+
+def find_all_records(
+    session: Session, before: int | None, with_problems: bool, *conditions: ColumnElement[bool]
+) -> tuple[list[Record], bool]:
+    """Return the submissions of all participants that fulfil conditions; the rest as for `find_records`."""
+    query = _records().where(*conditions).limit(PAGE_LENGTH + 1)
     if before is not None:
         query = query.where(SubmissionRow.id < before)
     records = _read(session, query, with_problems)
@@ -119,9 +156,13 @@ def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
 
 
 def find_numbers(database: Database, state: State, *kinds: Kind) -> Sequence[int]:
-    """Return the numbers of the submissions whose latest scoring of one of some kinds is in a state."""
+    """Return the numbers of the submissions whose latest scoring of one of some kinds is in a state.
+
+    Those that were withdrawn are left out.
+    """
     scoring = or_(*(latest_scoring(kind) for kind in kinds))
     query = select(SubmissionRow.id).join(ScoringRow, scoring).where(ScoringRow.state == state)
+    query = query.where(SubmissionRow.withdrawn.is_(None))
     with database.reading() as session:
         return session.scalars(query.distinct().order_by(SubmissionRow.id)).all()
 
@@ -166,25 +207,18 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
     if with_problems:
         query = query.options(undefer(SubmissionRow.refused))
     rows = session.execute(query).all()
-    waiting = any(scoring is not None and scoring.state == "queue" for _, _, scoring in rows)
-    positions = _queue_positions(session) if waiting else {}
+    waiting = any(scoring is not None and scoring.state in {"queue", "running"} for _, _, scoring in rows)
+    queue = read_queue(session, datetime.now(UTC)) if waiting else None
 
     records, bases = [], read_bases(session)
     for submission, team, scoring in rows:
         # A submission that was refused on arrival has no scoring.
         latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
         problems = json.loads(submission.refused or "[]") if with_problems else []
-        expected = bases.get(basis_key(submission.phase, submission.track, "public"))
-        is_held_back = latest.state == "scored" and latest.basis != expected
-        records.append(Record(submission, team, latest, positions.get(latest.id), problems, is_held_back))
+        basis = bases.get(basis_key(submission.phase, submission.track, "public"))
+        is_held_back = latest.state == "scored" and latest.basis != basis
+        records.append(Record(submission, team, latest, problems, is_held_back, queue))
     return records
-
-
-def _queue_positions(session: Session) -> dict[int, int]:
-    """Return the positions in the queue by scoring, from 1 on."""
-    query = select(ScoringRow.id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
-    numbers = session.scalars(query.order_by(*QUEUE_ORDER))
-    return {number: position for position, number in enumerate(numbers, start=1)}
 
 
 def _latest_scored(submission_id: int, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:

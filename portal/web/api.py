@@ -1,29 +1,32 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Header, HTTPException, Path, Query, Request
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.output.errors import UserError
-from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
-from headstart.portal.records.tables import MAX_ID, AccountRow
+from headstart.portal.records.submissions import Record, find_document, find_record, find_records
+from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms
-from headstart.portal.web.sessions import Caller, Reader, Visitor
+from headstart.portal.records.timeline import read_timeline
+from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import find_problems, new_key, submit
-from headstart.portal.work.intake import is_frozen
+from headstart.portal.web.submitting import check_document, new_key, submit
+from headstart.portal.work.intake import SameDocumentError, is_frozen
 
 router = APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 Before = Annotated[int | None, Query(ge=1, le=MAX_ID)]
+# What `/api/challenge` has of each phase.
+PHASE_KEYS = {"name", "title", "opens", "deadline"}
 # Public parts of score.json. Its digests would reveal changes of held-out documents, its timings the work done.
 PUBLIC_KEYS = (
     "contract_version",
@@ -45,7 +48,7 @@ def read_rules(portal: PortalDependency) -> dict[str, Any]:
     return {
         **phase.challenge.model_dump(mode="json"),
         "open": is_open,
-        "phases": [each.name for each in portal.phases],
+        "phases": [each.challenge.model_dump(mode="json", include=PHASE_KEYS) for each in portal.phases],
         "models": list(phase.registry.entries),
         "stimuli": len(phase.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
@@ -90,9 +93,13 @@ def accept(portal: PortalDependency, caller: Caller, version: Annotated[str, Bod
 
 @router.post("/api/validate")
 async def validate(request: Request, portal: PortalDependency, visitor: Visitor, team: Track) -> dict[str, Any]:
-    """Return all problems of a document of a team of the contract, without submitting it."""
-    problems = await find_problems(portal, request, visitor, team, await request.body())
-    return {"valid": not problems, "problems": problems}
+    """Return all problems of a document of a team of the contract, without submitting it.
+
+    `same_as` is the number of the visitor's submission of the same document, of which `remark` says the score.
+    """
+    problems, same = await check_document(portal, request, visitor, team, await request.body())
+    remarks = {"same_as": same and same.submission.id, "remark": same.remark if same else ""}
+    return {"valid": not problems, "problems": problems, **remarks}
 
 
 @router.post("/api/submissions")
@@ -101,14 +108,18 @@ async def submit_document(
     portal: PortalDependency,
     caller: Caller,
     team: Track,
+    again: bool = False,
     idempotency_key: Annotated[str | None, Header()] = None,
 ) -> Response:
     """Submit the body as a document of a team of the contract.
 
     The same `Idempotency-Key` always returns the same submission: 201 for a new one, 200 for a known one, 422 for a
-    refused one.
+    refused one. With another key, the same document is submitted twice only with `again`: 409 names the first.
     """
-    receipt = await submit(portal, caller, team, await request.body(), idempotency_key or new_key())
+    try:
+        receipt = await submit(portal, caller, team, await request.body(), idempotency_key or new_key(), again)
+    except SameDocumentError as error:
+        raise HTTPException(409, f"{error} The parameter again=true submits it.") from error
     status = 422 if receipt.refused else 201 if receipt.new else 200
 
     def read() -> dict[str, Any]:
@@ -129,12 +140,13 @@ def read_submissions(portal: PortalDependency, caller: Caller, before: Before = 
 
 
 @router.get("/api/submissions/{number}")
-def read_submission(number: Number, portal: PortalDependency, reader: Reader) -> dict[str, Any]:
-    """Return one submission: the caller's own, or a scored one where the organisers show them."""
+def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
+    """Return one submission: the caller's own with what happened to it, or a scored one where these are shown."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), reader)
+        record = visible_record(portal, find_record(session, number), visitor)
         document, _ = find_document(session, number)
-    submission = record.as_json()
+        timeline = visible_timeline(session, record, visitor)
+    submission = {**record.as_json(), "log": [{"time": at.isoformat(), "text": text} for at, text in timeline]}
     if document is not None and record.state == "scored":
         submission["result"] = public_score(document, portal.settings.show_matrix)
     return submission
@@ -155,30 +167,24 @@ def read_leaderboard(
 
 
 @router.get("/api/log")
-def read_events(portal: PortalDependency) -> list[dict[str, Any]]:
+def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
-    with portal.database.reading() as session:
-        return [event_as_json(event) for event in read_public_log(session)]
+    return [event_as_json(event) for event in visible_log(portal, visitor)]
 
 
-@router.get("/health")
-def check_health(portal: PortalDependency) -> dict[str, str]:
-    """Check that the server and its database answer."""
-    portal.database.check_file()
-    with portal.database.reading() as session:
-        is_frozen(session)
-    return {"status": "ok"}
+def is_own(submission: SubmissionRow, visitor: AccountRow | None) -> bool:
+    """Whether a visitor is a member of a submission's team."""
+    return visitor is not None and submission.team_id == visitor.team_id
 
 
-@router.get("/metrics")
-def read_metrics(portal: PortalDependency) -> Response:
-    """Return metrics for organisers in Prometheus's text format."""
-    try:
-        with portal.database.reading() as session:
-            states = count_submissions(session)
-    except UNAVAILABLE:
-        states = None
-    return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
+def is_insider(submission: SubmissionRow, visitor: AccountRow | None) -> bool:
+    """Whether a visitor may see everything of a submission but a held-out score: its team, and organisers."""
+    return visitor is not None and (visitor.is_organiser or is_own(submission, visitor))
+
+
+def no_submission() -> HTTPException:
+    """Return the one answer about submissions that do not exist, and about others'."""
+    return HTTPException(404, "There is no such submission, or it is another team's.")
 
 
 def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:
@@ -188,10 +194,22 @@ def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | 
         HTTPException: There is no such submission, or the visitor may not see it.
     """
     if record is not None:
-        is_own = visitor is not None and record.submission.team_id == visitor.team_id
-        if is_own or (portal.settings.show_submissions and record.state == "scored"):
+        is_shown = portal.settings.show_submissions and record.submission.withdrawn is None
+        if is_insider(record.submission, visitor) or (is_shown and record.state == "scored"):
             return record
-    raise HTTPException(404, "There is no such submission, or it is another team's.")
+    raise no_submission()
+
+
+def visible_timeline(session: Session, record: Record, visitor: AccountRow | None) -> list[tuple[datetime, str]]:
+    """Return what happened to a submission where the visitor may read it."""
+    return read_timeline(session, record) if is_insider(record.submission, visitor) else []
+
+
+def visible_log(portal: Portal, visitor: AccountRow | None) -> Sequence[EventRow]:
+    """Return the latest lines of the log that a visitor may see."""
+    shown = portal.settings.show_submissions or (visitor is not None and visitor.is_organiser)
+    with portal.database.reading() as session:
+        return read_public_log(session, shown, visitor.team_id if visitor else None)
 
 
 def public_score(document: Mapping[str, Any], with_matrix: bool) -> dict[str, Any]:

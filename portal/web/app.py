@@ -7,12 +7,13 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, pages, people, sign_in
+from headstart.portal.web import api, decisions, desk, machines, pages, people, sign_in
 from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddleware
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
@@ -39,9 +40,14 @@ def create_app(settings: Settings) -> FastAPI:
         portal.close()
 
     app = FastAPI(title=portal.challenge.title, docs_url=None, redoc_url=None, openapi_url=None, lifespan=run)
+    # A redirection would lead to the host that the request names, whoever's that is.
+    app.router.redirect_slashes = False
     app.state.portal = portal
     app.include_router(api.router)
+    app.include_router(decisions.router)
+    app.include_router(machines.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
+    app.include_router(desk.router)
     app.include_router(people.router)
     if settings.oidc is not None:
         sign_in.add_sign_in(app, settings.oidc, settings.behind_tls)
@@ -50,6 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
 
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.
     app.add_middleware(BodyLimitMiddleware, limit=2 * int(settings.max_submission_bytes) + 16_384)
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.hosts, www_redirect=False)
     app.add_middleware(CommonMiddleware, portal=portal)
 
     app.add_exception_handler(HTTPException, on_http_error)

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from headstart.contract.challenge import Challenge
 from headstart.contract.schema import Team as Track
 from headstart.portal.phases import Phase
-from headstart.portal.records.leaderboard import Standing, count_changes, rank_teams
+from headstart.portal.records.leaderboard import Standing, count_changes, rank_teams, read_disqualified
 from headstart.portal.web.template_files import TEMPLATES, local_times
 
 
@@ -23,6 +23,7 @@ class Board:
         standings: Its lines.
         held_out: Whether held-out scores are shown, and decide the order.
         held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
+        disqualified: Number, participant and reason of each disqualified submission.
         table: The table of a page; empty where nobody is ranked.
     """
 
@@ -31,6 +32,7 @@ class Board:
     standings: list[Standing]
     held_out: bool
     held_back: int
+    disqualified: list[tuple[int, str, str]]
     table: Markup
 
     def highlight(self, team: str | None) -> Markup:
@@ -67,7 +69,8 @@ class Boards:
                 ranking = rank_teams(session, phase.challenge, track, bases)
                 held_out = "held_out" in bases
                 table = _render(phase.challenge, track, ranking.standings, held_out)
-                board = Board(changes, track, ranking.standings, held_out, ranking.held_back, table)
+                disqualified = read_disqualified(session, phase.name, track)
+                board = Board(changes, track, ranking.standings, held_out, ranking.held_back, disqualified, table)
                 self._boards[key] = board
             return board
 

@@ -11,17 +11,19 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.log import read_public_log
+from headstart.portal.records.log import read_announcements
+from headstart.portal.records.quotas import counted_times
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
 from headstart.portal.records.tables import AccountRow
 from headstart.portal.records.terms import accept_terms, missing_terms
-from headstart.portal.web.api import Before, Number, public_score, visible_record
+from headstart.portal.records.waiting import is_stalled
+from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import find_problems, key_of_form, new_key, submit
+from headstart.portal.web.submitting import check_document, key_of_form, new_key, submit
 from headstart.portal.web.template_files import TEMPLATES
-from headstart.portal.work.intake import counted_times, is_frozen
+from headstart.portal.work.intake import SameDocumentError, is_frozen
 
 router = APIRouter(default_response_class=HTMLResponse)
 MAX_SHOWN_PROBLEMS = 200
@@ -36,8 +38,9 @@ FORMS: dict[Track, str] = {
 def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
-        frozen = is_frozen(session)
-    return render(request, "overview.html", visitor, frozen=frozen, address=portal.address(request))
+        state = {"frozen": is_frozen(session), "stalled": is_stalled(session, datetime.now(UTC))}
+        news = read_announcements(session)
+    return render(request, "overview.html", visitor, address=portal.address(request), announcements=news, **state)
 
 
 @router.get("/submissions")
@@ -56,9 +59,15 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
     with portal.database.reading() as session:
         record = visible_record(portal, find_record(session, number), visitor)
         document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
+        timeline = visible_timeline(session, record, visitor)
     with_matrix = portal.settings.show_matrix
+    phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
+    is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
     context: dict[str, Any] = {
         "record": record,
+        "timeline": timeline,
+        "is_own": is_own(record.submission, visitor),
+        "rules": None if phase is None or is_over else phase.challenge.rules(record.submission.track),
         "score": None if document is None else public_score(document, with_matrix),
         "pictured": has_heatmap and with_matrix,
         "shown_problems": MAX_SHOWN_PROBLEMS,
@@ -95,18 +104,14 @@ def show_leaderboard(
 @router.get("/log")
 def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the log."""
-    with portal.database.reading() as session:
-        events = read_public_log(session)
-    return render(request, "log.html", visitor, events=events)
+    return render(request, "log.html", visitor, events=visible_log(portal, visitor))
 
 
 @router.get("/log.atom")
 def show_feed(request: Request, portal: PortalDependency) -> Response:
     """Show the log as an Atom feed (RFC 4287)."""
-    with portal.database.reading() as session:
-        events = read_public_log(session)
     feed = TEMPLATES.get_template("log.atom").render(
-        challenge=portal.challenge, address=portal.address(request), events=events
+        challenge=portal.challenge, address=portal.address(request), events=visible_log(portal, None)
     )
     return Response(feed, media_type="application/atom+xml")
 
@@ -133,7 +138,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
         uploaded = b"" if file is None else await file.read()
-        nonce, only_check = str(form.get("key", "")), form.get("action") == "check"
+        nonce, action = str(form.get("key", "")), form.get("action")
         accepted = str(form.get("terms", ""))
 
     if bool(uploaded) == bool(pasted.strip()):
@@ -143,13 +148,17 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
 
     content = uploaded or pasted.encode()
     text = content.decode(errors="replace")
-    if only_check:
-        problems = await find_problems(portal, request, visitor, track, content)
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, problems=problems)
+    if action == "check":
+        problems, same = await check_document(portal, request, visitor, track, content)
+        remark = same.remark if same else ""
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
     if not await run_in_threadpool(_accept, portal, visitor, accepted):
         mistake = "Read the terms and accept them first."
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
-    receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content))
+    try:
+        receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content), action == "again")
+    except SameDocumentError as error:
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=str(error), status=409)
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
@@ -169,6 +178,7 @@ def _form(
     account: AccountRow | None,
     document: str = "",
     problems: list[dict[str, str]] | None = None,
+    remark: str = "",
     mistake: str = "",
     status: int = 200,
 ) -> Response:
@@ -189,7 +199,9 @@ def _form(
         "terms": terms,
         "document": document,
         "problems": problems,
+        "remark": remark,
         "mistake": mistake,
+        "is_again": status == 409,
         "key": new_key(),
         "form": FORMS[track],
         "earlier": len(earlier),

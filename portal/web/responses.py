@@ -1,6 +1,7 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
@@ -48,6 +49,7 @@ def render(
         "path": request.url.path,
         "proof": form_proof(request),
         "is_over": portal.is_over(),
+        "is_ahead": portal.challenge.is_ahead(datetime.now(UTC)),
         "local": local_times(portal.challenge),
     }
     return HTMLResponse(TEMPLATES.get_template(name).render(**shared, **context), status)

@@ -18,26 +18,29 @@ from headstart.portal.settings import Settings
 from headstart.portal.web.state import Portal, PortalDependency
 
 COOKIE = "headstart_session"
+# What the page of a form asks while a document is written.
+LIVE_CHECK = "/api/validate"
 PORTS = {"http": 80, "https": 443}
 UNSAFE_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 
 
 def header_account(request: Request, portal: PortalDependency) -> AccountRow | None:
-    """Return the account of a program's request, by its header; None without a valid token."""
+    """Return the account of a request by its header; None without a valid token."""
     token = header_token(request)
     return find_account(portal.database, token) if token else None
 
 
-Reader = Annotated[AccountRow | None, Depends(header_account)]
+Bearer = Annotated[AccountRow | None, Depends(header_account)]
 
 
-def visiting_account(request: Request, portal: PortalDependency, account: Reader) -> AccountRow | None:
-    """Return the account of a request, by its header or the session of its cookie; None without either."""
+def visiting_account(request: Request, portal: PortalDependency, bearer: Bearer) -> AccountRow | None:
+    """Return the account of a request by its header, or of a page by the session of its cookie; None without either."""
     cookie = request.cookies.get(COOKIE)
-    return find_visitor(portal.database, cookie) if account is None and cookie else account
+    is_for_program = request.url.path.startswith("/api/") and request.url.path != LIVE_CHECK
+    return find_visitor(portal.database, cookie) if bearer is None and cookie and not is_for_program else bearer
 
 
-def calling_account(request: Request, account: Reader) -> AccountRow:
+def calling_account(request: Request, account: Bearer) -> AccountRow:
     """Return the account of a program's request, by its header.
 
     Raises:

@@ -8,7 +8,9 @@ from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.schema import Team as Track
-from headstart.portal.phases import Phase
+from headstart.portal.phases import Phase, current_phase
+from headstart.portal.records.quotas import find_same
+from headstart.portal.records.submissions import Record
 from headstart.portal.records.tables import AccountRow
 from headstart.portal.web.state import Portal
 from headstart.portal.work import intake
@@ -32,12 +34,15 @@ def client_address(request: Request) -> str:
     return request.client.host if request.client else ""
 
 
-async def find_problems(
+async def check_document(
     portal: Portal, request: Request, account: AccountRow | None, track: Track, content: bytes
-) -> list[dict[str, str]]:
+) -> tuple[list[dict[str, str]], Record | None]:
     """Validate a document without submitting it.
 
     Requests are counted by team, because behind some proxies all have one address, and by address without a team.
+
+    Returns:
+        Its problems, and the submission of the same document by the account's team in this phase, if there is one.
 
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
@@ -45,10 +50,19 @@ async def find_problems(
     client = client_address(request) if account is None or account.team_id is None else str(account.team_id)
     if not portal.allow("validations", client):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
-    return await _validate(portal, portal.phase, track, content, submitted=False)
+    phase = portal.phase
+    problems = await _validate(portal, phase, track, content, submitted=False)
+
+    def find() -> Record | None:
+        with portal.database.reading() as session:
+            return find_same(session, account.team_id if account else None, phase.name, track, content)
+
+    return problems, await run_in_threadpool(find)
 
 
-async def submit(portal: Portal, account: AccountRow, track: Track, content: bytes, key: str) -> intake.Receipt:
+async def submit(
+    portal: Portal, account: AccountRow, track: Track, content: bytes, key: str, again: bool
+) -> intake.Receipt:
     """Validate a document and submit it.
 
     Args:
@@ -57,9 +71,11 @@ async def submit(portal: Portal, account: AccountRow, track: Track, content: byt
         track: Team of the contract.
         content: The document.
         key: Key that identifies the document when it is sent again.
+        again: Whether to submit a document that the team has submitted before.
 
     Raises:
         HTTPException: The document is not stored, not even as refused.
+        SameDocumentError: The team has submitted it before, and not `again`.
     """
     if not 0 < len(key) <= intake.MAX_KEY_LENGTH:
         raise HTTPException(400, f"A key has 1 to {intake.MAX_KEY_LENGTH} characters.")
@@ -72,7 +88,7 @@ async def submit(portal: Portal, account: AccountRow, track: Track, content: byt
     now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
     if len(content) > limit:
         await run_in_threadpool(intake.log_too_large, portal.database, account.team, track, len(content), limit)
-    phase = portal.phase
+    phase = current_phase(portal.phases, now)
     problems = await _validate(portal, phase, track, content, submitted=True)
 
     try:
@@ -87,6 +103,7 @@ async def submit(portal: Portal, account: AccountRow, track: Track, content: byt
             key,
             int(portal.settings.bytes_per_day),
             now,
+            again,
         )
     except intake.ClosedError as error:
         raise HTTPException(403, str(error)) from error

@@ -14,8 +14,9 @@ from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
 from headstart.portal.phases import Phase
 from headstart.portal.records.database import Database
-from headstart.portal.records.log import log_event
-from headstart.portal.records.submissions import latest_scoring, shorten_problems
+from headstart.portal.records.log import log_event, name_of
+from headstart.portal.records.quotas import counted_times, find_same
+from headstart.portal.records.submissions import shorten_problems
 from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.records.terms import missing_terms
 from headstart.portal.work.queue import enqueue
@@ -34,6 +35,10 @@ class TooManyBytesError(UserError):
 
 class OtherDocumentError(UserError):
     """The key was already used for another document."""
+
+
+class SameDocumentError(UserError):
+    """The team has submitted the document before, and has not said that it wants to again."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,7 @@ def store_submission(
     key: str,
     bytes_per_day: int,
     now: datetime,
+    again: bool = True,
 ) -> Receipt:
     """Store a submission, and queue it where it is valid.
 
@@ -75,6 +81,7 @@ def store_submission(
             key, because an answer was lost, is stored once.
         bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too.
         now: Time at which it was received.
+        again: Whether to take a document that the team has submitted before.
 
     Returns:
         The submission's number and whether it is refused or new.
@@ -84,6 +91,7 @@ def store_submission(
             has not accepted the terms.
         TooManyBytesError: The team has submitted too much today.
         OtherDocumentError: The key is that of another submission.
+        SameDocumentError: The document is that of another submission that counted against a quota, and not `again`.
     """
     digest = hashlib.sha256(content).hexdigest()
     with database.writing() as session:
@@ -117,6 +125,9 @@ def store_submission(
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
+        same = None if again or reasons else find_same(session, team.id, phase.name, track, content)
+        if same is not None:
+            raise SameDocumentError(f"{same.remark} Nothing was submitted.")
         submission = SubmissionRow(
             team_id=team.id,
             account_id=account.id,
@@ -133,7 +144,7 @@ def store_submission(
         session.add(submission)
         session.flush()
 
-        name = f"Submission {submission.id} of {team.name} ({track.title()} Team)"
+        name = name_of(submission, team.name)
         if reasons:
             message = f"{name}: refused, {Problem(**reasons[0])}"
             log_event(session, now, "refused", message, team.id, submission.id)
@@ -156,8 +167,8 @@ def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Pha
         The number of submissions.
 
     Raises:
-        UserError: A submission does not exist, was refused when it was submitted, or is in the queue; then none is
-            queued.
+        UserError: A submission does not exist, was refused when it was submitted, was withdrawn, or is in the queue;
+            then none is queued.
     """
     now, unique, by_name = datetime.now(UTC), sorted(set(numbers)), {phase.name: phase for phase in phases}
     with database.writing() as session:
@@ -165,6 +176,8 @@ def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Pha
             submission = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
             if submission is None:
                 raise _impossible(number, "there is none")
+            if submission.withdrawn is not None:
+                raise _impossible(number, "its team withdrew it")
 
             # A submission that changed rules refused may be valid again; one refused on arrival has no scoring.
             query = select(ScoringRow.kind, ScoringRow.state, ScoringRow.round)
@@ -222,14 +235,3 @@ def thaw(database: Database) -> None:
 def is_frozen(session: Session) -> bool:
     """Whether organisers have closed the portal."""
     return session.get(FactRow, FROZEN) is not None
-
-
-def counted_times(session: Session, team_id: int, phase: str, track: Track) -> Sequence[datetime]:
-    """Return the times of a team's submissions that count against quotas: no refused, failed or cancelled ones."""
-    query = (
-        select(SubmissionRow.received)
-        .join(ScoringRow, latest_scoring())
-        .where(SubmissionRow.team_id == team_id, SubmissionRow.phase == phase, SubmissionRow.track == track)
-        .where(SubmissionRow.is_refused.is_(False), ScoringRow.state.not_in(["failed", "cancelled"]))
-    )
-    return session.scalars(query).all()

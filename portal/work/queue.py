@@ -17,7 +17,7 @@ from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
 from headstart.portal.records.basis import basis_key, read_bases
 from headstart.portal.records.database import Database
-from headstart.portal.records.log import log_event
+from headstart.portal.records.log import log_event, name_of
 from headstart.portal.records.scores import Scores
 from headstart.portal.records.submissions import shorten_problems
 from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
@@ -25,7 +25,6 @@ from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State
 LEASE = timedelta(seconds=30)
 MAX_ATTEMPTS = 50
 MAX_DELAY = timedelta(minutes=5)
-FAILED_NOTE = "It could not be scored, for a reason on our side; the organisers see why, and can have it scored again."
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,17 @@ class Outcome:
     problems: list[dict[str, str]] | None = None
 
 
+def failed(reason: str, error: str) -> Outcome:
+    """Return the outcome of a scoring that failed.
+
+    Args:
+        reason: The reason without any name, for the team: models and stimuli may be held out.
+        error: The reason, for organisers.
+    """
+    note = f"It could not be scored, for a reason on our side: {reason}."
+    return Outcome("failed", f"{note} The organisers see more, and can have it scored again.", error)
+
+
 def enqueue(session: Session, submission_id: int, kind: Kind, round_number: int, now: datetime) -> None:
     """Add a scoring at the end of the queue."""
     session.add(ScoringRow(submission_id=submission_id, kind=kind, round=round_number, queued=now, not_before=now))
@@ -120,13 +130,14 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
 
         if row.attempt >= MAX_ATTEMPTS:
             error = f"the process that scores ended {MAX_ATTEMPTS} times while it was at this submission"
-            _end(session, row, Outcome("failed", FAILED_NOTE, error), now)
+            _end(session, row, failed(error, error), now)
             return None
 
         row.state, row.worker, row.attempt = "running", worker, row.attempt + 1
         row.started, row.lease_until = now, now + LEASE
         submission = session.get_one(SubmissionRow, row.submission_id)
         row.basis = bases.get(basis_key(submission.phase, submission.track, row.kind), "")
+        _log_for_team(session, row, "started", f"attempt {row.attempt} began.", now)
         assert submission.content is not None
         return Job(row.id, row.attempt, submission.id, row.kind, submission.phase, submission.track, submission.content)
 
@@ -150,9 +161,12 @@ def put_back(database: Database, job: Job, note: str, error: str) -> None:
     """
     now = datetime.now(UTC)
     delay = min(timedelta(seconds=2 ** min(job.attempt, 16)), MAX_DELAY)
-    values = {"state": "queue", "not_before": now + delay, "note": note, "error": error, "lease_until": None}
     with database.writing() as session:
-        session.execute(update(ScoringRow).where(*_held(job)).values(**values))
+        row = session.scalar(select(ScoringRow).where(*_held(job)).with_for_update())
+        if row is not None:
+            row.state, row.not_before, row.lease_until = "queue", now + delay, None
+            row.note, row.error = note, error
+            _log_for_team(session, row, "put back", note, now)
 
 
 def free(database: Database, worker: str) -> None:
@@ -185,11 +199,18 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, now: datetime) -> 
     if outcome.problems is not None:
         submission.refused, submission.is_refused = shorten_problems(outcome.problems), True
 
-    team = session.get_one(TeamRow, submission.team_id)
     kind = "" if row.kind == "public" else "held-out "
     score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
-    message = f"Submission {submission.id} of {team.name} ({submission.track.title()} Team): {kind}{row.state}{score}."
+    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
     # Only organisers may read about held-out scores.
     public = row.kind == "public" and row.state == "scored"
-    message = f"{message} {outcome.error}".strip()
+    message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
     log_event(session, now, row.state, message, submission.team_id, submission.id, public)
+
+
+def _log_for_team(session: Session, row: ScoringRow, kind: str, what: str, now: datetime) -> None:
+    """Log for a submission's team what becomes of its public scoring."""
+    if row.kind == "public":
+        submission = session.get_one(SubmissionRow, row.submission_id)
+        name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
+        log_event(session, now, kind, f"{name}: {what}", submission.team_id, submission.id)

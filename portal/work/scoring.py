@@ -2,6 +2,7 @@
 
 import errno
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,15 +14,23 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
-from headstart.output.errors import UserError, chain_of, reason_of
+from headstart.output.errors import UserError, chain_of, is_out_of_memory, reason_of
 from headstart.portal.phases import read_phases
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
-from headstart.portal.work.queue import FAILED_NOTE, Job, Outcome
+from headstart.portal.work.queue import Job, Outcome, failed
 from headstart.portal.work.validation import DOCUMENT
 
 # Errors that may be over later: a full disk, too many open files, too little memory.
 TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+# Classes of errors by what their messages have; all other errors come from the models.
+CLASSES = {
+    "^stimuli: |cannot be decoded|cannot be read at the moment": "a stimulus could not be read",
+    "^extraction": "the machine that scores lacks a device or a folder",
+    "gives NaN or infinite|undefined": "an embedding has no similarity to others",
+}
+OTHER_CLASS = "a model could not be loaded or run"
 
 
 class TransientError(Exception):
@@ -61,7 +70,7 @@ class Scorer:
         """
         phase = self._phases.get(job.phase)
         if phase is None:
-            return Outcome("failed", FAILED_NOTE, f"the settings name no phase {job.phase!r}")
+            return failed("the settings name no such phase", f"the settings name no phase {job.phase!r}")
         try:
             submission = check_submission(
                 job.content, DOCUMENT, phase.registry, phase.catalog, challenge=phase.challenge
@@ -74,7 +83,7 @@ class Scorer:
         registry, catalog = phase.documents(job.track, job.kind)
         try:
             setup = ScoringSetup(registry, catalog, self._options)
-            document, _ = score(submission, setup, self._challenge.score.epsilon)
+            document, _ = score(submission, setup, phase.challenge.score.epsilon)
             return Outcome(
                 "scored",
                 scores=Scores.from_document(document),
@@ -84,7 +93,14 @@ class Scorer:
         except (UserError, OSError, RuntimeError, MemoryError) as error:
             if any(getattr(each, "errno", None) in TRANSIENT for each in chain_of(error)):
                 raise TransientError(reason_of(error)) from error
-            return Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
+            return failed(_class_of(error), f"{type(error).__name__}: {error}")
+
+
+def _class_of(error: Exception) -> str:
+    """Return what a scoring failed of, without any name."""
+    if is_out_of_memory(error):
+        return "the machine that scores has too little memory"
+    return next((reason for pattern, reason in CLASSES.items() if re.search(pattern, str(error))), OTHER_CLASS)
 
 
 def _plot_heatmap(document: dict[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from headstart.contract.stimulus_files import ROOT_VARIABLE
 from headstart.output.parser import one_line_errors
 from headstart.portal.records.database import UNAVAILABLE, Database
 from headstart.portal.settings import Settings, parse_settings
-from headstart.portal.work.queue import FAILED_NOTE, LEASE, Job, Outcome, claim, finish, prolong, put_back
+from headstart.portal.work.queue import LEASE, Job, Outcome, claim, failed, finish, prolong, put_back
 
 POLL_SECONDS = 0.3
 MAX_WAIT_SECONDS = 5.0
@@ -85,20 +85,27 @@ class Worker:
             return lambda: put_back(self.database, job, note, reason)
         except Exception as error:
             _log.exception("submission %d failed", job.submission_id)
-            outcome = Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
+            outcome = failed("an error that was not expected", f"{type(error).__name__}: {error}")
         return lambda: finish(self.database, job, outcome)
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
-        """Prolong the lease until the result is written or the scoring takes too long."""
+        """Prolong the lease until the result is written.
+
+        The process ends where the scoring takes too long, or is cancelled: what comes next need not wait for it.
+        """
         last = time.monotonic() + self.max_seconds
         while not written.wait(min(LEASE.total_seconds() / 6, self.max_seconds)):
             try:
                 if time.monotonic() > last and not scored.is_set():
                     error = f"the scoring took longer than {self.max_seconds / 60:g} minutes"
-                    finish(self.database, job, Outcome("failed", FAILED_NOTE, error))
+                    finish(self.database, job, failed(error, error))
                     self.end()
                     return
-                if not prolong(self.database, job):
+                if not prolong(self.database, job) and not scored.is_set():
+                    _log.warning(
+                        "submission %d was cancelled or claimed by another; this process ends", job.submission_id
+                    )
+                    self.end()
                     return
             except UNAVAILABLE as unavailable:
                 _warn("the lease cannot be prolonged", unavailable)

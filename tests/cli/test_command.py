@@ -23,8 +23,8 @@ def test_help_fits_on_a_screen_and_lists_every_command(capsys: pytest.CaptureFix
     assert max(map(len, lines)) <= 80
     starts = [lines.index(question) for question in COMMANDS]
     for start, (question, commands) in zip(starts, COMMANDS.items(), strict=True):
-        listed = [line.split()[0] for line in lines[start + 1 : start + 1 + len(commands)] if line.startswith("  ")]
-        assert listed == [name for name, command in commands.items() if command.summary], question
+        named = [name for name, command in commands.items() if command.summary]
+        assert [line.split()[0] for line in lines[start + 1 : start + 1 + len(named)]] == named, question
     main([])
     assert capsys.readouterr().out.splitlines() == lines
 

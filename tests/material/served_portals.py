@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 import uvicorn
 
+from headstart.portal.serve import server_config
 from headstart.portal.settings import Settings
 from headstart.portal.web.app import create_app
 
@@ -15,7 +16,7 @@ from headstart.portal.web.app import create_app
 def serve_portal(settings: Settings) -> Iterator[str]:
     """Serve a portal from this process at a free port, and yield its address."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(create_app(settings), log_level="warning"))
+    server = uvicorn.Server(server_config(create_app(settings)))
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:

@@ -46,7 +46,7 @@ def test_all_problems_of_a_refused_submission_are_named_and_kept(site: Site) -> 
     assert site.work() == []
     assert site.read("/api/submissions/1")["problems"] == document["problems"]
     checked = site.client.post("/api/validate?team=blue", content=blue("owl", "Owl", "crow")).json()
-    assert checked == {"valid": False, "problems": document["problems"]}
+    assert (checked["valid"], checked["problems"]) == (False, document["problems"])
 
 
 @pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[" * 100_000, b'{"models": ["owl", "lark"]}' + b" " * 100])
@@ -173,7 +173,7 @@ def test_schemas_health_and_metrics(site: Site) -> None:
     assert site.read("/api/schemas/red_submission") == json_schemas("1.1")["red_submission"]
     assert site.read("/api/schemas/red_submission?version=1.0") == json_schemas("1.0")["red_submission"]
     assert site.client.get("/api/schemas/none").status_code == 404
-    assert site.read("/health") == {"status": "ok"}
+    assert site.read("/health")["status"] == "ok"
     site.submit(blue("owl", "lark"))
     site.submit(blue("owl"))
     text = site.client.get("/metrics").text

@@ -230,7 +230,8 @@ def test_a_closed_portal_says_so(site: Site) -> None:
     assert site.submit(blue("owl", "lark")).status_code == 403
 
 
-def test_the_feed_is_atom(site: Site) -> None:
+def test_the_feed_is_atom(open_site: OpenSite) -> None:
+    site = open_site(show_submissions=True)
     site.submit(blue("owl", "lark"))
     site.submit(blue("owl"))
     add_team(site.database, "A & <B>")

@@ -88,7 +88,7 @@ function watchForm(form) {
     // This answer is about an earlier text.
     if (number !== latest) return;
     if (!answer.ok) say(verdict, "wrong", result.error);
-    else if (result.valid) say(verdict, "right", "Valid. It is not submitted yet.");
+    else if (result.valid) say(verdict, "right", `Valid. It is not submitted yet. ${result.remark}`);
     else verdict.replaceChildren(listProblems(result.problems, Number(verdict.dataset.shown)));
   }
 

@@ -1,0 +1,107 @@
+"""Headers that do not come: half sent, sent byte by byte, or not at all, also after an answered request."""
+
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from urllib.parse import urlsplit
+
+import pytest
+
+from headstart.portal.web import connections
+from headstart.tests.material.portals import make_settings
+from headstart.tests.material.served_portals import serve_portal
+
+SECONDS = 0.5
+PATIENCE = 20.0
+REQUEST = b"GET /api/challenge HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    with pytest.MonkeyPatch.context() as patch, serve_portal(make_settings(tmp_path_factory.mktemp("a"), {})) as url:
+        patch.setattr(connections, "MAX_SECONDS", SECONDS)
+        parts = urlsplit(url)
+        yield str(parts.hostname), int(parts.port or 0)
+
+
+def connect(address: tuple[str, int]) -> socket.socket:
+    return socket.create_connection(address, PATIENCE)
+
+
+def read_to_end(connection: socket.socket) -> bytes:
+    """Return all that comes until the server closes the connection."""
+    text = b""
+    while part := connection.recv(65_536):
+        text += part
+    return text
+
+
+def read_answer(connection: socket.socket) -> bytes:
+    """Return one answer, by its declared length."""
+    text = b""
+    while b"\r\n\r\n" not in text:
+        text += connection.recv(1)
+    head = text.lower()
+    length = int(head.partition(b"content-length: ")[2].partition(b"\r\n")[0])
+    while length:
+        length -= len(connection.recv(length))
+    return text
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET", REQUEST[:-2]], ids=["nothing", "a word", "half"])
+def test_headers_that_do_not_come_are_not_waited_for(address: tuple[str, int], sent: bytes) -> None:
+    with connect(address) as connection:
+        began = time.monotonic()
+        connection.sendall(sent)
+        assert read_to_end(connection).startswith(b"HTTP/1.1 408 ")
+        assert time.monotonic() - began > 0.9 * SECONDS
+
+
+def test_headers_that_come_byte_by_byte_do_not_last(address: tuple[str, int]) -> None:
+    with connect(address) as connection:
+        connection.settimeout(SECONDS / 10)
+        began = time.monotonic()
+        text = b""
+        while not text and time.monotonic() - began < PATIENCE:
+            connection.sendall(b"G")
+            try:
+                text = connection.recv(1000)
+            except TimeoutError:
+                continue
+        assert text.startswith(b"HTTP/1.1 408 ")
+
+
+def test_later_requests_of_a_connection_have_the_same_time(address: tuple[str, int]) -> None:
+    with connect(address) as connection:
+        for _ in range(3):
+            connection.sendall(REQUEST)
+            assert read_answer(connection).startswith(b"HTTP/1.1 200 ")
+            # Idle connections wait for their next request longer than headers may take.
+            time.sleep(1.2 * SECONDS)
+        connection.sendall(REQUEST[:-2])
+        assert read_to_end(connection).startswith(b"HTTP/1.1 408 ")
+
+
+def test_a_body_has_a_limit_of_its_own(address: tuple[str, int]) -> None:
+    head = b"POST /api/validate?team=blue HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n"
+    with connect(address) as connection:
+        connection.sendall(head)
+        time.sleep(1.5 * SECONDS)
+        connection.sendall(b"{}")
+        assert read_answer(connection).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.slow
+def test_many_half_sent_headers_end_and_keep_nobody_out(address: tuple[str, int]) -> None:
+    count = 400
+    with ExitStack() as stack:
+        opened = [stack.enter_context(connect(address)) for _ in range(count)]
+        for each in opened:
+            each.sendall(REQUEST[:-2])
+        with connect(address) as connection:
+            connection.sendall(REQUEST)
+            assert read_answer(connection).startswith(b"HTTP/1.1 200 ")
+        began = time.monotonic()
+        assert all(read_to_end(each).startswith(b"HTTP/1.1 408 ") for each in opened)
+        assert time.monotonic() - began < PATIENCE
