@@ -13,7 +13,10 @@ from headstart.portal.records.database import UNAVAILABLE, Database
 from headstart.portal.records.private_files import make_private_folder
 from headstart.portal.settings import Settings, make_settings, settings_parser
 
-GROUPS = {"teams": "Add, list and revoke teams."}
+GROUPS = {
+    "teams": "Add, invite, approve, list and revoke teams.",
+    "organisers": "Add, list and revoke organisers.",
+}
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -11,7 +11,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
@@ -39,6 +39,21 @@ class PhaseSettings:
 
 
 @dataclass(frozen=True)
+class Oidc:
+    """An organisation's sign-in by OpenID Connect, at which the portal is registered as a client.
+
+    Args:
+        issuer: Its address, as its own configuration names it.
+        client_id: The portal's name there. The address of answers is `/sign-in/answer`.
+        client_secret_file: File with the secret that it shares with the portal.
+    """
+
+    issuer: str
+    client_id: str
+    client_secret_file: str
+
+
+@dataclass(frozen=True)
 class Settings:
     """The challenge that a portal hosts, the files and addresses that it uses, and what it shows.
 
@@ -63,9 +78,11 @@ class Settings:
         max_submission_bytes: Larger submissions are refused.
         bytes_per_day: Bytes that a team may submit on one day in all, refused documents among them.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
-        validations_per_minute: Documents that are validated per minute and address, without being submitted.
+        validations_per_minute: Documents that are validated per minute without being submitted, for each team, and for
+            each address where nobody is logged in.
         scoring_minutes: A scoring that takes longer fails, and its process is started again.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
+        oidc: Sign-in by an organisation's OpenID Connect, beside tokens; none by default.
         extraction: How embeddings are computed.
     """
 
@@ -90,6 +107,7 @@ class Settings:
     validations_per_minute: PositiveInt = 120
     scoring_minutes: PositiveInt = 120
     demonstration: bool = False
+    oidc: Oidc | None = None
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -110,6 +128,11 @@ class Settings:
     def folder(self) -> Path:
         """The folder of the portal's own data."""
         return Path(self.data).expanduser()
+
+    @property
+    def address(self) -> str:
+        """Address for links, without a slash at its end."""
+        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
 
     @property
     def behind_tls(self) -> bool:
@@ -136,6 +159,14 @@ class Settings:
         if not folder.is_dir():
             raise UserError(f"datasets: {self.datasets!r} is no folder; name the one that data sets are in")
         return folder
+
+
+def read_file(option: str, file: str) -> str:
+    """Read the text of a file; a UserError with the option that names it where that is impossible."""
+    try:
+        return Path(file).expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{option}: {file!r} cannot be read ({reason_of(error)}); name another file") from error
 
 
 def settings_parser(description: str) -> OneLineErrorParser:

@@ -1,45 +1,151 @@
-"""Commands about teams."""
+"""Commands about teams, their members, and organisers."""
+
+from typing import Any
 
 from jsonargparse import Namespace
+from sqlalchemy.orm import Session
 
+from headstart.output.errors import UserError, explain_write_errors, prefix_errors
+from headstart.output.files import output_file, replacing, restored_on_failure
 from headstart.output.printable import printable
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
-from headstart.portal.records.accounts import add_team, list_teams, renew_token, revoke_token
+from headstart.portal.records import accounts, invitations
+from headstart.portal.records.listing import list_all_teams
+from headstart.portal.records.log import log_event
+from headstart.portal.settings import read_file
 
 
 def _add(desk: Desk, args: Namespace) -> str:
-    """Add a team and print its token."""
-    token = add_team(desk.database, args.name)
-    return f"{args.name} has the token {token}, which is not shown again."
+    """Add a team with one member, and print the member's token and recovery code."""
+    return _tell(args.name, accounts.create_team(desk.database, args.name, desk.organiser))
+
+
+def _import(desk: Desk, args: Namespace) -> str:
+    """Add the teams of a CSV file, and write a file of invitations to send."""
+    text = read_file("file", args.file)
+    target = output_file("output", args.output)
+    if target.exists():
+        raise UserError(f"output: {args.output!r} exists, maybe with invitations of before; choose another file")
+
+    # The file is removed again if the invitations in it cannot be stored.
+    with restored_on_failure([target]), desk.database.writing() as session:
+        with prefix_errors("file"):
+            table = import_teams(desk, session, text)
+        with explain_write_errors(f"output: {args.output!r}", "choose another file"), replacing(target) as partial:
+            partial.chmod(0o600)
+            partial.write_text(table, encoding="utf-8")
+    return f"{table.count(chr(10)) - 1} invitations are in {args.output}; send them, each is valid once."
+
+
+def import_teams(desk: Desk, session: Session, text: str) -> str:
+    """Add the teams of a table in CSV, and return a table of invitations; see `invitations.import_teams`."""
+    return invitations.import_teams(session, desk.now, text, desk.organiser, lambda code: _link(desk, code))
+
+
+def _invite(desk: Desk, args: Namespace) -> str:
+    """Make a link by which one person joins a team, or registers a new one where none is named."""
+    with desk.database.writing() as session:
+        team = accounts.find_team(session, args.name) if args.name else None
+        code = invitations.invite(session, desk.now, team, desk.organiser, email=args.email)
+    return f"Send this link, which is valid once, for {invitations.DURATION.days} days: {_link(desk, code)}"
+
+
+def _approve(desk: Desk, args: Namespace) -> str:
+    """Let a team that has registered itself submit."""
+    with desk.database.writing() as session:
+        team = accounts.find_team(session, args.name)
+        team.approved = team.approved or desk.now
+        log_event(session, desk.now, "team approved", f"{desk.organiser} approved the team {team.name}.", team.id)
+    return f"{team.name} may submit."
 
 
 def _renew(desk: Desk, args: Namespace) -> str:
-    """Replace the token of a team."""
-    token = renew_token(desk.database, args.name)
-    return f"{args.name} has the token {token}, which is not shown again; the one before is not valid any more."
+    """Replace token and recovery code of a team's member, and let both in again if they were revoked."""
+    with desk.database.writing() as session:
+        team = accounts.find_team(session, args.name)
+        account = accounts.find_person(session, team, args.member)
+        team.revoked = None
+        keys = accounts.renew_keys(session, desk.now, account, desk.organiser)
+    return f"{_tell(account.name, keys)} Those before are not valid any more."
 
 
 def _revoke(desk: Desk, args: Namespace) -> str:
-    """End a team's token."""
-    revoke_token(desk.database, args.name)
-    return f"{args.name} can submit nothing more; its submissions and scores stay."
+    """Shut a whole team out, or one of its members."""
+    with desk.database.writing() as session:
+        team = accounts.find_team(session, args.name)
+        if args.member:
+            account = accounts.find_person(session, team, args.member)
+            accounts.revoke_account(session, desk.now, account, desk.organiser)
+            return f"{account.name} is shut out of {team.name}."
+        accounts.revoke_team(session, desk.now, team, desk.organiser)
+    return f"{team.name} can submit nothing more; its submissions and scores stay."
 
 
 def _list(desk: Desk, args: Namespace) -> str:
     """Print all teams."""
-    rows = [["team", "added", "token"]]
-    for team in list_teams(desk.database):
-        token = "valid" if team.revoked is None else f"revoked {team.revoked:%Y-%m-%d %H:%M}"
-        rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", token])
+    rows = [["team", "added", "state", "members"]]
+    with desk.database.reading() as session:
+        for each in list_all_teams(session):
+            members = ", ".join(map(printable, each.members))
+            rows.append([printable(each.team.name), f"{each.team.added:%Y-%m-%d %H:%M}", each.state, members])
     print_table("Teams (UTC)", rows)
     return ""
 
 
-_NAME = {"name": {"type": str, "help": "Name of the team."}}
+def _add_organiser(desk: Desk, args: Namespace) -> str:
+    """Add an organiser, and print the organiser's token and recovery code."""
+    with desk.database.writing() as session:
+        _, keys = accounts.make_account(session, desk.now, args.name, None, desk.organiser, args.email)
+    return _tell(args.name, keys)
+
+
+def _revoke_organiser(desk: Desk, args: Namespace) -> str:
+    """Shut an organiser out."""
+    with desk.database.writing() as session:
+        account = accounts.find_person(session, None, args.name)
+        accounts.revoke_account(session, desk.now, account, desk.organiser)
+    return f"{account.name} is no organiser any more."
+
+
+def _list_organisers(desk: Desk, args: Namespace) -> str:
+    """Print all organisers."""
+    with desk.database.reading() as session:
+        people = accounts.list_members(session, None)
+    print_table("Organisers", [["name", "e-mail"], *([printable(each.name), each.email or ""] for each in people)])
+    return ""
+
+
+def _tell(name: str, keys: accounts.Keys) -> str:
+    keep = f"the recovery code {keys.recovery} for when it is lost"
+    return f"{name} has the token {keys.token}, and {keep}; neither is shown again."
+
+
+def _link(desk: Desk, code: str) -> str:
+    return f"{desk.settings.address}/join/{code}"
+
+
+def _text(meaning: str, **more: Any) -> dict[str, Any]:
+    return {"type": str, "help": meaning, **more}
+
+
+_NAME = {"name": _text("Name of the team.")}
+_MEMBER = {"--member": _text("Name of one of its members.")}
+_PERSON = {"name": _text("Name of the organiser.")}
+_EMAIL = {"--email": _text("Address by which an organisation's sign-in knows the person.")}
+_FILES = {
+    "file": _text("CSV with a column team, and maybe member and email."),
+    "--output": _text("File of invitations to write.", required=True),
+}
 TEAM_COMMANDS = {
     "teams add": Command(_add, _NAME),
-    "teams renew": Command(_renew, _NAME),
-    "teams revoke": Command(_revoke, _NAME),
+    "teams import": Command(_import, _FILES),
+    "teams invite": Command(_invite, {"name": _text("Name of the team; none for a new one.", nargs="?"), **_EMAIL}),
+    "teams approve": Command(_approve, _NAME),
+    "teams renew": Command(_renew, {**_NAME, **_MEMBER}),
+    "teams revoke": Command(_revoke, {**_NAME, **_MEMBER}),
     "teams list": Command(_list, in_browser=False),
+    "organisers add": Command(_add_organiser, {**_PERSON, **_EMAIL}),
+    "organisers revoke": Command(_revoke_organiser, _PERSON),
+    "organisers list": Command(_list_organisers, in_browser=False),
 }

@@ -1,4 +1,4 @@
-"""Participants: a name and a token, which organisers issue and revoke.
+"""People and their teams: what they show to be let in, which they renew and others revoke.
 
 A token is 256 random bits, so its plain SHA-256 can be stored: salts and slow digests protect passwords of few bits.
 """
@@ -8,83 +8,143 @@ import re
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
-from headstart.contract.names import TEXT_PATTERN, canonical_name
+from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
-from headstart.portal.records.tables import AccountRow, TeamRow
+from headstart.portal.records.names import check_name
+from headstart.portal.records.tables import AccountRow, SessionRow, TeamRow
 
-MAX_NAME_LENGTH, MAX_CANONICAL_LENGTH = 64, 256
 TOKEN_BYTES = 32
+MAX_EMAIL_LENGTH = 254
+COMMAND_LINE = "the command line"
 
 
-def add_team(database: Database, name: str) -> str:
-    """Add a team.
+class Keys(NamedTuple):
+    """What lets a person in: a token, and a recovery code for when it is lost. Their digests alone are stored."""
 
-    Args:
-        database: The portal's database.
-        name: One line of at most 64 visible characters; names that differ in case alone are the same.
+    token: str
+    recovery: str
 
-    Returns:
-        Its token, which is stored nowhere.
+
+def new_secret() -> str:
+    """Return a new token, recovery code, cookie or code of an invitation."""
+    return secrets.token_urlsafe(TOKEN_BYTES)
+
+
+def digest(secret: str) -> str:
+    """Return what is stored of a secret."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def create_team(database: Database, name: str, by: str) -> Keys:
+    """Add a team with one member, who has the team's name.
 
     Raises:
         UserError: The name is not valid, or another team has it.
     """
-    is_visible = name.isprintable() and re.match(TEXT_PATTERN, name)
-    # The compatible form of a single character has up to 18 letters.
-    if (
-        not 0 < len(name) <= MAX_NAME_LENGTH
-        or not is_visible
-        or name != name.strip()
-        or len(canonical_name(name)) > MAX_CANONICAL_LENGTH
-    ):
-        raise UserError(
-            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters, without spaces "
-            "at its ends"
-        )
-
-    token, now = secrets.token_urlsafe(TOKEN_BYTES), datetime.now(UTC)
-    with database.writing() as session:
-        other = session.scalar(select(TeamRow).where(TeamRow.canonical == canonical_name(name)))
-        if other is not None:
-            state = "" if other.revoked is None else ", whose token is revoked; `teams renew` gives it another"
-            raise UserError(f"name: there is a team {other.name!r}{state}")
-
-        row = TeamRow(name=name, canonical=canonical_name(name), added=now, approved=now)
-        session.add(row)
-        session.flush()
-        session.add(AccountRow(team_id=row.id, name=name, token_sha256=_digest(token), added=now))
-        log_event(session, now, "team added", f"The team {name} takes part.", team_id=row.id)
-    return token
-
-
-def renew_token(database: Database, name: str) -> str:
-    """Replace a team's token, also a revoked one, and return the new one."""
-    token, now = secrets.token_urlsafe(TOKEN_BYTES), datetime.now(UTC)
-    with database.writing() as session:
-        row = _find(session, name)
-        row.revoked = None
-        account = session.scalars(
-            select(AccountRow).where(AccountRow.team_id == row.id).order_by(AccountRow.id)
-        ).first()
-        assert account is not None
-        account.token_sha256, account.revoked = _digest(token), None
-        log_event(session, now, "token renewed", f"The team {row.name} has another token.", team_id=row.id)
-    return token
-
-
-def revoke_token(database: Database, name: str) -> None:
-    """Revoke a team's token at once; its submissions and scores stay."""
     now = datetime.now(UTC)
     with database.writing() as session:
-        row = _find(session, name)
-        row.revoked = row.revoked or now
-        log_event(session, now, "token revoked", f"The team {row.name} may submit nothing more.", team_id=row.id)
+        team = make_team(session, now, name, by, is_approved=True)
+        return make_account(session, now, name, team, by)[1]
+
+
+def add_team(database: Database, name: str) -> str:
+    """Add a team as `create_team` does, and return its member's token alone."""
+    return create_team(database, name, COMMAND_LINE).token
+
+
+def make_team(session: Session, now: datetime, name: str, by: str, is_approved: bool) -> TeamRow:
+    """Add a team without members.
+
+    Args:
+        session: Session of the portal's database.
+        now: The time.
+        name: Its name.
+        by: Who adds it, for the log.
+        is_approved: Whether it may submit at once, without the organisers' approval.
+
+    Raises:
+        UserError: The name is not valid, or looks like another team's.
+    """
+    check_name(name, session.scalars(select(TeamRow.name)), "a team")
+    team = TeamRow(name=name, canonical=canonical_name(name), added=now, approved=now if is_approved else None)
+    session.add(team)
+    session.flush()
+    state = "takes part" if is_approved else "waits for the organisers' approval"
+    log_event(session, now, "team added", f"The team {name} {state}; {by} added it.", team.id)
+    return team
+
+
+def make_account(
+    session: Session, now: datetime, name: str, team: TeamRow | None, by: str, email: str | None = None
+) -> tuple[AccountRow, Keys]:
+    """Add a person.
+
+    Args:
+        session: Session of the portal's database.
+        now: The time.
+        name: Name of the person.
+        team: The team that the person is a member of; None for an organiser.
+        by: Who adds the person, for the log.
+        email: Address by which an organisation's sign-in knows the person.
+
+    Raises:
+        UserError: The name is not valid or looks like that of a team mate, or the address is none or another account's.
+    """
+    team_id = None if team is None else team.id
+    mates = select(AccountRow.name).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
+    check_name(name, session.scalars(mates), "a member" if team else "an organiser")
+    keys, address = Keys(new_secret(), new_secret()), free_email(session, email)
+    account = AccountRow(team_id=team_id, name=name, email=address, is_organiser=team is None, added=now)
+    account.token_sha256, account.recovery_sha256 = map(digest, keys)
+    session.add(account)
+    session.flush()
+    joined = f"is an organiser by {by}" if team is None else f"joined {team.name} by {by}"
+    log_event(session, now, "account added", f"{name} {joined}.", team_id)
+    return account, keys
+
+
+def renew_keys(session: Session, now: datetime, account: AccountRow, by: str) -> Keys:
+    """Replace the token and the recovery code of a person, also a revoked one, and end the person's sessions."""
+    keys = Keys(new_secret(), new_secret())
+    account.token_sha256, account.recovery_sha256 = map(digest, keys)
+    account.revoked = None
+    end_sessions(session, account.id)
+    log_event(session, now, "token renewed", f"{account.name} has another token, by {by}.", account.team_id)
+    return keys
+
+
+def recover(session: Session, now: datetime, code: str) -> tuple[AccountRow, Keys] | None:
+    """Replace the keys of the person whose recovery code is given; None for an unknown or used one."""
+    query = select(AccountRow).where(AccountRow.recovery_sha256 == digest(code))
+    account = if_valid(session.scalar(query.with_for_update(of=AccountRow)))
+    return None if account is None else (account, renew_keys(session, now, account, "the recovery code"))
+
+
+def revoke_account(session: Session, now: datetime, account: AccountRow, by: str) -> None:
+    """Shut a person out at once; submissions stay."""
+    account.revoked = account.revoked or now
+    end_sessions(session, account.id)
+    log_event(session, now, "account revoked", f"{account.name} was shut out by {by}.", account.team_id)
+
+
+def revoke_team(session: Session, now: datetime, team: TeamRow, by: str) -> None:
+    """Shut a team out at once; its submissions and scores stay."""
+    team.revoked = team.revoked or now
+    for number in session.scalars(select(AccountRow.id).where(AccountRow.team_id == team.id)):
+        end_sessions(session, number)
+    log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more, by {by}.", team.id)
+
+
+def end_sessions(session: Session, account_id: int) -> None:
+    """Log a person out of all browsers."""
+    session.execute(delete(SessionRow).where(SessionRow.account_id == account_id))
 
 
 def list_teams(database: Database) -> Sequence[TeamRow]:
@@ -93,17 +153,28 @@ def list_teams(database: Database) -> Sequence[TeamRow]:
         return session.scalars(select(TeamRow).order_by(TeamRow.id)).all()
 
 
+def list_members(session: Session, team_id: int | None) -> Sequence[AccountRow]:
+    """Return the members of a team, or the organisers without a team, who are not shut out."""
+    query = select(AccountRow).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
+    return session.scalars(query.order_by(AccountRow.id)).all()
+
+
 def find_account(database: Database, token: str) -> AccountRow | None:
     """Return the account of a token, with its team; None for an unknown or revoked one."""
     with database.reading() as session:
         # The query compares digests, so its time reveals nothing of the token.
-        query = select(AccountRow).where(AccountRow.token_sha256 == _digest(token), AccountRow.revoked.is_(None))
-        account = session.scalar(query)
-    is_valid = account is not None and (account.team is None or account.team.revoked is None)
-    return account if is_valid else None
+        return if_valid(session.scalar(select(AccountRow).where(AccountRow.token_sha256 == digest(token))))
 
 
-def _find(session: Session, name: str) -> TeamRow:
+def if_valid(account: AccountRow | None) -> AccountRow | None:
+    """Return an account, but None where it or its team is revoked."""
+    if account is None or account.revoked is not None:
+        return None
+    return account if account.team is None or account.team.revoked is None else None
+
+
+def find_team(session: Session, name: str) -> TeamRow:
+    """Return the team of a name; a UserError where there is none."""
     query = select(TeamRow).where(TeamRow.canonical == canonical_name(name))
     # Bytes of the command line that are no text cannot be part of a query.
     row = session.scalar(query) if name.isprintable() else None
@@ -112,5 +183,39 @@ def _find(session: Session, name: str) -> TeamRow:
     return row
 
 
-def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode()).hexdigest()
+def find_person(session: Session, team: TeamRow | None, name: str | None) -> AccountRow:
+    """Return a person by name, rather one who is not shut out.
+
+    Args:
+        session: Session of the portal's database.
+        team: The person's team; None for an organiser.
+        name: The name; None for the only member of a team.
+
+    Raises:
+        UserError: There is no such person, or there are several.
+    """
+    query = select(AccountRow).where(AccountRow.team_id == (team and team.id))
+    people = session.scalars(query.order_by(AccountRow.revoked.is_(None), AccountRow.id).with_for_update(of=AccountRow))
+    found = [each for each in people if name is None or canonical_name(each.name) == canonical_name(name)]
+    members = [each.name for each in found if each.revoked is None]
+    if name is None and len(members) > 1:
+        raise UserError(f"member: {', '.join(members)} are members; name one with --member")
+    if not found:
+        raise UserError(f"member: there is no such person; {'teams' if team else 'organisers'} list names all")
+    return found[-1]
+
+
+def free_email(session: Session, email: str | None) -> str | None:
+    """Return an address in the form in which addresses are compared; None for none.
+
+    Raises:
+        UserError: It is no address, or that of an account.
+    """
+    if not email:
+        return None
+    address = email.strip().lower()
+    if not (re.fullmatch(r"[^@]+@[^@]+", address) and address.isprintable() and len(address) <= MAX_EMAIL_LENGTH):
+        raise UserError(f"email: {email!r} is no address; give one like name@example.org")
+    if session.scalar(select(AccountRow.id).where(AccountRow.email == address)):
+        raise UserError(f"email: {address} belongs to an account, whose holder logs in or uses the recovery code")
+    return address

@@ -1,19 +1,21 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, Body, Header, HTTPException, Path, Query, Request
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
+from headstart.output.errors import UserError
 from headstart.portal.records.log import event_as_json, read_public_log
 from headstart.portal.records.submissions import Record, find_document, find_record, find_records
 from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
+from headstart.portal.records.terms import accept_terms
 from headstart.portal.records.timeline import read_timeline
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
@@ -77,6 +79,16 @@ def read_stimuli(portal: PortalDependency) -> Response:
     if portal.phase.challenge.rules("red") is None:
         raise HTTPException(404, "Nothing is chosen of this challenge's stimuli.")
     return FileResponse(portal.phase.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
+
+
+@router.post("/api/terms")
+def accept(portal: PortalDependency, caller: Caller, version: Annotated[str, Body(embed=True)]) -> dict[str, str]:
+    """Accept a version of the terms of the current phase, which is needed before the first submission."""
+    try:
+        accept_terms(portal.database, caller.id, portal.challenge, version, datetime.now(UTC))
+    except UserError as error:
+        raise HTTPException(409, str(error)) from error
+    return {"phase": portal.challenge.name, "accepted": version}
 
 
 @router.post("/api/validate")

@@ -13,7 +13,7 @@ from starlette.staticfiles import StaticFiles
 
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, decisions, desk, machines, pages
+from headstart.portal.web import api, decisions, desk, machines, pages, people, sign_in
 from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddleware
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
@@ -48,6 +48,10 @@ def create_app(settings: Settings) -> FastAPI:
     app.include_router(machines.router)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     app.include_router(desk.router)
+    app.include_router(people.router)
+    if settings.oidc is not None:
+        sign_in.add_sign_in(app, settings.oidc, settings.behind_tls)
+    # The last one: its form for either team of the contract has an address of one part, whatever that is.
     app.include_router(pages.router)
 
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.

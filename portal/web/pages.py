@@ -1,9 +1,9 @@
 """The pages: overview and rules, forms, submissions, leaderboards, log. They work without scripts."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi import APIRouter, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -11,17 +11,17 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.accounts import find_account
 from headstart.portal.records.log import read_announcements
 from headstart.portal.records.quotas import counted_times
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
 from headstart.portal.records.tables import AccountRow
+from headstart.portal.records.terms import accept_terms, missing_terms
 from headstart.portal.records.waiting import is_stalled
 from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
 from headstart.portal.web.responses import render
-from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
+from headstart.portal.web.sessions import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import WAIT, check_document, client_address, key_of_form, new_key, submit
+from headstart.portal.web.submitting import check_document, key_of_form, new_key, submit
 from headstart.portal.web.template_files import TEMPLATES
 from headstart.portal.work.intake import SameDocumentError, is_frozen
 
@@ -41,33 +41,6 @@ def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) 
         state = {"frozen": is_frozen(session), "stalled": is_stalled(session, datetime.now(UTC))}
         news = read_announcements(session)
     return render(request, "overview.html", visitor, address=portal.address(request), announcements=news, **state)
-
-
-@router.get("/login")
-def show_login(request: Request, visitor: Visitor) -> Response:
-    """Show the form that asks for a token."""
-    return render(request, "login.html", visitor, wrong=False)
-
-
-@router.post("/login")
-def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
-    """Store a token in the browser."""
-    if find_account(portal.database, token.strip()) is None:
-        if not portal.allow("mistakes", client_address(request)):
-            raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
-        return render(request, "login.html", None, status=401, wrong=True)
-    response = RedirectResponse("/submissions", 303)
-    set_token_cookie(response, token.strip(), portal.settings)
-    return response
-
-
-@router.post("/logout")
-def log_out(request: Request, proof: Annotated[str, Form()] = "") -> Response:
-    """Remove the token from the browser."""
-    require_own_form(request, proof)
-    response = RedirectResponse("/", 303)
-    response.delete_cookie(COOKIE, path="/")
-    return response
 
 
 @router.get("/submissions")
@@ -160,12 +133,13 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
-            raise HTTPException(401, "Your token is not valid any more; log in again.")
+            raise HTTPException(401, "You are not logged in any more; log in again.")
         # The text is checked with one byte per end of a line, while the user edits it and here.
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
         uploaded = b"" if file is None else await file.read()
         nonce, action = str(form.get("key", "")), form.get("action")
+        accepted = str(form.get("terms", ""))
 
     if bool(uploaded) == bool(pasted.strip()):
         is_empty = file is not None and not uploaded
@@ -178,11 +152,23 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         problems, same = await check_document(portal, request, visitor, track, content)
         remark = same.remark if same else ""
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
+    if not await run_in_threadpool(_accept, portal, visitor, accepted):
+        mistake = "Read the terms and accept them first."
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     try:
         receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content), action == "again")
     except SameDocumentError as error:
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=str(error), status=409)
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
+
+
+def _accept(portal: Portal, account: AccountRow, version: str) -> bool:
+    """Record that the terms are accepted, if a version of them was, and return whether nothing is missing."""
+    challenge = portal.challenge
+    if challenge.terms is not None and version == challenge.terms.version:
+        accept_terms(portal.database, account.id, challenge, version, datetime.now(UTC))
+    with portal.database.reading() as session:
+        return missing_terms(session, account.id, challenge) is None
 
 
 def _form(
@@ -204,11 +190,13 @@ def _form(
         frozen = is_frozen(session)
         team_id = None if account is None else account.team_id
         earlier = [] if team_id is None else counted_times(session, team_id, portal.phase.name, track)
+        terms = None if account is None else missing_terms(session, account.id, portal.challenge)
 
     context: dict[str, Any] = {
         "track": track,
         "rules": rules,
         "frozen": frozen,
+        "terms": terms,
         "document": document,
         "problems": problems,
         "remark": remark,

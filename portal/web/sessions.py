@@ -1,4 +1,7 @@
-"""The account of a request, by the token of its header or cookie, and protection against requests of other sites."""
+"""The account of a request, by the token of its header or the session of its cookie, and protection from other sites.
+
+Programs send the token, and cookies open nothing for them. Browsers keep a cookie of its own for each session.
+"""
 
 import hashlib
 import hmac
@@ -9,32 +12,43 @@ from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
 
 from headstart.portal.records.accounts import find_account
+from headstart.portal.records.sessions import DURATION, find_visitor
 from headstart.portal.records.tables import AccountRow
 from headstart.portal.settings import Settings
 from headstart.portal.web.state import Portal, PortalDependency
 
-COOKIE = "headstart_token"
-COOKIE_SECONDS = 14 * 24 * 3600
+COOKIE = "headstart_session"
+# What the page of a form asks while a document is written.
+LIVE_CHECK = "/api/validate"
 PORTS = {"http": 80, "https": 443}
 UNSAFE_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 
 
-def visiting_account(request: Request, portal: PortalDependency) -> AccountRow | None:
-    """Return the account of a request, by its header or cookie; None without a valid token."""
-    token = header_token(request) or request.cookies.get(COOKIE)
+def header_account(request: Request, portal: PortalDependency) -> AccountRow | None:
+    """Return the account of a request by its header; None without a valid token."""
+    token = header_token(request)
     return find_account(portal.database, token) if token else None
 
 
-def calling_account(request: Request, portal: PortalDependency) -> AccountRow:
+Bearer = Annotated[AccountRow | None, Depends(header_account)]
+
+
+def visiting_account(request: Request, portal: PortalDependency, bearer: Bearer) -> AccountRow | None:
+    """Return the account of a request by its header, or of a page by the session of its cookie; None without either."""
+    cookie = request.cookies.get(COOKIE)
+    is_for_program = request.url.path.startswith("/api/") and request.url.path != LIVE_CHECK
+    return find_visitor(portal.database, cookie) if bearer is None and cookie and not is_for_program else bearer
+
+
+def calling_account(request: Request, account: Bearer) -> AccountRow:
     """Return the account of a program's request, by its header.
 
     Raises:
         HTTPException: The header has no valid token.
     """
-    token = header_token(request)
-    account = find_account(portal.database, token) if token else None
     if account is None:
-        reason = "The token is not valid." if token else "A token is needed: Authorization: Bearer TOKEN."
+        known = header_token(request)
+        reason = "The token is not valid." if known else "A token is needed: Authorization: Bearer TOKEN."
         raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
     return account
 
@@ -49,17 +63,16 @@ def header_token(request: Request) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def set_token_cookie(response: Response, token: str, settings: Settings) -> None:
-    """Store a token in the browser, where no script and no other site can read or use it."""
-    response.set_cookie(
-        COOKIE, token, COOKIE_SECONDS, httponly=True, samesite="strict", secure=settings.behind_tls, path="/"
-    )
+def set_cookie(response: Response, cookie: str, settings: Settings) -> None:
+    """Store a session's cookie in the browser, where no script and no other site can read or use it."""
+    seconds, secure = int(DURATION.total_seconds()), settings.behind_tls
+    response.set_cookie(COOKIE, cookie, seconds, httponly=True, samesite="strict", secure=secure, path="/")
 
 
 def form_proof(request: Request) -> str:
     """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
-    token = request.cookies.get(COOKIE, "")
-    return hmac.new(token.encode(), b"form", hashlib.sha256).hexdigest() if token else ""
+    cookie = request.cookies.get(COOKIE, "")
+    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
 
 
 def require_own_form(request: Request, proof: str) -> None:

@@ -22,6 +22,8 @@ from headstart.portal.work.validation import Validator
 
 # Wrong tokens from one address.
 MISTAKES_PER_MINUTE = 20
+# Invitations and new tokens of one team.
+CHANGES_PER_MINUTE = 20
 
 
 class Portal:
@@ -52,6 +54,7 @@ class Portal:
             "submissions": parse(f"{settings.submissions_per_minute}/minute"),
             "validations": parse(f"{settings.validations_per_minute}/minute"),
             "mistakes": parse(f"{MISTAKES_PER_MINUTE}/minute"),
+            "changes": parse(f"{CHANGES_PER_MINUTE}/minute"),
         }
 
     def open(self) -> list[str]:
@@ -79,7 +82,7 @@ class Portal:
         """Count a request, and return whether it is within the limit of the last minute; in this process alone.
 
         Args:
-            kind: `submissions`, `validations` or `mistakes`.
+            kind: `submissions`, `validations`, `mistakes` or `changes`.
             client: Address or team that sends it.
         """
         return self._limiter.hit(self._limits[kind], kind, client)

@@ -39,13 +39,16 @@ async def check_document(
 ) -> tuple[list[dict[str, str]], Record | None]:
     """Validate a document without submitting it.
 
+    Requests are counted by team, because behind some proxies all have one address, and by address without a team.
+
     Returns:
         Its problems, and the submission of the same document by the account's team in this phase, if there is one.
 
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
     """
-    if not portal.allow("validations", client_address(request)):
+    client = client_address(request) if account is None or account.team_id is None else str(account.team_id)
+    if not portal.allow("validations", client):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
     phase = portal.phase
     problems = await _validate(portal, phase, track, content, submitted=False)

@@ -18,6 +18,7 @@ from headstart.portal.records.log import log_event, name_of
 from headstart.portal.records.quotas import counted_times, find_same
 from headstart.portal.records.submissions import shorten_problems
 from headstart.portal.records.tables import MAX_ID, AccountRow, FactRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.terms import missing_terms
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
@@ -86,7 +87,8 @@ def store_submission(
         The submission's number and whether it is refused or new.
 
     Raises:
-        ClosedError: Organisers have closed the portal, or the team's token was revoked meanwhile.
+        ClosedError: Organisers have closed the portal, or have not approved the team or have revoked it, or the member
+            has not accepted the terms.
         TooManyBytesError: The team has submitted too much today.
         OtherDocumentError: The key is that of another submission.
         SameDocumentError: The document is that of another submission that counted against a quota, and not `again`.
@@ -95,8 +97,10 @@ def store_submission(
     with database.writing() as session:
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
-        if team is None or team.revoked is not None:
+        if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
             raise ClosedError("team: its token was revoked; ask the organisers")
+        if team.approved is None:
+            raise ClosedError("team: the organisers have to approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
@@ -106,6 +110,8 @@ def store_submission(
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
+        if terms := missing_terms(session, account.id, phase.challenge):
+            raise ClosedError(f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms")
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from headstart.contract.versions import json_schemas
-from headstart.portal.records.accounts import add_team, renew_token, revoke_token
+from headstart.portal.records.accounts import add_team, find_person, find_team, renew_keys, revoke_team
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.web import submitting
 from headstart.tests.material.portals import Site, blue, red
@@ -73,10 +73,14 @@ def test_tokens(site: Site) -> None:
     assert site.submit(blue("owl", "lark")).status_code == 201
     assert site.client.get("/api/submissions/1", headers=site.headers(other)).status_code == 404
     assert site.client.get("/api/submissions/1").status_code == 404
-    revoke_token(site.database, "owls")
+    with site.database.writing() as session:
+        revoke_team(session, datetime.now(UTC), find_team(session, "owls"), "a test")
     assert site.submit(blue("owl", "lark")).status_code == 401
-    token = renew_token(site.database, "Owls")
-    assert site.submit(blue("owl", "lark"), token=token).status_code == 201
+    with site.database.writing() as session:
+        team = find_team(session, "Owls")
+        team.revoked = None
+        keys = renew_keys(session, datetime.now(UTC), find_person(session, team, None), "a test")
+    assert site.submit(blue("owl", "lark"), token=keys.token).status_code == 201
     assert site.submit(blue("owl", "lark")).status_code == 401
 
 

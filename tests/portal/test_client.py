@@ -17,7 +17,7 @@ import pytest
 
 from headstart.__main__ import main
 from headstart.portal import client
-from headstart.portal.records.accounts import revoke_token
+from headstart.portal.records.accounts import find_team, revoke_team
 from headstart.portal.work.queue import Job, Outcome, claim, finish
 from headstart.tests.material.portal_fronts import Front, serve_front
 from headstart.tests.material.portals import Site, blue, red
@@ -283,7 +283,8 @@ def test_what_cannot_be_asked_is_one_line(
     assert error(front.url) == (f"url: {front.url} leads to https://example.org/api/challenge; give that address")
     assert error(front.url, "--token=wrong") == "token: The token is not valid."
     monkeypatch.setenv("HEADSTART_TOKEN", f"{site.token}\n")
-    revoke_token(site.database, "Owls")
+    with site.database.writing() as session:
+        revoke_team(session, datetime.now(UTC), find_team(session, "Owls"), "a test")
     assert error(front.url) == "token: The token is not valid."
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)

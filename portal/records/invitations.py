@@ -1,0 +1,121 @@
+"""Invitations: links by each of which one person joins a team, or registers a new one."""
+
+import csv
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from headstart.contract.names import canonical_name
+from headstart.output.errors import UserError
+from headstart.output.markup import csv_text, escape_cell
+from headstart.portal.records.accounts import Keys, digest, free_email, make_account, make_team, new_secret
+from headstart.portal.records.log import log_event
+from headstart.portal.records.names import check_name
+from headstart.portal.records.tables import AccountRow, InvitationRow, TeamRow
+
+DURATION = timedelta(days=30)
+COLUMNS = ("team", "member", "email")
+MAX_SHOWN = 5
+
+
+def invite(session: Session, now: datetime, team: TeamRow | None, by: str, name: str = "", email: str = "") -> str:
+    """Invite a person.
+
+    Args:
+        session: Session of the portal's database.
+        now: The time.
+        team: The team to join; None to register a new one.
+        by: Who invites, for the log.
+        name: Name of the person, which the person can change.
+        email: Address by which an organisation's sign-in knows the person.
+
+    Returns:
+        The code of the link, which is stored nowhere.
+
+    Raises:
+        UserError: The team is revoked, the name is not valid, or the address is none or another account's.
+    """
+    team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
+    if team is not None and team.revoked is not None:
+        raise UserError(f"team: {team.name!r} is revoked; `teams renew` lets it in again")
+    if name:
+        check_name(name, (), "a member")
+    code, address = new_secret(), free_email(session, email)
+    row = InvitationRow(code_sha256=digest(code), team_id=team_id, name=name, email=address)
+    row.created, row.expires = now, now + DURATION
+    session.add(row)
+    log_event(session, now, "invited", f"{by} invited {name or address or 'somebody'} to {what}.", team_id)
+    return code
+
+
+def find_invitation(session: Session, now: datetime, *, code: str = "", email: str = "") -> InvitationRow | None:
+    """Return an open invitation by its code, or the latest one to a team by its address."""
+    key = InvitationRow.code_sha256 == digest(code) if code else InvitationRow.email == email
+    is_open = (key, InvitationRow.used.is_(None), InvitationRow.expires > now)
+    query = select(InvitationRow).where(*is_open).order_by(InvitationRow.id.desc()).limit(1)
+    if not code:
+        query = query.where(InvitationRow.team_id.is_not(None))
+    row = session.scalar(query)
+    return None if row is None or (row.team and row.team.revoked) else row
+
+
+def use_invitation(
+    session: Session, now: datetime, invitation: InvitationRow, name: str, team_name: str = ""
+) -> tuple[AccountRow, Keys]:
+    """Add the person who was invited.
+
+    Args:
+        session: Session of the portal's database.
+        now: The time.
+        invitation: The invitation, which is used up.
+        name: Name of the person.
+        team_name: Name of the new team, which organisers have to approve, if the invitation is to none.
+
+    Raises:
+        UserError: A name is not valid or looks like another one, or another request used the invitation meanwhile.
+    """
+    unused = (InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
+    if not session.execute(update(InvitationRow).where(*unused).values(used=now)).rowcount:  # type: ignore[attr-defined] # of an UPDATE
+        raise UserError("invitation: it was used; ask for another")
+    team = invitation.team or make_team(session, now, team_name, name, is_approved=False)
+    return make_account(session, now, name, team, "an invitation", invitation.email)
+
+
+def import_teams(session: Session, now: datetime, text: str, by: str, link: Callable[[str], str]) -> str:
+    """Add the teams of a table that are new, and invite a person for each of its lines.
+
+    Args:
+        session: Session of the portal's database, whose changes must be dropped after an error.
+        now: The time.
+        text: CSV with a column `team`, and maybe `member` and `email`.
+        by: Who does it, for the log.
+        link: Makes the link of an invitation from its code.
+
+    Returns:
+        The table with a column `link` more.
+
+    Raises:
+        UserError: Lines are wrong; the first ones are named with their numbers.
+    """
+    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines(keepends=True), restkey="more", restval="")
+    columns, rows, mistakes = reader.fieldnames or [], list[list[str]](), list[str]()
+    if "team" not in columns or not set(columns) <= set(COLUMNS):
+        raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
+    known, invited = {team.canonical: team for team in session.scalars(select(TeamRow))}, set[str]()
+    for row in reader:
+        try:
+            name, member, email = cells = [row.get(column, "").strip() for column in COLUMNS]
+            if "more" in row or (email and email.lower() in invited):
+                raise UserError(f"has more than {len(columns)} cells, or an address of a line before")
+            team = known.get(canonical_name(name)) or make_team(session, now, name, by, is_approved=True)
+            known[team.canonical] = team
+            invited.add(email.lower())
+            rows.append([*map(escape_cell, cells), link(invite(session, now, team, by, member, email))])
+        except UserError as error:
+            # The reader of rows does not count the empty lines that it skips.
+            mistakes.append(f"line {reader.reader.line_num}: {error}")
+    if mistakes:
+        raise UserError("; ".join([*mistakes[:MAX_SHOWN], f"{len(mistakes)} in all"]))
+    return csv_text([*COLUMNS, "link"], rows)
