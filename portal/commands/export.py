@@ -61,7 +61,8 @@ def _board(session: Session, phase: Phase, track: Track, now: datetime) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for each in rank_teams(session, phase.challenge, track, bases).standings:
+    standings, _ = rank_teams(session, phase.challenge, track, bases)
+    for each in standings:
         writer.writerow({**vars(each), **vars(each.scores), "team": escape_cell(each.team)})
     return text.getvalue()
 

@@ -17,7 +17,7 @@ def counts_against_quota() -> ColumnElement[bool]:
 
     Whoever withdraws a submission that has been scored once gets nothing back, also while it is scored again.
     """
-    kept = (ScoringRow.kind == "public", ScoringRow.state.not_in(["failed", "cancelled"]))
+    kept = (ScoringRow.kind == "public", ScoringRow.state.in_(["queue", "running", "scored"]))
     has_one = select(ScoringRow.id).where(ScoringRow.submission_id == SubmissionRow.id, *kept).correlate(SubmissionRow)
     return and_(SubmissionRow.is_refused.is_(False), has_one.exists())
 

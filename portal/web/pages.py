@@ -139,7 +139,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
         uploaded = b"" if file is None else await file.read()
         nonce, action = str(form.get("key", "")), form.get("action")
-        accepted = str(form.get("terms", ""))
+        accepted, phase = str(form.get("terms", "")), form.get("phase", portal.phase.name)
 
     if bool(uploaded) == bool(pasted.strip()):
         is_empty = file is not None and not uploaded
@@ -152,6 +152,9 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         problems, same = await check_document(portal, request, visitor, track, content)
         remark = same.remark if same else ""
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
+    if phase != portal.phase.name:
+        mistake = f"A phase has ended meanwhile: the document would be submitted to {portal.challenge.title}."
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     if not await run_in_threadpool(_accept, portal, visitor, accepted):
         mistake = "Read the terms and accept them first."
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
