@@ -71,6 +71,19 @@ def test_the_expected_time_follows_from_positions_durations_and_processes(site: 
     assert expected(site, 8) is None
 
 
+def test_processes_that_ended_are_not_counted_on(site: Site) -> None:
+    now = datetime.now(UTC)
+    for number in range(5):
+        site.submit(blue("owl", "lark") + b" " * number)
+    for number, worker in ((1, "first"), (2, "second")):
+        job = take(site, worker)
+        assert finish(site.database, job, stub_score(job))
+        change(site, number, started=now - timedelta(seconds=200), ended=now - timedelta(seconds=100))
+    # The process was started again after each, and is at the third one.
+    take(site, "third")
+    assert [expected(site, number) for number in (4, 5)] == [2 * 100, 3 * 100]
+
+
 def test_pages_say_that_no_process_is_at_work(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.log_in()
     site.submit(blue("owl", "lark"))
@@ -90,8 +103,11 @@ def test_pages_say_that_no_process_is_at_work(site: Site, monkeypatch: pytest.Mo
     change(site, 1, started=old - DAY, lease_until=datetime.now(UTC))
     change(site, 2, not_before=old)
     assert not says("/submissions/2")
-    # One that died with its submission is not.
+    # One that died with its submission is not, and nor is a team that withdraws.
     change(site, 1, lease_until=old)
+    assert says("/submissions/1")
+    site.submit(blue("owl", "rook"))
+    withdraw(site.database, read_rules(), 3)
     assert says("/submissions/1")
 
 

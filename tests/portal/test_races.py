@@ -1,4 +1,4 @@
-"""Decisions about submissions race with their scoring and with each other; on either kind of database nothing is torn."""
+"""Decisions about submissions race with their scoring and with each other, on either kind of database."""
 
 from collections.abc import Callable, Iterator
 from threading import Barrier, Thread
