@@ -77,17 +77,13 @@ class Phase:
 
     def bases(self) -> dict[str, str]:
         """Return the basis of each score, by phase, team of the contract and kind."""
-        return {
-            basis_key(self.name, track, kind): make_basis(
-                self._digest(track, kind), self.challenge.scoring_digest, CONTRACT_VERSION
-            )
-            for track in KEYS
-            for kind in self.kinds(track)
-        }
-
-    def _digest(self, track: Track, kind: Kind) -> str:
-        registry, catalog = self.documents(track, kind)
-        return documents_digest(registry.sha256, catalog.sha256, self.extraction)
+        rules, bases = self.challenge.scoring_digest, {}
+        for track in KEYS:
+            for kind in self.kinds(track):
+                registry, catalog = self.documents(track, kind)
+                documents = documents_digest(registry.sha256, catalog.sha256, self.extraction)
+                bases[basis_key(self.name, track, kind)] = make_basis(documents, rules, CONTRACT_VERSION)
+        return bases
 
 
 def read_phases(settings: Settings) -> list[Phase]:

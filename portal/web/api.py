@@ -13,7 +13,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.output.errors import UserError
 from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, find_document, find_record, find_records
+from headstart.portal.records.submissions import Record, find_all_records, find_document, find_record
 from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms
 from headstart.portal.records.timeline import read_timeline
@@ -43,11 +43,11 @@ PUBLIC_KEYS = (
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
     with portal.database.reading() as session:
-        is_open = portal.is_open() and not is_frozen(session)
-    phase = portal.phase
+        frozen = is_frozen(session)
+    phase, now = portal.phase, datetime.now(UTC)
     return {
         **phase.challenge.model_dump(mode="json"),
-        "open": is_open,
+        "open": not (frozen or phase.challenge.is_over(now) or phase.challenge.is_ahead(now)),
         "phases": [each.challenge.model_dump(mode="json", include=PHASE_KEYS) for each in portal.phases],
         "models": list(phase.registry.entries),
         "stimuli": len(phase.catalog.stimuli),
@@ -135,7 +135,7 @@ async def submit_document(
 def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
     """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        records, _ = find_records(session, caller.team_id, before, with_problems=True)
+        records, _ = find_all_records(session, before, True, SubmissionRow.team_id == caller.team_id)
     return [record.as_json() for record in records]
 
 

@@ -13,8 +13,8 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.records.log import read_announcements
 from headstart.portal.records.quotas import counted_times
-from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
-from headstart.portal.records.tables import AccountRow
+from headstart.portal.records.submissions import find_all_records, find_document, find_heatmap, find_record
+from headstart.portal.records.tables import AccountRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms, missing_terms
 from headstart.portal.records.waiting import is_stalled
 from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
@@ -49,7 +49,7 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
     if visitor is None:
         return RedirectResponse("/login", 303)
     with portal.database.reading() as session:
-        records, more = find_records(session, visitor.team_id, before, with_problems=False)
+        records, more = find_all_records(session, before, False, SubmissionRow.team_id == visitor.team_id)
     return render(request, "submissions.html", visitor, records=records, more=more, latest=before is None)
 
 

@@ -25,16 +25,17 @@ FROZEN = "frozen"
 MAX_KEY_LENGTH = 160
 
 
-class ClosedError(UserError):
-    """The portal accepts no submissions, whatever they are."""
+class NotTakenError(UserError):
+    """A document is not stored, not even as refused.
 
+    Args:
+        status: The status of HTTP that says so.
+        reason: Why, for its sender.
+    """
 
-class TooManyBytesError(UserError):
-    """The team has submitted too much on one day."""
-
-
-class OtherDocumentError(UserError):
-    """The key was already used for another document."""
+    def __init__(self, status: int, reason: str) -> None:
+        self.status = status
+        super().__init__(reason)
 
 
 class SameDocumentError(UserError):
@@ -87,10 +88,8 @@ def store_submission(
         The submission's number and whether it is refused or new.
 
     Raises:
-        ClosedError: Organisers have closed the portal, or have not approved the team or have revoked it, or the member
-            has not accepted the terms.
-        TooManyBytesError: The team has submitted too much today.
-        OtherDocumentError: The key is that of another submission.
+        NotTakenError: Organisers have closed the portal, have not approved the team or have revoked it; the member has
+            not accepted the terms; the team has submitted too much today; or the key is that of another submission.
         SameDocumentError: The document is that of another submission that counted against a quota, and not `again`.
     """
     digest = hashlib.sha256(content).hexdigest()
@@ -98,30 +97,29 @@ def store_submission(
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
         if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
-            raise ClosedError("team: its token was revoked; ask the organisers")
+            raise NotTakenError(403, "team: its token was revoked; ask the organisers")
         if team.approved is None:
-            raise ClosedError("team: the organisers have to approve it before it can submit")
+            raise NotTakenError(403, "team: the organisers have to approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
         if earlier is not None:
             if (earlier.sha256, earlier.track) != (digest, track):
-                raise OtherDocumentError("key: another document was submitted with it; choose another key")
+                raise NotTakenError(409, "key: another document was submitted with it; choose another key")
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
-            raise ClosedError("submission: the organisers take in no submissions at present")
+            raise NotTakenError(403, "submission: the organisers take in no submissions at present")
         if terms := missing_terms(session, account.id, phase.challenge):
-            raise ClosedError(f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms")
+            reason = f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms"
+            raise NotTakenError(403, reason)
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         today = (SubmissionRow.team_id == team.id, SubmissionRow.received >= midnight)
         used = session.scalar(select(func.sum(SubmissionRow.size)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
-            raise TooManyBytesError(
-                f"submission: {used:,} bytes were submitted today, of {bytes_per_day:,}; the next day begins at "
-                f"midnight ({phase.challenge.time_zone})"
-            )
+            end = f"the next day begins at midnight ({phase.challenge.time_zone})"
+            raise NotTakenError(429, f"submission: {used:,} bytes were submitted today, of {bytes_per_day:,}; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
