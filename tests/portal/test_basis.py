@@ -11,8 +11,8 @@ import yaml
 from jsonargparse import Namespace
 
 from headstart.output.errors import UserError
-from headstart.portal.admin import COMMANDS
 from headstart.portal.commands.command import Desk
+from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
 from headstart.portal.records.accounts import add_team
 from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.database import Database
@@ -148,8 +148,9 @@ def held_back(site: Site) -> list[int]:
 
 
 def command(site: Site, **chosen: bool) -> str:
-    args = Namespace(**{"numbers": [], "failed": False, "scored": False, "held_back": False, **chosen})
-    return COMMANDS["rescore"].run(Desk(site.settings, site.database), args)  # type: ignore[no-untyped-call]
+    chosen = {"failed": False, "scored": False, "held_back": False, **chosen}
+    args = Namespace(numbers=[], **chosen)  # type: ignore[no-untyped-call]
+    return SUBMISSION_COMMANDS["rescore"].run(Desk(site.settings, site.database), args)
 
 
 def test_pages_and_leaderboard_agree_when_documents_change_back(tmp_path: Path) -> None:
