@@ -97,9 +97,9 @@ def read_phases(settings: Settings) -> list[Phase]:
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(f"phases: two challenges have the name {twice[0]!r}; give each another `name`")
     for first, second in pairwise(phases):
-        end = first.challenge.deadline
+        end, last = first.challenge.deadline, second.challenge.deadline
         # Nothing would ever be taken in for the second one.
-        if end is None or second.challenge.is_over(end):
+        if end is None or (last is not None and last <= end):
             raise UserError(
                 f"phases: {second.name!r} would never begin; give {first.name!r}, before it, an earlier `deadline`"
             )

@@ -76,7 +76,7 @@ class Settings:
         show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
-        bytes_per_day: Bytes that a team may submit on one day in all, refused documents among them.
+        bytes_per_day: Bytes that a team may submit on one day in all, refused documents and their problems among them.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
         validations_per_minute: Documents that are validated per minute without being submitted, for each team, and for
             each address where nobody is logged in.

@@ -143,13 +143,13 @@ def find_all_records(
 
 
 def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
-    """Return the first problems as JSON of limited length, and the number of the others."""
+    """Return the first problems as JSON of limited length, and whether there are others."""
     kept: list[dict[str, str]] = []
     length = 0
     for problem in problems:
         length += len(json.dumps(problem))
         if length > MAX_PROBLEM_BYTES:
-            kept.append({"pointer": "", "value": "", "rule": f"and {len(problems) - len(kept):,} more problems"})
+            kept.append({"pointer": "", "value": "", "rule": "and more problems, which a check of the document names"})
             break
         kept.append(problem)
     return json.dumps(kept)

@@ -143,9 +143,9 @@ def read_submissions(portal: PortalDependency, caller: Caller, before: Before = 
 def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
     """Return one submission: the caller's own with what happened to it, or a scored one where these are shown."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), visitor)
+        record = read_visible(portal, session, number, visitor)
         document, _ = find_document(session, number)
-        timeline = visible_timeline(session, record, visitor)
+        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
     submission = {**record.as_json(), "log": [{"time": at.isoformat(), "text": text} for at, text in timeline]}
     if document is not None and record.state == "scored":
         submission["result"] = public_score(document, portal.settings.show_matrix)
@@ -187,22 +187,18 @@ def no_submission() -> HTTPException:
     return HTTPException(404, "There is no such submission, or it is another team's.")
 
 
-def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:
-    """Return a submission if the visitor may see it.
+def read_visible(portal: Portal, session: Session, number: int, visitor: AccountRow | None) -> Record:
+    """Return the submission of a number if the visitor may see it.
 
     Raises:
         HTTPException: There is no such submission, or the visitor may not see it.
     """
+    record = find_record(session, number)
     if record is not None:
         is_shown = portal.settings.show_submissions and record.submission.withdrawn is None
         if is_insider(record.submission, visitor) or (is_shown and record.state == "scored"):
             return record
     raise no_submission()
-
-
-def visible_timeline(session: Session, record: Record, visitor: AccountRow | None) -> list[tuple[datetime, str]]:
-    """Return what happened to a submission where the visitor may read it."""
-    return read_timeline(session, record) if is_insider(record.submission, visitor) else []
 
 
 def visible_log(portal: Portal, visitor: AccountRow | None) -> Sequence[EventRow]:

@@ -13,11 +13,12 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.records.log import read_announcements
 from headstart.portal.records.quotas import counted_times
-from headstart.portal.records.submissions import find_all_records, find_document, find_heatmap, find_record
+from headstart.portal.records.submissions import find_all_records, find_document, find_heatmap
 from headstart.portal.records.tables import AccountRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms, missing_terms
+from headstart.portal.records.timeline import read_timeline
 from headstart.portal.records.waiting import is_stalled
-from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
+from headstart.portal.web.api import Before, Number, is_insider, is_own, public_score, read_visible, visible_log
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
@@ -57,9 +58,9 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
 def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show one submission."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), visitor)
+        record = read_visible(portal, session, number, visitor)
         document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
-        timeline = visible_timeline(session, record, visitor)
+        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
     with_matrix = portal.settings.show_matrix
     phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
     is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
@@ -80,7 +81,7 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
 def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the similarity of all pairs of models as a picture."""
     with portal.database.reading() as session:
-        visible_record(portal, find_record(session, number), visitor)
+        read_visible(portal, session, number, visitor)
         picture = find_heatmap(session, number) if portal.settings.show_matrix else None
     if picture is None:
         raise HTTPException(404, "There is no such picture.")

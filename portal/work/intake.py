@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import find_untimely
@@ -80,7 +80,8 @@ def store_submission(
         problems: Its problems, as of `headstart.portal.work.validation`; with any it is refused.
         key: Text of at most 160 characters that the sender chose for it. A document that is sent again with the same
             key, because an answer was lost, is stored once.
-        bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too.
+        bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too, with
+            their problems.
         now: Time at which it was received.
         again: Whether to take a document that the team has submitted before.
 
@@ -116,10 +117,12 @@ def store_submission(
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         today = (SubmissionRow.team_id == team.id, SubmissionRow.received >= midnight)
-        used = session.scalar(select(func.sum(SubmissionRow.size)).where(*today)) or 0
+        # Of a refused document the problems are kept, which may be longer than itself.
+        kept = SubmissionRow.size + func.coalesce(func.length(SubmissionRow.refused), 0)
+        used = session.scalar(select(func.sum(kept)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
             end = f"the next day begins at midnight ({phase.challenge.time_zone})"
-            raise NotTakenError(429, f"submission: {used:,} bytes were submitted today, of {bytes_per_day:,}; {end}")
+            raise NotTakenError(429, f"submission: {used:,} bytes of {bytes_per_day:,} are used today; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
@@ -197,7 +200,9 @@ def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Pha
                     last = max((rounds for each, _, rounds in scorings if each == kind), default=0)
                     enqueue(session, number, kind, last + 1, now)
 
-            submission.refused, submission.is_refused = None, False
+            # In any case: a process may be about to refuse it.
+            accepted = update(SubmissionRow).where(SubmissionRow.id == number)
+            session.execute(accepted.values(refused=None, is_refused=False))
             log_event(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
     return len(unique)
 

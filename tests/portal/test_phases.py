@@ -143,7 +143,8 @@ def test_one_process_scores_the_submissions_of_every_phase(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [({}, {}), ({}, {"deadline": at(1)}), ({"deadline": at(2)}, {"deadline": at(1)})]
+    ("first", "second"),
+    [({}, {}), ({}, {"deadline": at(1)}), ({"deadline": "2030-01-01T00:00Z"}, {"deadline": "2030-01-01T01:00+01:00"})],
 )
 def test_a_phase_that_would_never_begin_is_refused(
     tmp_path: Path, first: dict[str, Any], second: dict[str, Any]
