@@ -1,18 +1,25 @@
 """The leaderboards are ranked and rendered once for each change."""
 
+import random
 import re
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from headstart.output.errors import UserError
 from headstart.portal.records.accounts import add_team
+from headstart.portal.records.decisions import cancel, choose, disqualify, reinstate, withdraw
+from headstart.portal.records.leaderboard import rank_teams, read_disqualified
 from headstart.portal.records.scores import Scores
 from headstart.portal.web import boards
 from headstart.portal.work.intake import score_again
-from headstart.portal.work.queue import Outcome, claim, finish
+from headstart.portal.work.queue import Outcome, claim, failed, finish
 from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
 
 
@@ -119,3 +126,41 @@ def test_a_score_that_counts_again_is_on_the_leaderboard_at_once(site: Site) -> 
     assert site.read("/api/leaderboard?team=blue") == []
     score_again(site.database, [1], phases)
     assert len(site.read("/api/leaderboard?team=blue")) == 1
+
+
+def test_the_cached_leaderboard_is_never_another_than_a_new_one(open_site: OpenSite) -> None:
+    site = open_site({"teams": {"blue": {"standing": "chosen"}, "red": {}}}, held_out_catalog="held_out.jsonl")
+    portal, rng = site.client.app.state.portal, random.Random(0)  # type: ignore[attr-defined] # an application
+    tokens, rules = [add_team(site.database, name) for name in ("Larks", "Wrens", "Rooks")], portal.challenge
+
+    def work() -> None:
+        if job := claim(site.database, "test"):
+            scored, refused = stub_score(job), Outcome("refused", problems=[])
+            assert finish(site.database, job, rng.choice([scored, scored, scored, failed("", ""), refused]))
+
+    def change(number: int) -> None:
+        actions: list[Callable[[], object]] = [
+            lambda: site.submit(blue("owl", "lark") + b" " * rng.randint(0, 5), token=rng.choice(tokens)),
+            work,
+            work,
+            lambda: withdraw(site.database, rules, number),
+            lambda: choose(site.database, rules, number),
+            lambda: disqualify(site.database, number, "why"),
+            lambda: reinstate(site.database, number),
+            lambda: cancel(site.database, number, "why"),
+            lambda: score_again(site.database, [number], portal.phases),
+        ]
+        with suppress(UserError):
+            rng.choice(actions)()
+
+    seen = set()
+    for turn in range(120):
+        change(rng.randint(1, 1 + turn // 6))
+        with site.database.reading() as session:
+            for is_over in (False, True):
+                board = portal.boards.find(session, portal.phase, "blue", is_over)
+                bases = portal.phase.shown_bases("blue", is_over)
+                assert (board.standings, board.held_back) == rank_teams(session, rules, "blue", bases), f"turn {turn}"
+                assert board.disqualified == read_disqualified(session, "small", "blue"), f"turn {turn}"
+                seen.add(tuple(line.submission_id for line in board.standings))
+    assert len(seen) > 5
