@@ -284,7 +284,7 @@ def test_what_cannot_be_asked_is_one_line(
     assert error(front.url, "--token=wrong") == "token: The token is not valid."
     monkeypatch.setenv("HEADSTART_TOKEN", f"{site.token}\n")
     with site.database.writing() as session:
-        revoke_team(session, datetime.now(UTC), find_team(session, "Owls"), "a test")
+        revoke_team(session, datetime.now(UTC), find_team(session, "Owls"))
     assert error(front.url) == "token: The token is not valid."
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)
