@@ -159,3 +159,15 @@ def test_an_import_that_cannot_be_stored_leaves_no_file(site: Site, admin: Admin
         event.remove(Engine, "commit", fail)
     assert not output.exists()
     assert "Larks" not in admin("teams", "list")
+
+
+def test_a_list_is_pasted_at_the_desk(site: Site, admin: Admin) -> None:
+    site.log_in(found(TOKEN, admin("organisers", "add", "Olga")))
+    page = site.client.get("/desk/run/teams/import").text
+    fields = {"proof": re.findall(r'name="proof" value="(\w+)"', page)[0], "file": "team,member\r\nLarks,Alice\r\n"}
+    answer = site.client.post("/desk/run/teams/import", data=fields)
+    assert answer.status_code == 200
+    path = re.findall(r"Larks,Alice,,http://[^/]+(/join/[\w-]{43})", answer.text)[0]
+    assert "Join Larks" in site.client.get(path).text
+    refused = site.client.post("/desk/run/teams/import", data={**fields, "file": "team\n0wls\n"})
+    assert (refused.status_code, "line 2: name: there is a team" in refused.text) == (400, True)
