@@ -12,7 +12,7 @@ from sqlalchemy import select
 from headstart.contract.challenge import Challenge
 from headstart.output.errors import UserError
 from headstart.portal.commands.command import Desk
-from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
+from headstart.portal.commands.table import COMMANDS
 from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.decisions import cancel, choose, disqualify, reinstate, withdraw
@@ -168,7 +168,7 @@ def test_the_leaderboard_says_who_was_disqualified_and_why(open_site: OpenSite) 
     assert board(site) == [(1, "Owls", 1), (2, "Larks", 2)]
 
     def command(name: str, **args: Any) -> str:
-        return SUBMISSION_COMMANDS[name].run(Desk(site.settings, site.database), Namespace(**args))  # type: ignore[no-untyped-call]
+        return COMMANDS[name].run(Desk(site.settings, site.database), Namespace(**args))  # type: ignore[no-untyped-call]
 
     sentence = command("disqualify", number=1, reason="It was bought <b>.")
     assert sentence.startswith("Submission 1 of Owls (Blue Team) is on the leaderboard no more")
