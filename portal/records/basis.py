@@ -65,31 +65,32 @@ def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
         bases: The basis by phase, team of the contract and kind.
     """
     query = (
-        select(SubmissionRow, ScoringRow.kind, ScoringRow.state, ScoringRow.basis)
+        select(
+            SubmissionRow.id,
+            SubmissionRow.phase,
+            SubmissionRow.track,
+            ScoringRow.kind,
+            ScoringRow.state,
+            ScoringRow.basis,
+        )
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .where(SubmissionRow.is_refused.is_(False), SubmissionRow.withdrawn.is_(None))
         .order_by(ScoringRow.round)
     )
     latest: dict[tuple[int, str], tuple[str, str]] = {}
-    hidden: dict[int, str] = {}
-    for submission, kind, state, basis in session.execute(query):
-        hidden[submission.id] = basis_key(submission.phase, submission.track, "held_out")
-        key = submission.id, basis_key(submission.phase, submission.track, kind)
+    for number, phase, track, kind, state, basis in session.execute(query):
+        key = number, basis_key(phase, track, kind)
         # What failed or was cancelled leaves an earlier score as it is.
         if state in {"scored", "queue", "running"} or key not in latest:
             latest[key] = state, basis
 
-    def lacks_one(number: int) -> bool:
+    def is_held_back(number: int, key: str, basis: str) -> bool:
         # Held-out documents may be named after it was submitted.
-        return hidden[number] in bases and (number, hidden[number]) not in latest
+        held_out = f"{key.rpartition('/')[0]}/held_out"
+        return basis != bases.get(key, basis) or (held_out in bases and (number, held_out) not in latest)
 
-    return sorted(
-        {
-            number
-            for (number, key), (state, basis) in latest.items()
-            if state == "scored" and (basis != bases.get(key, basis) or lacks_one(number))
-        }
-    )
+    scored = [(*key, basis) for key, (state, basis) in latest.items() if state == "scored"]
+    return sorted({number for number, key, basis in scored if is_held_back(number, key, basis)})
 
 
 def _digest(value: Any) -> str:  # noqa: ANN401 - any JSON value

@@ -26,16 +26,15 @@ MAX_KEY_LENGTH = 160
 
 
 class NotTakenError(UserError):
-    """A document is not stored, not even as refused.
+    """A document is not stored, not even as refused; `status` is the status of HTTP that says so."""
 
-    Args:
-        status: The status of HTTP that says so.
-        reason: Why, for its sender.
-    """
+    status = 403
 
-    def __init__(self, status: int, reason: str) -> None:
-        self.status = status
-        super().__init__(reason)
+
+class OtherDocumentError(NotTakenError):
+    """The key was already used for another document."""
+
+    status = 409
 
 
 class SameDocumentError(UserError):
@@ -90,7 +89,8 @@ def store_submission(
 
     Raises:
         NotTakenError: Organisers have closed the portal, have not approved the team or have revoked it; the member has
-            not accepted the terms; the team has submitted too much today; or the key is that of another submission.
+            not accepted the terms; or the team has submitted too much today.
+        OtherDocumentError: The key is that of another submission.
         SameDocumentError: The document is that of another submission that counted against a quota, and not `again`.
     """
     digest = hashlib.sha256(content).hexdigest()
@@ -98,21 +98,21 @@ def store_submission(
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
         if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
-            raise NotTakenError(403, "team: its token was revoked; ask the organisers")
+            raise NotTakenError("team: its token was revoked; ask the organisers")
         if team.approved is None:
-            raise NotTakenError(403, "team: the organisers have to approve it before it can submit")
+            raise NotTakenError("team: the organisers have to approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
         if earlier is not None:
             if (earlier.sha256, earlier.track) != (digest, track):
-                raise NotTakenError(409, "key: another document was submitted with it; choose another key")
+                raise OtherDocumentError("key: another document was submitted with it; choose another key")
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
-            raise NotTakenError(403, "submission: the organisers take in no submissions at present")
+            raise NotTakenError("submission: the organisers take in no submissions at present")
         if terms := missing_terms(session, account.id, phase.challenge):
             reason = f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms"
-            raise NotTakenError(403, reason)
+            raise NotTakenError(reason)
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
@@ -122,7 +122,7 @@ def store_submission(
         used = session.scalar(select(func.sum(kept)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
             end = f"the next day begins at midnight ({phase.challenge.time_zone})"
-            raise NotTakenError(429, f"submission: {used:,} bytes of {bytes_per_day:,} are used today; {end}")
+            raise NotTakenError(f"submission: {used:,} bytes of {bytes_per_day:,} are used today; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]

@@ -48,7 +48,7 @@ def test_bytes_of_a_day_are_limited_refused_ones_among_them(open_site: OpenSite)
     site = open_site(bytes_per_day=1000)
     assert site.submit(b" " * 600).status_code == 422
     answer = site.submit(blue("owl", "lark") + b" " * 600)
-    assert answer.status_code == 429
+    assert answer.status_code == 403
     assert "of 1,000" in json.loads(answer.text)["error"]
     assert site.submit(blue("owl", "lark")).status_code == 201
     with site.database.writing() as session:
@@ -62,4 +62,4 @@ def test_the_problems_that_are_kept_of_small_documents_count_too(open_site: Open
     content = json.dumps({"models": [1] * 130}).encode()
     assert len(content) < 420
     statuses = [site.submit(content).status_code for _ in range(8)]
-    assert statuses == [422] * 5 + [429] * 3
+    assert statuses == [422] * 5 + [403] * 3
