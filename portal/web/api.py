@@ -195,8 +195,10 @@ def read_visible(portal: Portal, session: Session, number: int, visitor: Account
     """
     record = find_record(session, number)
     if record is not None:
-        is_shown = portal.settings.show_submissions and record.submission.withdrawn is None
-        if is_insider(record.submission, visitor) or (is_shown and record.state == "scored"):
+        submission = record.submission
+        is_hidden = submission.withdrawn is not None or submission.disqualified is not None
+        is_shown = portal.settings.show_submissions and record.state == "scored" and not is_hidden
+        if is_insider(submission, visitor) or is_shown:
             return record
     raise no_submission()
 

@@ -221,6 +221,20 @@ def test_only_its_team_decides(open_site: OpenSite, decision: str) -> None:
     assert site.read("/api/submissions/1")["state"] == "queue"
 
 
+def test_a_disqualified_one_is_hidden_from_others(open_site: OpenSite) -> None:
+    site = open_site(show_submissions=True)
+    site.submit(blue("owl", "lark"))
+    site.work()
+    for decide, status in (
+        (lambda: disqualify(site.database, 1, "why"), 404),
+        (lambda: reinstate(site.database, 1), 200),
+    ):
+        decide()
+        assert {site.client.get(f"/submissions/1{end}").status_code for end in ("", "/heatmap.png")} == {status}
+        assert site.client.get("/api/submissions/1").status_code == status
+        assert site.read("/api/submissions/1")["state"] == "scored"
+
+
 def test_a_withdrawn_one_is_its_teams_alone(open_site: OpenSite) -> None:
     site = open_site(show_submissions=True)
     site.submit(blue("owl", "lark"))
