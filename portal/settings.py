@@ -64,7 +64,7 @@ class Settings:
         held_out_registry: Models that are not published, for the held-out score of the Red Team; none by default.
         held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team; none by default.
         phases: Phases of the challenge, the first one first, each with rules of its own; by default `challenge` is the
-            only one. Submissions belong to the first phase that is not over.
+            only one. Submissions belong to the first phase that is not over; all but the last need a deadline.
         datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
         data: Folder of the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
