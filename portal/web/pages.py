@@ -59,9 +59,9 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
     """Show one submission."""
     with portal.database.reading() as session:
         record = read_visible(portal, session, number, visitor)
-        document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
+        document, has_heatmap = find_document(session, number)
         timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
-    with_matrix = portal.settings.show_matrix
+    with_matrix, is_scored = portal.settings.show_matrix, record.state == "scored"
     phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
     is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
     context: dict[str, Any] = {
@@ -69,7 +69,8 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
         "timeline": timeline,
         "is_own": is_own(record.submission, visitor),
         "rules": None if phase is None or is_over else phase.challenge.rules(record.submission.track),
-        "score": None if document is None else public_score(document, with_matrix),
+        "score": public_score(document, with_matrix) if document and is_scored else None,
+        "earlier": document["score"] if document and not is_scored else None,
         "pictured": has_heatmap and with_matrix,
         "shown_problems": MAX_SHOWN_PROBLEMS,
         "largest_table": MAX_TABLE_MODELS,

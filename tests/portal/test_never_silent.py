@@ -15,7 +15,8 @@ from headstart.portal.records.accounts import add_team
 from headstart.portal.records.decisions import cancel, withdraw
 from headstart.portal.records.log import announce, retract
 from headstart.portal.records.tables import ScoringRow
-from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, put_back
+from headstart.portal.work.intake import score_again
+from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, failed, finish, put_back
 from headstart.portal.work.scoring import Scorer
 from headstart.portal.work.worker import Worker
 from headstart.tests.material.arena import ENTRIES
@@ -292,3 +293,21 @@ def test_lists_of_many_waiting_submissions_read_the_queue_once(site: Site, monke
     monkeypatch.setattr(submissions, "read_queue", count)
     assert [each["place_in_queue"] for each in site.read("/api/submissions")] == [5, 4, 3, 2, 1]
     assert len(calls) == 1
+
+
+def test_a_page_says_that_an_earlier_score_is_kept(site: Site) -> None:
+    site.log_in()
+    content = blue("owl", "lark")
+    site.submit(content)
+
+    def says() -> bool:
+        return f"Its earlier score, {1 / len(content):.6f}, is kept" in site.client.get("/submissions/1").text
+
+    assert not says()
+    site.work()
+    assert not says()
+    score_again(site.database, [1], site.client.app.state.portal.phases)  # type: ignore[attr-defined]
+    assert says()
+    assert finish(site.database, take(site), failed("a test", "a test"))
+    assert says()
+    assert len(site.read("/api/leaderboard?team=blue")) == 1
