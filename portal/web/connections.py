@@ -1,4 +1,7 @@
-"""Connections to the server: the headers of a request must come in time, as its body must."""
+"""Connections to the server: the headers of a request must come in time, as its body must.
+
+The middleware limits the time of a body that is waited for; here is that of one which comes after the answer.
+"""
 
 import asyncio
 
@@ -11,7 +14,7 @@ TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length
 
 
 class TimedConnection(H11Protocol):
-    """A connection that ends where the headers of a request take too long, also those of a later request."""
+    """A connection that ends where headers take too long, also those of a later request, or a body that nobody needs."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -31,8 +34,9 @@ class TimedConnection(H11Protocol):
         self._stop()
 
     def _watch(self) -> None:
-        """Let the time run while the headers of a request are not complete."""
-        if self.conn.their_state is not h11.IDLE:
+        """Let the time run while the headers of a request are not complete, or its body is not although it is answered."""
+        is_answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
+        if self.conn.their_state is not h11.IDLE and not is_answered:
             self._stop()
         elif self._timer is None:
             self._timer = self.loop.call_later(MAX_SECONDS, self._end)

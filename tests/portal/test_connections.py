@@ -1,5 +1,6 @@
 """Headers that do not come: half sent, sent byte by byte, or not at all, also after an answered request."""
 
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -58,18 +59,34 @@ def test_headers_that_do_not_come_are_not_waited_for(address: tuple[str, int], s
         assert time.monotonic() - began > 0.9 * SECONDS
 
 
+def send_slowly(connection: socket.socket) -> bytes:
+    """Send single bytes until the server closes the connection, and return all that comes."""
+    connection.settimeout(SECONDS / 10)
+    end, text = time.monotonic() + PATIENCE / 2, b""
+    while time.monotonic() < end:
+        try:
+            connection.sendall(b"1")
+            part = connection.recv(65_536)
+        except TimeoutError:
+            continue
+        except ConnectionError:
+            return text
+        if not part:
+            return text
+        text += part
+    raise AssertionError(text)
+
+
 def test_headers_that_come_byte_by_byte_do_not_last(address: tuple[str, int]) -> None:
     with connect(address) as connection:
-        connection.settimeout(SECONDS / 10)
-        began = time.monotonic()
-        text = b""
-        while not text and time.monotonic() - began < PATIENCE:
-            connection.sendall(b"G")
-            try:
-                text = connection.recv(1000)
-            except TimeoutError:
-                continue
-        assert text.startswith(b"HTTP/1.1 408 ")
+        assert send_slowly(connection).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("line", [b"POST /nothing", b"GET /api/challenge"])
+def test_a_body_that_comes_byte_by_byte_after_the_answer_does_not_last(address: tuple[str, int], line: bytes) -> None:
+    with connect(address) as connection:
+        connection.sendall(line + b" HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n")
+        assert re.findall(rb"HTTP/1.1 (\d+) ", send_slowly(connection)) in ([b"404", b"408"], [b"200", b"408"])
 
 
 def test_later_requests_of_a_connection_have_the_same_time(address: tuple[str, int]) -> None:
