@@ -14,7 +14,7 @@ TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length
 
 
 class TimedConnection(H11Protocol):
-    """A connection that ends where headers take too long, also those of a later request, or a body that nobody needs."""
+    """A connection that ends where headers take too long, or a body that nobody needs."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -34,7 +34,7 @@ class TimedConnection(H11Protocol):
         self._stop()
 
     def _watch(self) -> None:
-        """Let the time run while the headers of a request are not complete, or its body is not although it is answered."""
+        """Let the time run while headers are not complete, and while a body is not that needs no answer any more."""
         is_answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
         if self.conn.their_state is not h11.IDLE and not is_answered:
             self._stop()
