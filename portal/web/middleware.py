@@ -3,6 +3,7 @@
 import asyncio
 import time
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -22,7 +23,7 @@ CLOSE = {"Connection": "close"}
 
 
 class CommonMiddleware:
-    """Rejects requests of other sites' pages, adds headers to all answers, and measures them.
+    """Rejects requests of other sites' pages and to other hosts, adds headers to all answers, and measures them.
 
     Args:
         app: The application.
@@ -32,6 +33,7 @@ class CommonMiddleware:
     def __init__(self, app: ASGIApp, portal: Portal) -> None:
         self._app = app
         self._portal = portal
+        self._hosts = portal.settings.hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -54,6 +56,8 @@ class CommonMiddleware:
         app: ASGIApp = self._app
         if is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
+        if self._hosts and _host(request) not in self._hosts:
+            app = error_response(request, 400, "The request names another host than the portal's.")
         await app(scope, receive, complete)
 
     def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
@@ -105,6 +109,12 @@ class BodyLimitMiddleware:
             return message
 
         await self._app(scope, receive_limited, send)
+
+
+def _host(request: Request) -> str | None:
+    with suppress(ValueError):
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    return None
 
 
 def _with_timeout(receive: Receive, seconds: float) -> Receive:
