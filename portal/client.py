@@ -24,7 +24,7 @@ from headstart.output.printable import say
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
 # Statuses of a portal that is busy, and of a proxy whose portal is being started again.
-BUSY = {429, 502, 503, 504}
+QUOTA, BUSY = 429, {429, 502, 503, 504}
 BUSY_SECONDS = 30
 ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
 # The pause between two questions grows from the first to the second.
@@ -152,9 +152,10 @@ class Portal:
             if status in {200, 201, 422} and document is not None and reason is None:
                 self._has_answered = True
                 return document
-            if status not in BUSY:
-                raise self._explain(status, headers, reason)
             given = headers.get("Retry-After", "")
+            # A portal that can be asked again soon says when; a quota of the day has no such time.
+            if status not in BUSY or (status == QUOTA and not given):
+                raise self._explain(status, headers, reason)
             seconds = int(given) if re.fullmatch(r"\d{1,5}", given) else BUSY_SECONDS
             say(f"{self._url} is asked again in {seconds} s: {reason or f'status {status}'}")
             time.sleep(seconds)

@@ -294,10 +294,11 @@ def test_what_cannot_be_asked_is_one_line(
     assert all(name.startswith("GET") for name, _, _ in front.requests)
 
 
+@pytest.mark.parametrize("status", [403, 429])
 def test_what_the_portal_does_not_take_is_one_line(
-    front: Front, document: str, capsys: pytest.CaptureFixture[str]
+    status: int, front: Front, document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front.answer(SUBMITTED, 403, b'{"error": "The organisers take in no submissions."}')
+    front.answer(SUBMITTED, status, b'{"error": "The organisers take in no submissions."}')
     code, _, error = run(capsys, "submit", document, f"--url={front.url}")
     assert (code, error) == (1, f"error: url: {front.url} answers: The organisers take in no submissions.")
 
