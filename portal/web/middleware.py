@@ -34,6 +34,7 @@ class CommonMiddleware:
         self._app = app
         self._portal = portal
         self._hosts = portal.settings.hosts
+        self._headers = {**HEADERS, "Strict-Transport-Security": HSTS} if portal.settings.behind_tls else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -48,7 +49,11 @@ class CommonMiddleware:
 
         async def complete(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._add_headers(scope, MutableHeaders(scope=message))
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+                if not scope["path"].startswith("/static/"):
+                    headers.setdefault("Cache-Control", "no-store")
                 route = getattr(scope.get("route"), "path", "other")
                 self._portal.metrics.record(route, message["status"], time.perf_counter() - start)
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
@@ -59,14 +64,6 @@ class CommonMiddleware:
         if self._hosts and _host(request) not in self._hosts:
             app = error_response(request, 400, "The request names another host than the portal's.")
         await app(scope, receive, complete)
-
-    def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
-        for name, value in HEADERS.items():
-            headers.setdefault(name, value)
-        if self._portal.settings.behind_tls:
-            headers.setdefault("Strict-Transport-Security", HSTS)
-        if not scope["path"].startswith("/static/"):
-            headers.setdefault("Cache-Control", "no-store")
 
 
 class BodyLimitMiddleware:
