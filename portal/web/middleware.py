@@ -1,6 +1,5 @@
-"""Checks and headers of all requests: their size, their time, their origin, and the metrics of the answers."""
+"""Checks and headers of all requests: their size, their host, their origin, and the metrics of the answers."""
 
-import asyncio
 import time
 from contextlib import suppress
 from urllib.parse import urlsplit
@@ -17,8 +16,6 @@ from headstart.portal.web.state import Portal
 HSTS = "max-age=31536000"
 # Bytes beyond the limit are discarded up to here: if the connection closed earlier, the client would miss the answer.
 MAX_DISCARDED = 64_000_000
-# Slow telephones need less. A client that sends single bytes could hold a connection and its memory for ever.
-MAX_SECONDS = 120.0
 CLOSE = {"Connection": "close"}
 
 
@@ -67,7 +64,7 @@ class CommonMiddleware:
 
 
 class BodyLimitMiddleware:
-    """Rejects large bodies, by their declared length or as soon as more has arrived, and slow ones.
+    """Rejects large bodies, by their declared length or as soon as more has arrived.
 
     Args:
         app: The application.
@@ -84,7 +81,6 @@ class BodyLimitMiddleware:
             await self._app(scope, receive, send)
             return
 
-        receive = _with_timeout(receive, MAX_SECONDS)
         reason = f"The request is larger than {self._limit:,} bytes, the limit."
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._limit:
@@ -114,27 +110,9 @@ def _host(request: Request) -> str | None:
     return None
 
 
-def _with_timeout(receive: Receive, seconds: float) -> Receive:
-    """Limit the time of a body; a complete one has no limit, since the server then waits for the client to leave."""
-    deadline, is_complete = asyncio.get_running_loop().time() + seconds, False
-
-    async def receive_in_time() -> Message:
-        nonlocal is_complete
-        try:
-            async with asyncio.timeout_at(None if is_complete else deadline):
-                message = await receive()
-        except TimeoutError as error:
-            raise HTTPException(408, f"The request took longer than {seconds:g} s to come.", CLOSE) from error
-        is_complete = not message.get("more_body", False)
-        return message
-
-    return receive_in_time
-
-
 async def _discard(receive: Receive) -> None:
     received, more = 0, True
-    with suppress(HTTPException):
-        while more and received <= MAX_DISCARDED:
-            message = await receive()
-            received += len(message.get("body", b""))
-            more = message.get("more_body", False)
+    while more and received <= MAX_DISCARDED:
+        message = await receive()
+        received += len(message.get("body", b""))
+        more = message.get("more_body", False)
