@@ -24,7 +24,7 @@ def test_only_hosts_of_the_portal_are_answered(open_site: OpenSite, path: str) -
 )
 def test_hosts_that_are_almost_right_or_none_are_not_answered(open_site: OpenSite, host: str) -> None:
     client = open_site(url=URL).client
-    assert client.get("/health", headers={"Host": host.encode()}).status_code == 400
+    assert client.get("/health", headers={b"Host": host.encode()}).status_code == 400
 
 
 HOSTS = ("challenge.example.org", "CHALLENGE.example.org:443", "127.0.0.1:8000", "localhost", "[::1]:8000")
