@@ -11,7 +11,6 @@ from jsonargparse import Namespace
 
 from headstart.output.printable import printable
 from headstart.portal.phases import Phase, read_phases
-from headstart.portal.records.accounts import COMMAND_LINE
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.settings import Settings
@@ -31,7 +30,7 @@ class Desk:
 
     settings: Settings
     database: Database
-    organiser: str = COMMAND_LINE
+    organiser: str = "the command line"
 
     @cached_property
     def phases(self) -> Sequence[Phase]:

@@ -18,7 +18,7 @@ from headstart.portal.settings import read_file
 
 def _add(desk: Desk, args: Namespace) -> str:
     """Add a team with one member, and print the member's token and recovery code."""
-    return _tell(args.name, accounts.create_team(desk.database, args.name, desk.organiser))
+    return _tell(args.name, accounts.create_team(desk.database, args.name))
 
 
 def _import(desk: Desk, args: Namespace) -> str:
@@ -56,7 +56,7 @@ def _approve(desk: Desk, args: Namespace) -> str:
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
         team.approved = team.approved or desk.now
-        log_event(session, desk.now, "team approved", f"{desk.organiser} approved the team {team.name}.", team.id)
+        log_event(session, desk.now, "team approved", f"The team {team.name} takes part.", team.id)
     return f"{team.name} may submit."
 
 
@@ -78,7 +78,7 @@ def _revoke(desk: Desk, args: Namespace) -> str:
             account = accounts.find_person(session, team, args.member)
             accounts.revoke_account(session, desk.now, account, desk.organiser)
             return f"{account.name} is shut out of {team.name}."
-        accounts.revoke_team(session, desk.now, team, desk.organiser)
+        accounts.revoke_team(session, desk.now, team)
     return f"{team.name} can submit nothing more; its submissions and scores stay."
 
 
@@ -96,7 +96,7 @@ def _list(desk: Desk, args: Namespace) -> str:
 def _add_organiser(desk: Desk, args: Namespace) -> str:
     """Add an organiser, and print the organiser's token and recovery code."""
     with desk.database.writing() as session:
-        _, keys = accounts.make_account(session, desk.now, args.name, None, desk.organiser, args.email)
+        _, keys = accounts.make_account(session, desk.now, args.name, None, args.email)
     return _tell(args.name, keys)
 
 

@@ -22,7 +22,6 @@ from headstart.portal.records.tables import AccountRow, SessionRow, TeamRow
 
 TOKEN_BYTES = 32
 MAX_EMAIL_LENGTH = 254
-COMMAND_LINE = "the command line"
 
 
 class Keys(NamedTuple):
@@ -42,7 +41,7 @@ def digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def create_team(database: Database, name: str, by: str) -> Keys:
+def create_team(database: Database, name: str) -> Keys:
     """Add a team with one member, who has the team's name.
 
     Raises:
@@ -50,23 +49,21 @@ def create_team(database: Database, name: str, by: str) -> Keys:
     """
     now = datetime.now(UTC)
     with database.writing() as session:
-        team = make_team(session, now, name, by, is_approved=True)
-        return make_account(session, now, name, team, by)[1]
+        return make_account(session, now, name, make_team(session, now, name, is_approved=True))[1]
 
 
 def add_team(database: Database, name: str) -> str:
     """Add a team as `create_team` does, and return its member's token alone."""
-    return create_team(database, name, COMMAND_LINE).token
+    return create_team(database, name).token
 
 
-def make_team(session: Session, now: datetime, name: str, by: str, is_approved: bool) -> TeamRow:
+def make_team(session: Session, now: datetime, name: str, is_approved: bool) -> TeamRow:
     """Add a team without members.
 
     Args:
         session: Session of the portal's database.
         now: The time.
         name: Its name.
-        by: Who adds it, for the log.
         is_approved: Whether it may submit at once, without the organisers' approval.
 
     Raises:
@@ -77,12 +74,12 @@ def make_team(session: Session, now: datetime, name: str, by: str, is_approved: 
     session.add(team)
     session.flush()
     state = "takes part" if is_approved else "waits for the organisers' approval"
-    log_event(session, now, "team added", f"The team {name} {state}; {by} added it.", team.id)
+    log_event(session, now, "team added", f"The team {name} {state}.", team.id)
     return team
 
 
 def make_account(
-    session: Session, now: datetime, name: str, team: TeamRow | None, by: str, email: str | None = None
+    session: Session, now: datetime, name: str, team: TeamRow | None, email: str | None = None
 ) -> tuple[AccountRow, Keys]:
     """Add a person.
 
@@ -91,7 +88,6 @@ def make_account(
         now: The time.
         name: Name of the person.
         team: The team that the person is a member of; None for an organiser.
-        by: Who adds the person, for the log.
         email: Address by which an organisation's sign-in knows the person.
 
     Raises:
@@ -105,8 +101,6 @@ def make_account(
     account.token_sha256, account.recovery_sha256 = map(digest, keys)
     session.add(account)
     session.flush()
-    joined = f"is an organiser by {by}" if team is None else f"joined {team.name} by {by}"
-    log_event(session, now, "account added", f"{name} {joined}.", team_id)
     return account, keys
 
 
@@ -134,12 +128,12 @@ def revoke_account(session: Session, now: datetime, account: AccountRow, by: str
     log_event(session, now, "account revoked", f"{account.name} was shut out by {by}.", account.team_id)
 
 
-def revoke_team(session: Session, now: datetime, team: TeamRow, by: str) -> None:
+def revoke_team(session: Session, now: datetime, team: TeamRow) -> None:
     """Shut a team out at once; its submissions and scores stay."""
     team.revoked = team.revoked or now
     for number in session.scalars(select(AccountRow.id).where(AccountRow.team_id == team.id)):
         end_sessions(session, number)
-    log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more, by {by}.", team.id)
+    log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more.", team.id)
 
 
 def end_sessions(session: Session, account_id: int) -> None:

@@ -79,8 +79,10 @@ def use_invitation(
     unused = (InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
     if not session.execute(update(InvitationRow).where(*unused).values(used=now)).rowcount:  # type: ignore[attr-defined] # of an UPDATE
         raise UserError("invitation: it was used; ask for another")
-    team = invitation.team or make_team(session, now, team_name, name, is_approved=False)
-    return make_account(session, now, name, team, "an invitation", invitation.email)
+    team = invitation.team or make_team(session, now, team_name, is_approved=False)
+    account, keys = make_account(session, now, name, team, invitation.email)
+    log_event(session, now, "joined", f"{name} joined {team.name}.", team.id)
+    return account, keys
 
 
 def import_teams(session: Session, now: datetime, text: str, by: str, link: Callable[[str], str]) -> str:
@@ -109,7 +111,7 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
             name, member, email = cells = [row.get(column, "").strip() for column in COLUMNS]
             if "more" in row or (email and email.lower() in invited):
                 raise UserError(f"has more than {len(columns)} cells, or an address of a line before")
-            team = known.get(canonical_name(name)) or make_team(session, now, name, by, is_approved=True)
+            team = known.get(canonical_name(name)) or make_team(session, now, name, is_approved=True)
             known[team.canonical] = team
             invited.add(email.lower())
             rows.append([*map(escape_cell, cells), link(invite(session, now, team, by, member, email))])

@@ -1,5 +1,6 @@
 """The tables of a database are brought up to date by Alembic, after a copy of an earlier version's."""
 
+import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +16,8 @@ from headstart.output.errors import UserError
 from headstart.portal.records.tables import Table
 
 FOLDER = Path(__file__).parent / "migrations"
+# Its progress is no news for an organiser.
+logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def migrate(connection: Connection, back_up: Callable[[Path], Path]) -> Path | None:

@@ -74,7 +74,7 @@ def test_tokens(site: Site) -> None:
     assert site.client.get("/api/submissions/1", headers=site.headers(other)).status_code == 404
     assert site.client.get("/api/submissions/1").status_code == 404
     with site.database.writing() as session:
-        revoke_team(session, datetime.now(UTC), find_team(session, "owls"), "a test")
+        revoke_team(session, datetime.now(UTC), find_team(session, "owls"))
     assert site.submit(blue("owl", "lark")).status_code == 401
     with site.database.writing() as session:
         team = find_team(session, "Owls")

@@ -107,8 +107,8 @@ def test_a_document_is_submitted_and_followed_to_its_score(
 ) -> None:
     code, lines, error = run(capsys, "submit", document, f"--url={front.url}/")
     assert (code, error) == (0, "")
-    assert lines[0] == "Submission 1: queue, place 1 in the queue"
-    assert lines[-2] == "Submission 1: running"
+    # The worker may be faster than the first answer.
+    assert set(lines[:-1]) <= {"Submission 1: queue, place 1 in the queue", "Submission 1: running"}
     assert lines[-1] == f"Submission 1: scored, {SCORE}, debiased {0.5 / len(DOCUMENT):.6f}"
     assert len(lines) == 3
     # It is validated before it is submitted.
@@ -286,7 +286,7 @@ def test_what_cannot_be_asked_is_one_line(
     assert error(front.url, "--token=wrong") == "token: The token is not valid."
     monkeypatch.setenv("HEADSTART_TOKEN", f"{site.token}\n")
     with site.database.writing() as session:
-        revoke_team(session, datetime.now(UTC), find_team(session, "Owls"), "a test")
+        revoke_team(session, datetime.now(UTC), find_team(session, "Owls"))
     assert error(front.url) == "token: The token is not valid."
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)

@@ -12,8 +12,8 @@ from sqlalchemy import select
 
 from headstart.contract.challenge import Challenge
 from headstart.output.errors import UserError
-from headstart.portal.admin import COMMANDS
 from headstart.portal.commands.command import Desk
+from headstart.portal.commands.table import COMMANDS
 from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.decisions import cancel, choose, disqualify, reinstate, withdraw

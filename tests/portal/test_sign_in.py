@@ -36,7 +36,7 @@ def site(open_site: OpenSite, provider: IdentityProvider, tmp_path: Path) -> Sit
     (tmp_path / "secret").write_text(f"{SECRET}\n")
     site = open_site(oidc=Oidc(provider.address, CLIENT, str(tmp_path / "secret")))
     with site.database.writing() as session:
-        make_account(session, datetime.now(UTC), "Alice", find_team(session, "Owls"), "a test", "alice@example.org")
+        make_account(session, datetime.now(UTC), "Alice", find_team(session, "Owls"), "alice@example.org")
     return site
 
 

@@ -41,6 +41,11 @@ def found(pattern: re.Pattern[str], text: str) -> str:
     return match[1]
 
 
+def lines(site: Site) -> list[str]:
+    """Return the lines of the log but those about who gave which command."""
+    return [event.text for event in read_whole_log(site.database, 50) if event.kind != "command"]
+
+
 def test_a_team_gets_token_and_recovery_code(site: Site, admin: Admin) -> None:
     told = admin("teams", "add", "Larks")
     code = told.split("recovery code ")[1].split()[0]
@@ -123,7 +128,7 @@ def test_an_import_that_fails_changes_nothing(site: Site, admin: Admin, tmp_path
         table.write_bytes(b"team\nLarks\n" + {"line": b'""\n', "bytes": b"\xff\n"}.get(what, b""))
     if what == "folder":
         output = tmp_path / "teams.csv" / "none.csv"
-    count = len(read_whole_log(site.database, 50))
+    before = lines(site)
     error = admin("teams", "import", str(table), f"--output={output}")
     starts = {
         "line": "error: file: line 3: name: ''",
@@ -135,8 +140,7 @@ def test_an_import_that_fails_changes_nothing(site: Site, admin: Admin, tmp_path
     assert error.count("\n") == 1
     assert not output.exists()
     assert "Larks" not in admin("teams", "list")
-    # Who gave the command is in the log.
-    assert len(read_whole_log(site.database, 50)) == count + 1
+    assert lines(site) == before
 
 
 def test_an_import_that_cannot_be_stored_leaves_no_file(site: Site, admin: Admin, tmp_path: Path) -> None:
@@ -155,3 +159,15 @@ def test_an_import_that_cannot_be_stored_leaves_no_file(site: Site, admin: Admin
         event.remove(Engine, "commit", fail)
     assert not output.exists()
     assert "Larks" not in admin("teams", "list")
+
+
+def test_a_list_is_pasted_at_the_desk(site: Site, admin: Admin) -> None:
+    site.log_in(found(TOKEN, admin("organisers", "add", "Olga")))
+    page = site.client.get("/desk/run/teams/import").text
+    fields = {"proof": re.findall(r'name="proof" value="(\w+)"', page)[0], "file": "team,member\r\nLarks,Alice\r\n"}
+    answer = site.client.post("/desk/run/teams/import", data=fields)
+    assert answer.status_code == 200
+    path = re.findall(r"Larks,Alice,,http://[^/]+(/join/[\w-]{43})", answer.text)[0]
+    assert "Join Larks" in site.client.get(path).text
+    refused = site.client.post("/desk/run/teams/import", data={**fields, "file": "team\n0wls\n"})
+    assert (refused.status_code, "line 2: name: there is a team" in refused.text) == (400, True)

@@ -136,7 +136,7 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
 
 
 def test_a_lost_token_is_recovered(page: Page, site: Site) -> None:
-    keys = create_team(site.database, "Forgetful", "a test")
+    keys = create_team(site.database, "Forgetful")
     page.goto("/login")
     page.get_by_role("link", name="I have lost my token").click()
     page.get_by_label("Recovery code").fill("wrong")
@@ -176,7 +176,7 @@ def test_the_cookie_is_set_after_an_answer_from_another_site(
     provider.claims = {"email": "carol@example.org", "email_verified": True}
     add_team(site.database, "Wrens")
     with site.database.writing() as session:
-        make_account(session, datetime.now(UTC), "Carol", find_team(session, "Wrens"), "a test", "carol@example.org")
+        make_account(session, datetime.now(UTC), "Carol", find_team(session, "Wrens"), "carol@example.org")
     page.goto("/login")
     page.get_by_role("link", name="Sign in with your organisation").click()
     page.wait_for_url("**/submissions")
@@ -186,7 +186,7 @@ def test_the_cookie_is_set_after_an_answer_from_another_site(
 
 @pytest.mark.parametrize("width", [320, 768])
 def test_no_page_scrolls_sideways(page: Page, site: Site, width: int) -> None:
-    keys = create_team(site.database, "W" * 40 + str(width), "a test")
+    keys = create_team(site.database, "W" * 40 + str(width))
     with site.database.writing() as session:
         code = invite(session, datetime.now(UTC), None, "a test")
     page.set_viewport_size({"width": width, "height": 800})

@@ -92,7 +92,7 @@ def test_sessions_end(site: Site, how: str) -> None:
         if how == "time":
             session.execute(update(SessionRow).values(expires=datetime.now(UTC) - timedelta(seconds=1)))
         if how == "revoked":
-            revoke_team(session, datetime.now(UTC), find_team(session, "Owls"), "a test")
+            revoke_team(session, datetime.now(UTC), find_team(session, "Owls"))
     if how == "everywhere":
         assert change(site, action="leave").headers["location"] == "/login"
     assert first.get("/submissions").status_code == 303
@@ -141,7 +141,7 @@ def test_members_renew_and_shut_out(site: Site) -> None:
     assert change(site, action="renew", member=number).status_code == 404
     lines = [event.text for event in read_whole_log(site.database, 50)]
     assert [line for line in lines if "Alice" in line] == [
-        "Alice joined Owls by an invitation.",
+        "Alice joined Owls.",
         *["Alice has another token, by Owls."] * 2,
         "Alice was shut out by Owls.",
     ]
@@ -166,9 +166,9 @@ def test_nobody_reaches_beyond_the_own_team(site: Site) -> None:
     with site.database.writing() as session:
         now = datetime.now(UTC)
         code = invite(session, now, None, "a test")
-        organiser, keys = make_account(session, now, "Olga", None, "a test")
+        organiser, keys = make_account(session, now, "Olga", None)
         # A member who is an organiser, too.
-        both, _ = make_account(session, now, "Otto", find_team(session, "Owls"), "a test")
+        both, _ = make_account(session, now, "Otto", find_team(session, "Owls"))
         session.get_one(AccountRow, both.id).is_organiser = True
     stranger = browser(site)
     assert secrets(stranger.post(f"/join/{code}", data={"name": "Bob", "team": "Larks"}).text)
