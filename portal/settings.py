@@ -17,6 +17,7 @@ from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
 MAX_PORT = 65_535
+THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -140,12 +141,9 @@ class Settings:
         return self.url is not None and self.url.startswith("https://")
 
     @property
-    def hosts(self) -> list[str]:
-        """Hosts that requests may name: that of `url`, and those of this machine; any host where there is no `url`."""
-        if self.url is None:
-            return ["*"]
-        names = (str(urlsplit(self.url).hostname), self.host, "127.0.0.1", "::1", "localhost")
-        return [f"[{name}]" if ":" in name else name for name in names]
+    def hosts(self) -> set[str]:
+        """Hosts that requests may name: those of `url` and of this machine; empty where there is no `url`: any may."""
+        return set() if self.url is None else {str(urlsplit(self.url).hostname), self.host, *THIS_MACHINE}
 
     def find_datasets(self) -> Path | None:
         """Return the folder of the data sets; None where the environment names it.
