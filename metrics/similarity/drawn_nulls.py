@@ -43,10 +43,10 @@ def drawn_tails(embeddings: Sequence[CentredEmbedding], cka: Floats, level: floa
         return None
     generator = np.random.default_rng(SEED)
     orders = generator.permuted(np.tile(np.arange(n), (PERMUTATIONS, 1)), axis=1)
-    # A row of the upper triangle alone would have other values under the inverse permutation.
     values = np.concatenate([cka[None], permuted_cka(embeddings, orders)])
     tails = (values > cka - TIE).mean(axis=0), np.quantile(values, level, axis=0, method="inverted_cdf")
-    p, quantile = (np.triu(each) + np.triu(each, 1).T for each in tails)
+    # The other order of a pair has the inverse permutations. With both, no order of the embeddings matters.
+    p, quantile = ((each + each.T) / 2 for each in tails)
     return p, quantile
 
 
