@@ -81,7 +81,7 @@ def _status(desk: Desk, args: Namespace) -> str:
 def _log(desk: Desk, args: Namespace) -> str:
     """Print the log with what only organisers see: what was refused and why, what failed and why."""
     for event in read_whole_log(desk.database, args.lines):
-        say(f"{event.at:%Y-%m-%d %H:%M:%S} {event.text}")
+        say(f"{event.id} {event.at:%Y-%m-%d %H:%M:%S} {event.text}")
     return ""
 
 

@@ -52,7 +52,11 @@ def export(database: Database, phases: Sequence[Phase], now: datetime, folder: P
         texts["submissions.jsonl"] = "".join(_submissions(session))
         events = session.scalars(select(EventRow).order_by(EventRow.id))
         texts["log.jsonl"] = "".join(_line({**event_as_json(event), "public": event.public}) for event in events)
-    return write_texts(target, texts)
+    paths = write_texts(target, texts)
+    for path in paths:
+        # They hold documents and held-out scores.
+        path.chmod(0o600)
+    return paths
 
 
 def _board(session: Session, phase: Phase, track: Track, now: datetime) -> str:

@@ -10,6 +10,7 @@ from starlette.responses import HTMLResponse, Response
 
 from headstart.output.errors import UserError
 from headstart.portal.commands.command import Desk
+from headstart.portal.phases import all_bases
 from headstart.portal.records.backups import find_last_backup
 from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.listing import list_all_submissions, list_all_teams, list_events
@@ -61,7 +62,7 @@ def show_system(request: Request, portal: PortalDependency, organiser: Organiser
     with portal.database.reading() as session:
         bases, work, (size, revision) = read_bases(session), read_work(session, now), read_size(session)
         held_back, backup, events = len(find_held_back(session, bases)), find_last_backup(session), list_events(session)
-    is_current = bases == {key: basis for phase in portal.phases for key, basis in phase.bases().items()}
+    is_current = bases == all_bases(portal.phases)
     warnings, counts = find_warnings(work, room), count_scorings(portal.database)
     context: dict[str, Any] = {"is_current": is_current, "held_back": held_back, "backup": backup, "events": events}
     context |= {"size": size, "revision": revision, "room": room, "work": work, "warnings": warnings, "counts": counts}

@@ -42,7 +42,10 @@ class Validator:
     """
 
     def __init__(self, phases: Sequence[Phase]) -> None:
-        self._files = [(phase.registry.path, phase.catalog.path, phase.challenge) for phase in phases]
+        self._files = [
+            (phase.registry.path, phase.catalog.path, phase.challenge, (phase.registry.sha256, phase.catalog.sha256))
+            for phase in phases
+        ]
         self._pool = self._open()
         # One document at a time, so that only its own time counts and only it ends with the process.
         self._lock, self._check_lock = asyncio.Lock(), asyncio.Lock()
@@ -94,14 +97,18 @@ class Validator:
         return ProcessPoolExecutor(1, mp_context=context, initializer=_start, initargs=(self._files,))
 
 
-def _start(files: Sequence[tuple[Path, Path, Challenge]]) -> None:
+def _start(files: Sequence[tuple[Path, Path, Challenge, tuple[str, str]]]) -> None:
     # Pages come first where processors are few.
     os.nice(NICENESS)
     # Ctrl-C reaches the server, which ends this process.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    for registry, catalog, challenge in files:
-        _documents[challenge.name] = read_registry(registry), read_catalog(catalog), challenge
+    for registry_file, catalog_file, challenge, digests in files:
+        registry, catalog = read_registry(registry_file), read_catalog(catalog_file)
+        # A file may have changed since the server started, which scores by what it read then.
+        if (registry.sha256, catalog.sha256) != digests:
+            raise RuntimeError(f"the registry or the catalog of {challenge.name} has changed; start the portal again")
+        _documents[challenge.name] = registry, catalog, challenge
 
 
 def _end_with_parent() -> None:

@@ -94,3 +94,17 @@ def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None
     problems = asyncio.run(validator.find_problems(blue(*names), "small", "blue", submitted=True))
     assert [problem["pointer"] for problem in problems[:1000]] == [f"/models/{index}" for index in range(1000)]
     assert [problem["rule"] for problem in problems[1000:]] == ["and 500 more problems"]
+
+
+def test_a_validator_that_starts_again_refuses_changed_files(phases: list[Phase], validator: Validator) -> None:
+    async def use() -> None:
+        assert await validator.find_problems(blue("owl", "lark"), "small", "blue", submitted=True) == []
+        phases[0].registry.path.write_text(phases[0].registry.path.read_text() + " ")
+        (process,) = validator._pool._processes.values()
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        for _ in range(2):
+            with pytest.raises(ValidatorError):
+                await validator.find_problems(blue("owl", "lark"), "small", "blue", submitted=True)
+
+    asyncio.run(use())
