@@ -55,6 +55,8 @@ def _approve(desk: Desk, args: Namespace) -> str:
     """Let a team that has registered itself submit."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
+        if team.revoked is not None:
+            raise UserError(f"name: {team.name!r} is revoked; `teams renew` lets it in again")
         team.approved = team.approved or desk.now
         log_event(session, desk.now, "team approved", f"The team {team.name} takes part.", team.id)
     return f"{team.name} may submit."

@@ -125,13 +125,13 @@ def test_import_writes_invitations(site: Site, admin: Admin, tmp_path: Path) -> 
 def test_an_import_that_fails_changes_nothing(site: Site, admin: Admin, tmp_path: Path, what: str) -> None:
     table, output = tmp_path / "teams.csv", tmp_path / "invitations.csv"
     if what != "none":
-        table.write_bytes(b"team\nLarks\n" + {"line": b'""\n', "bytes": b"\xff\n"}.get(what, b""))
+        table.write_bytes(b"team\nLarks\n" + {"line": "L\u200b\n".encode(), "bytes": b"\xff\n"}.get(what, b""))
     if what == "folder":
         output = tmp_path / "teams.csv" / "none.csv"
     before = lines(site)
     error = admin("teams", "import", str(table), f"--output={output}")
     starts = {
-        "line": "error: file: line 3: name: ''",
+        "line": "error: file: line 3: name: 'L",
         "none": "error: file: ",
         "bytes": "error: file: ",
         "folder": "error: output: ",
