@@ -41,7 +41,7 @@ def check_name(name: str, taken: Mapping[Look, str], what: str) -> None:
         )
     if unseen := next((each for each in name if not _is_visible(each)), None):
         raise UserError(
-            f"name: {name!r} has U+{ord(unseen):04X}; give visible characters, and the usual space between words"
+            f"name: {name!r} has the invisible character or unusual space U+{ord(unseen):04X}; leave it out"
         )
     decomposed = unicodedata.normalize("NFD", name)
     marks = "".join("M" if unicodedata.category(each) == "Mn" else "-" for each in decomposed)

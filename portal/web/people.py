@@ -9,7 +9,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headstart.output.errors import UserError
 from headstart.portal.records import accounts
-from headstart.portal.records.invitations import find_invitation, invite, use_invitation
+from headstart.portal.records.invitations import DURATION, find_invitation, invite, use_invitation
 from headstart.portal.records.sessions import begin_session, end_session
 from headstart.portal.records.tables import MAX_ID, AccountRow, InvitationRow
 from headstart.portal.web.responses import render
@@ -116,7 +116,8 @@ def change_team(
     with portal.database.writing() as session:
         if action == "invite" and visitor.team is not None:
             link = f"{portal.address(request)}/join/{invite(session, now, visitor.team, visitor.name)}"
-            return _show(request, "An invitation", [("Link", link)], "Whoever opens it first joins your team.")
+            note = f"Whoever uses it first joins your team, within {DURATION.days} days."
+            return _show(request, "An invitation", [("Link", link)], note)
         if action == "leave":
             accounts.end_sessions(session, visitor.id)
             return RedirectResponse("/login", 303)

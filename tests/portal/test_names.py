@@ -65,7 +65,7 @@ def test_long_names_are_refused(name: str) -> None:
 )
 def test_characters_that_nobody_sees_are_named(name: str) -> None:
     (unseen,) = (each for each in name if each not in "ab 東京大学Owl\u2764")
-    with pytest.raises(UserError, match=rf"has U\+{ord(unseen):04X}; give visible"):
+    with pytest.raises(UserError, match=rf"has the invisible .* U\+{ord(unseen):04X}; leave it out"):
         check_name(name, {}, "a team")
 
 

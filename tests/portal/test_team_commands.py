@@ -69,6 +69,7 @@ def test_a_registration_by_link_waits_for_approval(site: Site, admin: Admin) -> 
     assert site.submit(blue("owl", "lark"), token=token).status_code == 201
     admin("teams", "revoke", "Larks")
     assert site.submit(blue("owl", "lark"), token=token).status_code == 401
+    assert "is revoked; `teams renew` lets it in again" in admin("teams", "approve", "Larks")
 
 
 def test_members_by_name(site: Site, admin: Admin) -> None:
