@@ -49,12 +49,10 @@ def _invite(desk: Desk, args: Namespace) -> str:
 
 
 def _approve(desk: Desk, args: Namespace) -> str:
-    """Let a team that has registered itself submit."""
+    """Let a team submit that has registered itself, or that was revoked."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
-        if team.revoked is not None:
-            raise UserError(f"name: {team.name!r} is revoked; `teams renew` lets it in again")
-        team.approved = team.approved or desk.now
+        team.approved, team.revoked = team.approved or desk.now, None
         log_event(session, desk.now, "team approved", f"The team {team.name} takes part.", team.id)
     return f"{team.name} may submit."
 

@@ -212,7 +212,7 @@ def find_person(session: Session, team: TeamRow | None, name: str | None) -> Acc
     if name is None and len(members) > 1:
         raise UserError(f"member: {', '.join(members)} are members; name one with --member")
     if not found:
-        raise UserError(f"member: there is no such person; {'teams' if team else 'organisers'} list names all")
+        raise UserError(f"member: there is no such person; `{'teams' if team else 'organisers'} list` names all")
     return found[-1]
 
 

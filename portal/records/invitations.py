@@ -39,7 +39,7 @@ def invite(session: Session, now: datetime, team: TeamRow | None, by: str, name:
     """
     team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
     if team is not None and team.revoked is not None:
-        raise UserError(f"team: {team.name!r} is revoked; `teams renew` lets it in again")
+        raise UserError(f"team: {team.name!r} is revoked; `teams approve` lets it in again")
     if name:
         check_name(name, {}, "a member")
     code, address = new_secret(), free_email(session, email)

@@ -41,13 +41,15 @@ def check_name(name: str, taken: Mapping[Look, str], what: str) -> None:
         )
     if unseen := next((each for each in name if not _is_visible(each)), None):
         raise UserError(
-            f"name: {name!r} has the invisible character or unusual space U+{ord(unseen):04X}; leave it out"
+            f"name: {name!r} is not valid; leave out the invisible character or unusual space U+{ord(unseen):04X}"
         )
     decomposed = unicodedata.normalize("NFD", name)
     marks = "".join("M" if unicodedata.category(each) == "Mn" else "-" for each in decomposed)
     # The standard allows four (Unicode Technical Standard 39, section 5.4); more cover the lines above and below.
     if marks.startswith("M") or "MMMMM" in marks:
-        raise UserError(f"name: {name!r} has a mark without a letter, or more than 4 on one; leave marks out")
+        raise UserError(
+            f"name: {name!r} is not valid; leave out marks without a letter, and those beyond 4 on a letter"
+        )
     letters = "".join(each for each in decomposed if not unicodedata.combining(each))
     if any(len(_scripts(word)) > 1 for word in re.findall(r"[^\W\d_]+", letters)):
         raise UserError(

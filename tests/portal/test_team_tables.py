@@ -77,7 +77,7 @@ def test_the_names_of_teams_are_read_once(database: Database) -> None:
         ("team,email\nLarks,held@example.org\n", "line 2: email: held@example.org belongs to an account"),
         ("team,member\nLarks,a,b\n", "line 2: has more than 2 cells"),
         ("team,member\nLarks," + "x" * 65 + "\n", "line 2: name: 'x"),
-        ('team\nLarks\n"Wr\nWrens\n', r"line 4: name: 'Wr\nWrens' has the invisible"),
+        ('team\nLarks\n"Wr\nWrens\n', r"line 4: name: 'Wr\nWrens' is not valid; leave out the invisible"),
         ("team,member\n,x\n" + " x\u200b,y\n" * 99, "line 2: name: '' is not valid"),
         ("team\nGone\n", "line 2: team: 'Gone' is revoked"),
     ],
