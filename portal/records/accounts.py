@@ -148,8 +148,8 @@ def revoke_account(session: Session, now: datetime, account: AccountRow, by: str
 def revoke_team(session: Session, now: datetime, team: TeamRow) -> None:
     """Shut a team out at once; its submissions and scores stay."""
     team.revoked = team.revoked or now
-    for number in session.scalars(select(AccountRow.id).where(AccountRow.team_id == team.id)):
-        end_sessions(session, number)
+    members = select(AccountRow.id).where(AccountRow.team_id == team.id)
+    session.execute(delete(SessionRow).where(SessionRow.account_id.in_(members)))
     _end_invitations(session, now, team.id)
     log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more.", team.id)
 

@@ -127,19 +127,17 @@ def _read_table(text: str) -> Iterator[tuple[int, list[str]]]:
     """
     lines = text.removeprefix("\ufeff").splitlines(keepends=True)
     # Where the comma is that of decimals, spreadsheets write semicolons.
-    reader = csv.DictReader(lines, restkey="", restval="", delimiter=";" if ";" in "".join(lines[:1]) else ",")
-    columns = [column.strip().lower() for column in reader.fieldnames or []]
-    if "team" not in columns or not set(columns) <= set(COLUMNS) or len(set(columns)) < len(columns):
-        raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
-    reader.fieldnames = columns
+    reader = csv.reader(lines, delimiter=";" if ";" in "".join(lines[:1]) else ",")
     try:
+        columns = [cell.strip().lower() for cell in next(reader, [])]
+        if "team" not in columns or not set(columns) <= set(COLUMNS) or len(set(columns)) < len(columns):
+            raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
         for row in reader:
-            # The reader of rows does not count the empty lines that it skips.
-            number = reader.reader.line_num
-            if "" in row:
-                raise UserError(f"line {number}: has more than {len(columns)} cells")
-            cells = [row.get(column, "").strip() for column in COLUMNS]
+            cells = [cell.strip() for cell in row]
+            if any(cells[len(columns) :]):
+                raise UserError(f"line {reader.line_num}: has more than {len(columns)} cells")
             if any(cells):
-                yield number, cells
+                given = dict(zip(columns, cells, strict=False))
+                yield reader.line_num, [given.get(column, "") for column in COLUMNS]
     except csv.Error as error:
-        raise UserError(f"line {reader.reader.line_num}: is no CSV ({error})") from error
+        raise UserError(f"line {reader.line_num}: is no CSV ({error})") from error

@@ -117,7 +117,7 @@ def change_team(
         if action == "invite" and visitor.team is not None:
             link = f"{portal.address(request)}/join/{invite(session, now, visitor.team, visitor.name)}"
             note = f"Whoever uses it first joins your team, within {DURATION.days} days."
-            return _show(request, "An invitation", [("Link", link)], note)
+            return _show(request, "An invitation", {"Link": link}, note)
         if action == "leave":
             accounts.end_sessions(session, visitor.id)
             return RedirectResponse("/login", 303)
@@ -171,14 +171,14 @@ def _join(
 
 def _show_keys(request: Request, portal: Portal, name: str, keys: accounts.Keys, cookie: str) -> Response:
     """Show a person's new keys, and log the person in if there is a cookie."""
-    lines = [("Token", keys.token), ("Recovery code", keys.recovery)]
     note = "Log in with the token; programs send it. With the recovery code you get another token when it is lost."
-    response = _show(request, f"The keys of {name}", lines, note)
+    secrets = {"Token": keys.token, "Recovery code": keys.recovery}
+    response = _show(request, f"The keys of {name}", secrets, note)
     if cookie:
         set_cookie(response, cookie, portal.settings)
     return response
 
 
-def _show(request: Request, title: str, lines: list[tuple[str, str]], note: str) -> Response:
+def _show(request: Request, title: str, secrets: dict[str, str], note: str) -> Response:
     """Show secrets, which no other page shows again."""
-    return render(request, "secrets.html", None, headline=title, lines=lines, note=note)
+    return render(request, "secrets.html", None, headline=title, secrets=secrets, note=note)

@@ -69,6 +69,7 @@ def test_the_names_of_teams_are_read_once(database: Database) -> None:
         ("team|member\nOwls|Alice\n", "line 1: 'team|member' are the columns"),
         ("team,member,member\nOwls,Alice,Bob\n", "line 1: 'team,member,member' are the columns"),
         ("team\n" + "x" * 200_000, "line 2: is no CSV (field larger than field limit"),
+        ("x" * 200_000 + ",team", "line 1: is no CSV (field larger than field limit"),
         ("team,token\nOwls,x\n", "line 1: 'team,token' are the columns"),
         ("team\nLarks\n\n0wls\n", "line 4: name: there is a team 'Owls'"),
         ("team\nLarks\nLаrks\n\n\n", "line 3: name: 'Lаrks' mixes"),
