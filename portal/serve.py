@@ -19,7 +19,7 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
-from headstart.portal.records.accounts import add_team, list_teams
+from headstart.portal.records.accounts import add_team
 from headstart.portal.records.database import UNAVAILABLE, Database
 from headstart.portal.records.private_files import make_private_folder
 from headstart.portal.settings import Settings, parse_settings
@@ -175,10 +175,11 @@ def _allow_connections() -> None:
 
 def _demonstration_team(database: Database) -> str:
     """Add a team to try the portal with, and return a sentence with its token, which is stored nowhere."""
-    if any(team.name == DEMONSTRATION_TEAM for team in list_teams(database)):
+    try:
+        token = add_team(database, DEMONSTRATION_TEAM)
+    except UserError:
         renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
         return f"The team {DEMONSTRATION_TEAM!r} got its token when it was added; `{renew}` gives it another."
-    token = add_team(database, DEMONSTRATION_TEAM)
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
 
 

@@ -1,9 +1,9 @@
 """Commands about teams, their members, and organisers."""
 
+from functools import partial
 from typing import Any
 
 from jsonargparse import Namespace
-from sqlalchemy.orm import Session
 
 from headstart.output.errors import UserError, explain_write_errors, prefix_errors
 from headstart.output.files import output_file, replacing, restored_on_failure
@@ -31,16 +31,13 @@ def _import(desk: Desk, args: Namespace) -> str:
     # The file is removed again if the invitations in it cannot be stored.
     with restored_on_failure([target]), desk.database.writing() as session:
         with prefix_errors("file"):
-            table = import_teams(desk, session, text)
-        with explain_write_errors(f"output: {args.output!r}", "choose another file"), replacing(target) as partial:
-            partial.chmod(0o600)
-            partial.write_text(table, encoding="utf-8")
-    return f"{table.count(chr(10)) - 1} invitations are in {args.output}; send them, each is valid once."
-
-
-def import_teams(desk: Desk, session: Session, text: str) -> str:
-    """Add the teams of a table in CSV, and return a table of invitations; see `invitations.import_teams`."""
-    return invitations.import_teams(session, desk.now, text, desk.organiser, lambda code: _link(desk, code))
+            by, link = desk.organiser, partial(_link, desk)
+            table = invitations.import_teams(session, desk.now, text, by, link)
+        with explain_write_errors(f"output: {args.output!r}", "choose another file"), replacing(target) as file:
+            file.chmod(0o600)
+            file.write_text(table, encoding="utf-8")
+    count, start = table.count("\n") - 1, _link(desk, "")
+    return f"{count} invitations are in {args.output}; send them, each is valid once. Their links begin with {start}."
 
 
 def _invite(desk: Desk, args: Namespace) -> str:
@@ -52,10 +49,10 @@ def _invite(desk: Desk, args: Namespace) -> str:
 
 
 def _approve(desk: Desk, args: Namespace) -> str:
-    """Let a team that has registered itself submit."""
+    """Let a team submit that has registered itself, or that was revoked."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
-        team.approved = team.approved or desk.now
+        team.approved, team.revoked = team.approved or desk.now, None
         log_event(session, desk.now, "team approved", f"The team {team.name} takes part.", team.id)
     return f"{team.name} may submit."
 

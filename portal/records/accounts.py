@@ -10,18 +10,20 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from sqlalchemy import delete, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
-from headstart.portal.records.names import check_name
-from headstart.portal.records.tables import AccountRow, SessionRow, TeamRow
+from headstart.portal.records.names import Look, check_name, index_names
+from headstart.portal.records.tables import AccountRow, InvitationRow, SessionRow, TeamRow
 
 TOKEN_BYTES = 32
 MAX_EMAIL_LENGTH = 254
+# The bytes of "Name": other locks of PostgreSQL have other numbers.
+_LOCK = 0x4E61_6D65
 
 
 class Keys(NamedTuple):
@@ -57,7 +59,9 @@ def add_team(database: Database, name: str) -> str:
     return create_team(database, name).token
 
 
-def make_team(session: Session, now: datetime, name: str, is_approved: bool) -> TeamRow:
+def make_team(
+    session: Session, now: datetime, name: str, is_approved: bool, taken: dict[Look, str] | None = None
+) -> TeamRow:
     """Add a team without members.
 
     Args:
@@ -65,11 +69,15 @@ def make_team(session: Session, now: datetime, name: str, is_approved: bool) -> 
         now: The time.
         name: Its name.
         is_approved: Whether it may submit at once, without the organisers' approval.
+        taken: The names of all teams, as of `index_names`, to which this one is added; by default they are read.
 
     Raises:
         UserError: The name is not valid, or looks like another team's.
     """
-    check_name(name, session.scalars(select(TeamRow.name)), "a team")
+    _lock_names(session)
+    taken = index_names(session.scalars(select(TeamRow.name))) if taken is None else taken
+    check_name(name, taken, "a team")
+    taken.update(index_names([name]))
     team = TeamRow(name=name, canonical=canonical_name(name), added=now, approved=now if is_approved else None)
     session.add(team)
     session.flush()
@@ -93,15 +101,22 @@ def make_account(
     Raises:
         UserError: The name is not valid or looks like that of a team mate, or the address is none or another account's.
     """
+    _lock_names(session)
     team_id = None if team is None else team.id
     mates = select(AccountRow.name).where(AccountRow.team_id == team_id, AccountRow.revoked.is_(None))
-    check_name(name, session.scalars(mates), "a member" if team else "an organiser")
+    check_name(name, index_names(session.scalars(mates)), "a member" if team else "an organiser")
     keys, address = Keys(new_secret(), new_secret()), free_email(session, email)
     account = AccountRow(team_id=team_id, name=name, email=address, is_organiser=team is None, added=now)
     account.token_sha256, account.recovery_sha256 = map(digest, keys)
     session.add(account)
     session.flush()
     return account, keys
+
+
+def _lock_names(session: Session) -> None:
+    """Have others wait who add a name, until this one can be compared; SQLite has one writer in any case."""
+    if session.get_bind().dialect.name == "postgresql":
+        session.execute(select(func.pg_advisory_xact_lock(_LOCK)))
 
 
 def renew_keys(session: Session, now: datetime, account: AccountRow, by: str) -> Keys:
@@ -122,17 +137,20 @@ def recover(session: Session, now: datetime, code: str) -> tuple[AccountRow, Key
 
 
 def revoke_account(session: Session, now: datetime, account: AccountRow, by: str) -> None:
-    """Shut a person out at once; submissions stay."""
-    account.revoked = account.revoked or now
+    """Shut a person out at once, who may hold links to the team; submissions stay, and the address is free again."""
+    account.revoked, account.email = account.revoked or now, None
     end_sessions(session, account.id)
+    if account.team_id is not None:
+        _end_invitations(session, now, account.team_id)
     log_event(session, now, "account revoked", f"{account.name} was shut out by {by}.", account.team_id)
 
 
 def revoke_team(session: Session, now: datetime, team: TeamRow) -> None:
     """Shut a team out at once; its submissions and scores stay."""
     team.revoked = team.revoked or now
-    for number in session.scalars(select(AccountRow.id).where(AccountRow.team_id == team.id)):
-        end_sessions(session, number)
+    members = select(AccountRow.id).where(AccountRow.team_id == team.id)
+    session.execute(delete(SessionRow).where(SessionRow.account_id.in_(members)))
+    _end_invitations(session, now, team.id)
     log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more.", team.id)
 
 
@@ -141,10 +159,9 @@ def end_sessions(session: Session, account_id: int) -> None:
     session.execute(delete(SessionRow).where(SessionRow.account_id == account_id))
 
 
-def list_teams(database: Database) -> Sequence[TeamRow]:
-    """Return all teams in the order in which they were added."""
-    with database.reading() as session:
-        return session.scalars(select(TeamRow).order_by(TeamRow.id)).all()
+def _end_invitations(session: Session, now: datetime, team_id: int) -> None:
+    is_open = (InvitationRow.team_id == team_id, InvitationRow.used.is_(None))
+    session.execute(update(InvitationRow).where(*is_open).values(used=now))
 
 
 def list_members(session: Session, team_id: int | None) -> Sequence[AccountRow]:
@@ -195,7 +212,7 @@ def find_person(session: Session, team: TeamRow | None, name: str | None) -> Acc
     if name is None and len(members) > 1:
         raise UserError(f"member: {', '.join(members)} are members; name one with --member")
     if not found:
-        raise UserError(f"member: there is no such person; {'teams' if team else 'organisers'} list names all")
+        raise UserError(f"member: there is no such person; `{'teams' if team else 'organisers'} list` names all")
     return found[-1]
 
 

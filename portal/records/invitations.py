@@ -1,18 +1,18 @@
 """Invitations: links by each of which one person joins a team, or registers a new one."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from headstart.contract.names import canonical_name
+from headstart.contract.names import LONGEST_NAME, canonical_name
 from headstart.output.errors import UserError
 from headstart.output.markup import csv_text, escape_cell
 from headstart.portal.records.accounts import Keys, digest, free_email, make_account, make_team, new_secret
 from headstart.portal.records.log import log_event
-from headstart.portal.records.names import check_name
+from headstart.portal.records.names import check_name, index_names
 from headstart.portal.records.tables import AccountRow, InvitationRow, TeamRow
 
 DURATION = timedelta(days=30)
@@ -39,9 +39,9 @@ def invite(session: Session, now: datetime, team: TeamRow | None, by: str, name:
     """
     team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
     if team is not None and team.revoked is not None:
-        raise UserError(f"team: {team.name!r} is revoked; `teams renew` lets it in again")
+        raise UserError(f"team: {team.name!r} is revoked; `teams approve` lets it in again")
     if name:
-        check_name(name, (), "a member")
+        check_name(name, {}, "a member")
     code, address = new_secret(), free_email(session, email)
     row = InvitationRow(code_sha256=digest(code), team_id=team_id, name=name, email=address)
     row.created, row.expires = now, now + DURATION
@@ -57,8 +57,7 @@ def find_invitation(session: Session, now: datetime, *, code: str = "", email: s
     query = select(InvitationRow).where(*is_open).order_by(InvitationRow.id.desc()).limit(1)
     if not code:
         query = query.where(InvitationRow.team_id.is_not(None))
-    row = session.scalar(query)
-    return None if row is None or (row.team and row.team.revoked) else row
+    return session.scalar(query)
 
 
 def use_invitation(
@@ -101,23 +100,44 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
     Raises:
         UserError: Lines are wrong; the first ones are named with their numbers.
     """
-    reader = csv.DictReader(text.removeprefix("\ufeff").splitlines(keepends=True), restkey="more", restval="")
-    columns, rows, mistakes = reader.fieldnames or [], list[list[str]](), list[str]()
-    if "team" not in columns or not set(columns) <= set(COLUMNS):
-        raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
-    known, invited = {team.canonical: team for team in session.scalars(select(TeamRow))}, set[str]()
-    for row in reader:
+    known = {team.canonical: team for team in session.scalars(select(TeamRow))}
+    taken, invited, rows, mistakes = index_names(each.name for each in known.values()), set[str](), [], list[str]()
+    for line, (name, member, email) in _read_table(text):
         try:
-            name, member, email = cells = [row.get(column, "").strip() for column in COLUMNS]
-            if "more" in row or (email and email.lower() in invited):
-                raise UserError(f"has more than {len(columns)} cells, or an address of a line before")
-            team = known.get(canonical_name(name)) or make_team(session, now, name, is_approved=True)
+            if email and email.lower() in invited:
+                raise UserError(f"email: {email} is that of a line before")
+            team = known.get(canonical_name(name[:LONGEST_NAME]))
+            team = team or make_team(session, now, name, is_approved=True, taken=taken)
             known[team.canonical] = team
             invited.add(email.lower())
-            rows.append([*map(escape_cell, cells), link(invite(session, now, team, by, member, email))])
+            cells = map(escape_cell, (name, member, email))
+            rows.append([*cells, link(invite(session, now, team, by, member, email))])
         except UserError as error:
-            # The reader of rows does not count the empty lines that it skips.
-            mistakes.append(f"line {reader.reader.line_num}: {error}")
+            mistakes.append(f"line {line}: {error}")
     if mistakes:
         raise UserError("; ".join([*mistakes[:MAX_SHOWN], f"{len(mistakes)} in all"]))
     return csv_text([*COLUMNS, "link"], rows)
+
+
+def _read_table(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number of each line that is not empty, and its team, member and address.
+
+    Raises:
+        UserError: The columns are others, a line has more cells than there are columns, or it is no CSV.
+    """
+    lines = text.removeprefix("\ufeff").splitlines(keepends=True)
+    # Where the comma is that of decimals, spreadsheets write semicolons.
+    reader = csv.reader(lines, delimiter=";" if ";" in "".join(lines[:1]) else ",")
+    try:
+        columns = [cell.strip().lower() for cell in next(reader, [])]
+        if "team" not in columns or not set(columns) <= set(COLUMNS) or len(set(columns)) < len(columns):
+            raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if any(cells[len(columns) :]):
+                raise UserError(f"line {reader.line_num}: has more than {len(columns)} cells")
+            if any(cells):
+                given = dict(zip(columns, cells, strict=False))
+                yield reader.line_num, [given.get(column, "") for column in COLUMNS]
+    except csv.Error as error:
+        raise UserError(f"line {reader.line_num}: is no CSV ({error})") from error

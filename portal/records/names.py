@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -14,60 +14,83 @@ from headstart.output.errors import UserError
 MAX_NAME_LENGTH, MAX_CANONICAL_LENGTH = 64, 256
 # Scripts with many letters that look like those of another.
 ALIKE = {"LATIN", "CYRILLIC", "GREEK"}
+# A pattern of Braille without a dot: Unicode has it among the symbols.
+BLANK = "\u2800"
+# A skeleton, and whether it is that of a name in lower case.
+Look = tuple[bool, str]
 # What looks like a text, in both directions: a text that stands for several has an entry for each of them.
 _TABLE: dict[str, list[dict[str, Any]]] = confusables_data
 
 
-def check_name(name: str, others: Iterable[str], what: str) -> None:
+def check_name(name: str, taken: Mapping[Look, str], what: str) -> None:
     """Check the name of a new team or person.
 
     Args:
         name: The name.
-        others: Names that it must not look like.
+        taken: Names that it must not look like, as of `index_names`.
         what: What they are names of, such as `a team`.
 
     Raises:
         UserError: It is not one line of 1 to 64 visible characters, mixes scripts in a word, or looks like another.
     """
-    is_visible = name.isprintable() and re.match(TEXT_PATTERN, name)
     # The compatible form of a single character has up to 18 letters.
-    if (
-        not 0 < len(name) <= MAX_NAME_LENGTH
-        or not is_visible
-        or name != name.strip()
-        or len(canonical_name(name)) > MAX_CANONICAL_LENGTH
-    ):
+    if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or len(canonical_name(name)) > MAX_CANONICAL_LENGTH:
         raise UserError(
-            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters, without spaces "
-            "at its ends"
+            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} characters, without spaces at its "
+            "ends"
         )
-    if any(len(_scripts(word)) > 1 for word in name.split()):
+    if unseen := next((each for each in name if not _is_visible(each)), None):
+        raise UserError(
+            f"name: {name!r} is not valid; leave out the invisible character or unusual space U+{ord(unseen):04X}"
+        )
+    decomposed = unicodedata.normalize("NFD", name)
+    marks = "".join("M" if unicodedata.category(each) == "Mn" else "-" for each in decomposed)
+    # The standard allows four (Unicode Technical Standard 39, section 5.4); more cover the lines above and below.
+    if marks.startswith("M") or "MMMMM" in marks:
+        raise UserError(
+            f"name: {name!r} is not valid; leave out marks without a letter, and those beyond 4 on a letter"
+        )
+    letters = "".join(each for each in decomposed if not unicodedata.combining(each))
+    if any(len(_scripts(word)) > 1 for word in re.findall(r"[^\W\d_]+", letters)):
         raise UserError(
             f"name: {name!r} mixes Latin, Greek or Cyrillic letters in one word; write each word in one script"
         )
-    if alike := next((other for other in others if _looks(other) & _looks(name)), None):
+    if alike := next((taken[look] for look in _looks(name) if look in taken), None):
         raise UserError(f"name: there is {what} {alike!r}, which {name!r} looks like; choose another name")
 
 
+def index_names(names: Iterable[str]) -> dict[Look, str]:
+    """Return names by what they look like, for `check_name`."""
+    return {look: name for name in names for look in _looks(name)}
+
+
+def _is_visible(character: str) -> bool:
+    return character.isprintable() and character != BLANK and re.match(TEXT_PATTERN, character) is not None
+
+
 def _scripts(word: str) -> set[str]:
-    return ALIKE & {unicodedata.name(character, "").partition(" ")[0] for character in word if character.isalpha()}
+    """Return the scripts of the letters that look like one of ASCII: an omega in a Latin word deceives nobody."""
+    return ALIKE & {unicodedata.name(each, "").partition(" ")[0] for each in word if _prototype(each).isascii()}
 
 
 @lru_cache(maxsize=10_000)
-def _looks(name: str) -> frozenset[str]:
+def _looks(name: str) -> tuple[Look, Look]:
     """Return the skeletons of a name as it is written and in lower case.
 
     Names with an equal skeleton look alike (Mark Davis and Michel Suignard, Unicode Security Mechanisms, Unicode
     Technical Standard 39, section 4).
     """
-    return frozenset(_skeleton(form).casefold() for form in (name, canonical_name(name)))
+    return (False, _skeleton(name)), (True, _skeleton(canonical_name(name)))
 
 
 def _skeleton(name: str) -> str:
     decomposed = unicodedata.normalize("NFD", " ".join(name.split()))
-    return unicodedata.normalize("NFD", "".join(map(_prototype, decomposed)))
+    # What looks like 1, I and l does not look like L.
+    text = "".join(map(_prototype, decomposed)).replace("l", "1")
+    return unicodedata.normalize("NFD", text.casefold())
 
 
+@lru_cache(maxsize=10_000)
 def _prototype(character: str) -> str:
     """Return the text that stands for all that look like a character: that with the most entries in the table."""
     alike: list[str] = [character, *(entry["c"] for entry in _TABLE.get(character, ()))]

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
+from headstart.output.errors import UserError
 from headstart.portal.records.accounts import digest, if_valid, new_secret
 from headstart.portal.records.database import Database
 from headstart.portal.records.tables import AccountRow, SessionRow
@@ -13,7 +14,14 @@ DURATION = timedelta(days=14)
 
 
 def begin_session(session: Session, now: datetime, account: AccountRow) -> str:
-    """Log a person in, remove all sessions that have run out, and return the cookie."""
+    """Log a person in, remove all sessions that have run out, and return the cookie.
+
+    Raises:
+        UserError: Another request has renewed the person's token since the account was read.
+    """
+    token = select(AccountRow.token_sha256).where(AccountRow.id == account.id).with_for_update()
+    if session.scalar(token) != account.token_sha256:
+        raise UserError("token: it was renewed a moment ago; log in with the new one")
     cookie = new_secret()
     session.execute(delete(SessionRow).where(SessionRow.expires <= now))
     session.add(SessionRow(cookie_sha256=digest(cookie), account_id=account.id, begun=now, expires=now + DURATION))

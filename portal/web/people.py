@@ -1,7 +1,7 @@
 """Pages about people: logging in and out, joining by invitation, lost tokens, and the members of a team."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Form, HTTPException, Request
 from sqlalchemy import or_, select
@@ -9,9 +9,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from headstart.output.errors import UserError
 from headstart.portal.records import accounts
-from headstart.portal.records.invitations import find_invitation, invite, use_invitation
+from headstart.portal.records.invitations import DURATION, find_invitation, invite, use_invitation
 from headstart.portal.records.sessions import begin_session, end_session
-from headstart.portal.records.tables import MAX_ID, AccountRow
+from headstart.portal.records.tables import MAX_ID, AccountRow, InvitationRow
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_cookie
 from headstart.portal.web.state import Portal, PortalDependency
@@ -20,7 +20,6 @@ from headstart.portal.web.submitting import WAIT, client_address
 router = APIRouter(default_response_class=HTMLResponse)
 Text = Annotated[str, Form()]
 Number = Annotated[int, Form(ge=0, le=MAX_ID)]
-NO_INVITATION = "This invitation was used, is too old, or never existed. Ask for another."
 
 
 @router.get("/login")
@@ -37,8 +36,11 @@ def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Resp
     if account is None:
         _count_mistake(request, portal)
         return render(request, "login.html", None, status=401, wrong=True)
-    with portal.database.writing() as session:
-        cookie = begin_session(session, datetime.now(UTC), account)
+    try:
+        with portal.database.writing() as session:
+            cookie = begin_session(session, datetime.now(UTC), account)
+    except UserError as error:
+        raise HTTPException(401, str(error)) from error
     response = RedirectResponse("/submissions", 303)
     set_cookie(response, cookie, portal.settings)
     return response
@@ -72,22 +74,20 @@ def recover_token(request: Request, portal: PortalDependency, code: Text = "") -
 @router.get("/join/{code}")
 def show_invitation(request: Request, portal: PortalDependency, code: str) -> Response:
     """Show the form of an invitation."""
-    return _join(request, portal, code)
+    invitation = _find_invitation(request, portal, code)
+    return _join(request, invitation, invitation.name)
 
 
 @router.post("/join/{code}")
 def join(request: Request, portal: PortalDependency, code: str, name: Text = "", team: Text = "") -> Response:
     """Add the person who was invited, and begin a session."""
-    now = datetime.now(UTC)
+    invitation, now = _find_invitation(request, portal, code), datetime.now(UTC)
     try:
         with portal.database.writing() as session:
-            invitation = find_invitation(session, now, code=code)
-            if invitation is None:
-                raise UserError(NO_INVITATION)
             account, keys = use_invitation(session, now, invitation, name.strip(), team.strip())
             cookie = begin_session(session, now, account)
     except UserError as error:
-        return _join(request, portal, code, status=400, mistake=str(error), person=name, team_name=team)
+        return _join(request, invitation, name, team, str(error), 400)
     return _show_keys(request, portal, account.name, keys, cookie)
 
 
@@ -116,7 +116,8 @@ def change_team(
     with portal.database.writing() as session:
         if action == "invite" and visitor.team is not None:
             link = f"{portal.address(request)}/join/{invite(session, now, visitor.team, visitor.name)}"
-            return _show(request, "An invitation", [("Link", link)], "Whoever opens it first joins your team.")
+            note = f"Whoever uses it first joins your team, within {DURATION.days} days."
+            return _show(request, "An invitation", {"Link": link}, note)
         if action == "leave":
             accounts.end_sessions(session, visitor.id)
             return RedirectResponse("/login", 303)
@@ -146,27 +147,38 @@ def _count_mistake(request: Request, portal: Portal) -> None:
         raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
 
 
-def _join(request: Request, portal: Portal, code: str, status: int = 200, **given: str) -> Response:
-    """Show the form of an invitation, empty or as it was sent."""
+def _find_invitation(request: Request, portal: Portal, code: str) -> InvitationRow:
+    """Return an open invitation.
+
+    Raises:
+        HTTPException: There is none, or there were too many attempts.
+    """
     with portal.database.reading() as session:
         invitation = find_invitation(session, datetime.now(UTC), code=code)
     if invitation is None:
         _count_mistake(request, portal)
-        raise HTTPException(404, NO_INVITATION)
-    context: dict[str, Any] = {"mistake": "", "person": invitation.name, "team_name": "", **given}
-    return render(request, "join.html", None, status=status, invitation=invitation, **context)
+        raise HTTPException(404, "This invitation was used, is too old, or never existed. Ask for another.")
+    return invitation
+
+
+def _join(
+    request: Request, invitation: InvitationRow, person: str, team_name: str = "", mistake: str = "", status: int = 200
+) -> Response:
+    """Show the form of an invitation, empty or as it was sent."""
+    given = {"person": person, "team_name": team_name, "mistake": mistake}
+    return render(request, "join.html", None, status=status, invitation=invitation, **given)
 
 
 def _show_keys(request: Request, portal: Portal, name: str, keys: accounts.Keys, cookie: str) -> Response:
     """Show a person's new keys, and log the person in if there is a cookie."""
-    lines = [("Token", keys.token), ("Recovery code", keys.recovery)]
     note = "Log in with the token; programs send it. With the recovery code you get another token when it is lost."
-    response = _show(request, f"The keys of {name}", lines, note)
+    secrets = {"Token": keys.token, "Recovery code": keys.recovery}
+    response = _show(request, f"The keys of {name}", secrets, note)
     if cookie:
         set_cookie(response, cookie, portal.settings)
     return response
 
 
-def _show(request: Request, title: str, lines: list[tuple[str, str]], note: str) -> Response:
+def _show(request: Request, title: str, secrets: dict[str, str], note: str) -> Response:
     """Show secrets, which no other page shows again."""
-    return render(request, "secrets.html", None, headline=title, lines=lines, note=note)
+    return render(request, "secrets.html", None, headline=title, secrets=secrets, note=note)

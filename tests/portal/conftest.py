@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from headstart.portal.records.accounts import add_team
+from headstart.portal.records.database import Database
 from headstart.portal.web import state
 from headstart.tests.material.portals import InProcessValidator, Site, make_settings
 from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
@@ -51,6 +52,15 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'portal.sqlite3'}"
     server: Server = request.getfixturevalue("postgresql")
     return server.make_database()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    """Open an empty database of either kind."""
+    database = Database(database_url)
+    database.create_tables()
+    yield database
+    database.close()
 
 
 @pytest.fixture

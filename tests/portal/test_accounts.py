@@ -1,9 +1,7 @@
 """People, invitations and sessions in the database, also where two requests come at once."""
 
-import csv
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from io import StringIO
 from threading import Barrier, Thread
 from typing import TypeVar
 
@@ -25,20 +23,12 @@ from headstart.portal.records.accounts import (
     revoke_team,
 )
 from headstart.portal.records.database import Database
-from headstart.portal.records.invitations import DURATION, find_invitation, import_teams, invite, use_invitation
+from headstart.portal.records.invitations import DURATION
 from headstart.portal.records.sessions import begin_session, end_session, find_visitor
-from headstart.portal.records.tables import AccountRow, EventRow, InvitationRow, SessionRow, TeamRow
+from headstart.portal.records.tables import AccountRow, SessionRow, TeamRow
+from headstart.tests.material.invitations import NOW, join, log, make_invitation
 
 T = TypeVar("T")
-NOW = datetime.now(UTC)
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    database.create_tables()
-    yield database
-    database.close()
 
 
 def at_once(count: int, act: Callable[[int], T]) -> list[T | Exception]:
@@ -58,22 +48,6 @@ def at_once(count: int, act: Callable[[int], T]) -> list[T | Exception]:
     for thread in threads:
         thread.join()
     return results
-
-
-def make_invitation(database: Database, team: str | None, email: str = "") -> str:
-    with database.writing() as session:
-        return invite(session, NOW, find_team(session, team) if team else None, "a test", email=email)
-
-
-def join(database: Database, code: str, name: str, team: str = "", at: datetime = NOW) -> Keys | None:
-    with database.writing() as session:
-        invitation = find_invitation(session, at, code=code)
-        return None if invitation is None else use_invitation(session, at, invitation, name, team)[1]
-
-
-def log(database: Database) -> list[str]:
-    with database.reading() as session:
-        return list(session.scalars(select(EventRow.kind).order_by(EventRow.id)))
 
 
 def test_an_invitation_is_used_once_also_by_two_at_once(database: Database) -> None:
@@ -179,73 +153,54 @@ def test_sessions_end(database: Database, end: str) -> None:
     assert find_visitor(database, cookies[0]) is None
     assert find_visitor(database, "") is None
     with database.writing() as session:
-        begin_session(session, datetime.now(UTC), account)
+        begin_session(session, datetime.now(UTC), row)
         count = session.scalar(select(func.count()).select_from(SessionRow))
     assert count == (2 if end == "logged out" else 1)
 
 
-def test_a_table_of_teams(database: Database) -> None:
+def test_names_that_come_at_once_do_not_look_alike(database: Database) -> None:
+    names = ["Owls", "0wls", "OWLS", "owls"]
+    results = at_once(4, lambda number: create_team(database, names[number]))
+    assert len([each for each in results if isinstance(each, Keys)]) == 1
+    assert len([each for each in results if isinstance(each, UserError)]) == 3
+
+
+def test_members_who_join_at_once_do_not_look_alike(database: Database) -> None:
     add_team(database, "Owls")
-    lines = (
-        "member,team,email",
-        "Alice,Larks,A@Example.org",
-        "",
-        "Bob,larks,",
-        ",=Wrens,",
-        "Carol,owls,c@example.org",
-    )
-    text = "\ufeff" + "\r\n".join(lines)
-    with database.writing() as session:
-        table = import_teams(session, NOW, text, "a test", lambda code: f"https://x/join/{code}")
-    rows = list(csv.DictReader(StringIO(table)))
-    assert [(row["team"], row["member"], row["email"]) for row in rows] == [
-        *(("Larks", "Alice", "A@Example.org"), ("larks", "Bob", "")),
-        *(("'=Wrens", "", ""), ("owls", "Carol", "c@example.org")),
-    ]
-    for row in rows:
-        assert join(database, row["link"].removeprefix("https://x/join/"), row["member"] or "Dave") is not None
-    with database.reading() as session:
-        members = {
-            team.name: [each.name for each in list_members(session, team.id)]
-            for team in session.scalars(select(TeamRow))
-        }
-        assert members == {"Owls": ["Owls", "Carol"], "Larks": ["Alice", "Bob"], "=Wrens": ["Dave"]}
-        assert find_person(session, find_team(session, "Larks"), "alice").email == "a@example.org"
+    codes = [make_invitation(database, "Owls", "a@example.org") for _ in range(3)]
+    results = at_once(3, lambda number: join(database, codes[number], ("Alice", "ALICE", "Bob")[number]))
+    # The third has another name and the same address.
+    assert len([each for each in results if isinstance(each, Keys)]) == 1
+    assert len([each for each in results if isinstance(each, UserError)]) == 2
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("", "line 1: '' are the columns; give team"),
-        ("team;member\nOwls;Alice\n", "line 1: 'team;member' are the columns"),
-        ("team,token\nOwls,x\n", "line 1: 'team,token' are the columns"),
-        ("team\nLarks\n\n0wls\n", "line 4: name: there is a team 'Owls'"),
-        ("team\nLarks\nLаrks\n\n\n", "line 3: name: 'Lаrks' mixes"),
-        ("team,email\nLarks,a@b\nWrens,A@B\n", "line 3: has more than 2 cells, or an address of a line before"),
-        ("team,email\nLarks,none\n", "line 2: email: 'none' is no address"),
-        ("team,email\nLarks,held@example.org\n", "line 2: email: held@example.org belongs to an account"),
-        ("team,member\nLarks,a,b\n", "line 2: has more than 2 cells, or"),
-        ("team,member\nLarks," + "x" * 65 + "\n", "line 2: name: 'x"),
-        ('team\nLarks\n"Wr\nWrens\n', r"line 4: name: 'Wr\nWrens' is not valid"),
-        ("team\n" + " \n" * 9 + ",\n" * 9, "line 2: name: '' is not valid"),
-        ("team\nGone\n", "line 2: team: 'Gone' is revoked"),
-    ],
-)
-def test_a_table_with_a_wrong_line_changes_nothing(database: Database, text: str, message: str) -> None:
-    for name in ("Owls", "Gone"):
-        add_team(database, name)
-    join(database, make_invitation(database, "Owls", "held@example.org"), "Holder")
+@pytest.mark.parametrize("who", ["member", "team"])
+def test_who_is_shut_out_comes_back_by_no_link(database: Database, who: str) -> None:
+    add_team(database, "Owls")
+    join(database, make_invitation(database, "Owls", "a@example.org"), "Alice")
+    code, other = make_invitation(database, "Owls"), make_invitation(database, None)
     with database.writing() as session:
-        revoke_team(session, NOW, find_team(session, "Gone"))
-    before = log(database)
-    with pytest.raises(UserError) as error, database.writing() as session:
-        import_teams(session, NOW, text, "a test", str)
-    assert str(error.value).startswith(message)
-    assert len(str(error.value)) < 600
-    with database.reading() as session:
-        assert list(session.scalars(select(TeamRow.name))) == ["Owls", "Gone"]
-        assert session.scalar(select(func.count()).select_from(InvitationRow)) == 1
-    assert log(database) == before
+        team = find_team(session, "Owls")
+        if who == "member":
+            revoke_account(session, NOW, find_person(session, team, "Alice"), "a test")
+        else:
+            revoke_team(session, NOW, team)
+            team.revoked = None
+    assert join(database, code, "Alice") is None
+    # Links of others are still valid, and another team may invite her.
+    keys = join(database, other, "Olga", "Larks")
+    assert keys is not None
+    if who == "member":
+        assert join(database, make_invitation(database, "Larks", "A@example.org"), "Alice") is not None
+
+
+def test_a_token_that_is_renewed_at_the_same_time_begins_no_session(database: Database) -> None:
+    account = find_account(database, add_team(database, "Owls"))
+    assert account is not None
+    with database.writing() as session:
+        renew_keys(session, NOW, session.get_one(AccountRow, account.id), "a test")
+    with pytest.raises(UserError, match="renewed a moment ago"), database.writing() as session:
+        begin_session(session, NOW, account)
 
 
 def test_secrets_are_nowhere_in_the_database(tmp_path_factory: pytest.TempPathFactory) -> None:

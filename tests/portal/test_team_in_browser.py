@@ -77,7 +77,7 @@ def open_page(browser: Browser, address: str) -> Iterator[Page]:
 
 def log_in(page: Page, token: str) -> None:
     page.goto("/login")
-    page.get_by_label("Token of your team").fill(token)
+    page.get_by_label("Your token").fill(token)
     page.get_by_role("main").get_by_role("button", name="Log in").click()
     page.wait_for_url("**/submissions")
 

@@ -8,7 +8,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-import pytest
 from sqlalchemy import select
 
 from headstart.portal.records.accounts import add_team, find_account
@@ -98,13 +97,6 @@ def test_without_terms_nothing_is_asked(site: Site) -> None:
     assert send(site).status_code == 303
 
 
-@pytest.fixture
-def database(database_url: str) -> Database:
-    database = Database(database_url)
-    database.create_tables()
-    return database
-
-
 def test_acceptances_that_come_at_once_are_one(database: Database) -> None:
     challenge, now = read_rules(terms=TERMS), datetime.now(UTC)
     account = find_account(database, add_team(database, "Owls"))
@@ -125,4 +117,3 @@ def test_acceptances_that_come_at_once_are_one(database: Database) -> None:
     with database.reading() as session:
         assert len(session.scalars(select(AcceptanceRow)).all()) == 1
     assert errors == []
-    database.close()
