@@ -46,7 +46,7 @@ def list_all_teams(session: Session) -> list[TeamLine]:
 
     counts = select(SubmissionRow.team_id, func.count()).where(SubmissionRow.is_refused.is_(False))
     submissions = dict(session.execute(counts.group_by(SubmissionRow.team_id)).all())
-    teams = session.scalars(select(TeamRow).order_by(TeamRow.canonical))
+    teams = session.scalars(select(TeamRow).order_by(TeamRow.approved.is_not(None), TeamRow.canonical))
     return [TeamLine(team, members.get(team.id, []), submissions.get(team.id, 0)) for team in teams]
 
 

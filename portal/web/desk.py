@@ -1,6 +1,7 @@
 """The organisers' desk: the state of the system, all teams and submissions, and the commands as forms."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, get_args
 
@@ -106,7 +107,9 @@ async def run_command(request: Request, portal: PortalDependency, organiser: Org
     async with request.form(max_files=0, max_fields=len(FORMS[words].arguments) + 1) as form:
         values = {name: value.replace("\r\n", "\n") for name, value in form.items() if isinstance(value, str)}
     require_own_form(request, values.get("proof", ""))
-    desk = Desk(portal.settings, portal.database, organiser.name)
+    # Links begin with the address that the organiser uses.
+    settings = replace(portal.settings, url=portal.address(request))
+    desk = Desk(settings, portal.database, organiser.name)
     # The files may have changed since the server read them.
     desk.phases = portal.phases
     return await run_in_threadpool(_run, request, organiser, words, desk, values)
