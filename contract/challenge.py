@@ -339,24 +339,23 @@ def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime)
     return sum(time.astimezone(challenge.zone).date() == day for time in times)
 
 
-def choose_standing(rules: TeamRules, scores: Sequence[float], chosen: int | None = None) -> int | None:
+def choose_standing(rules: TeamRules, scores: Sequence[float], chosen: int | None = None) -> int:
     """Choose the score of a participant that stands on the leaderboard.
 
     Args:
         rules: The team's rules.
-        scores: The participant's scores for that team, in the order in which they were submitted; higher is better.
+        scores: The participant's scores for that team, at least one, in the order in which they were submitted; higher
+            is better.
         chosen: Index of the score that the participant has chosen, where the rules have it choose.
 
     Returns:
-        Its index, the earliest of equal scores; None without scores.
+        Its index, the earliest of equal scores.
     """
-    if not scores:
-        return None
     if rules.standing == "last":
         return len(scores) - 1
-    return (
-        chosen if rules.standing == "chosen" and chosen is not None else max(range(len(scores)), key=scores.__getitem__)
-    )
+    if rules.standing == "chosen" and chosen is not None:
+        return chosen
+    return max(range(len(scores)), key=scores.__getitem__)
 
 
 def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:

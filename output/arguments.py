@@ -12,7 +12,7 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
     """Write arguments as a parser reads them.
 
     Options may have dashes for underscores. A switch needs no value. Several values of a list may follow its option,
-    or stand without one if the command takes a list without its name.
+    or stand without one if the command takes a list without its name. What follows `--` is no option.
 
     Args:
         args: The arguments as the user wrote them.
@@ -24,6 +24,10 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
     rest = deque(args)
     while rest:
         arg = rest.popleft()
+        if arg == "--":
+            named.append(arg)
+            free.extend(rest)
+            break
         if not arg.startswith("--"):
             if any(isinstance(action, argparse._SubParsersAction) for action in actions):
                 # The parser of a subcommand reads its own arguments.

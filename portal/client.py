@@ -24,9 +24,9 @@ from headstart.output.printable import say
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
 # Statuses of a portal that is busy, and of a proxy whose portal is being started again.
-BUSY = {429, 502, 503, 504}
+QUOTA, BUSY = 429, {429, 502, 503, 504}
 BUSY_SECONDS = 30
-ANSWER_SECONDS = 120
+ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
 # The pause between two questions grows from the first to the second.
 POLL_SECONDS = (1.0, 15.0)
 Record = dict[str, Any]
@@ -39,6 +39,7 @@ def submit(
     team: Literal["blue", "red"] | None = None,
     wait: bool = True,
     again: bool = False,
+    terms: str | None = None,
 ) -> None:
     """Submit a document to a portal, and wait for its score.
 
@@ -51,13 +52,16 @@ def submit(
         team: Team of the contract; by default that of the document.
         wait: Whether to wait for the score.
         again: Whether to submit a document again that has a score already.
+        terms: Version of the challenge's terms, where it has some, which you have read and accept.
 
     Raises:
         UserError: The document is refused or has no score, or the portal cannot be used.
     """
     portal = Portal(url, token)
     try:
-        content = read_limited(Path(file).expanduser(), portal.ask("/api/challenge")["max_submission_bytes"], file)
+        content = read_limited(Path(file).expanduser(), portal.max_bytes, file)
+        if terms is not None:
+            portal.ask("/api/terms", json.dumps({"version": terms}).encode())
         record = _follow(portal, _send(portal, file, content, team or _find_team(file, content), again), wait)
     except KeyboardInterrupt:
         say(f"What is submitted is scored all the same: look later by `headstart submissions --url={url}`", sys.stderr)
@@ -99,7 +103,7 @@ class Portal:
         token: The participant's token; that of the environment by default.
 
     Raises:
-        UserError: The address or the token cannot be one.
+        UserError: The address is not that of a portal, or the token cannot be one.
     """
 
     def __init__(self, url: str, token: str | None) -> None:
@@ -111,6 +115,11 @@ class Portal:
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._has_answered = False
+
+        challenge = self.ask("/api/challenge")
+        if not isinstance(challenge, dict) or not isinstance(challenge.get("max_submission_bytes"), int):
+            raise self._explain(200, Message(), None)
+        self.max_bytes: int = challenge["max_submission_bytes"]
 
     def ask(self, path: str, content: bytes | None = None, key: str = "") -> Any:  # noqa: ANN401 - any JSON value
         """Return the portal's answer, and wait while it is busy, or away after it was there.
@@ -128,7 +137,7 @@ class Portal:
             try:
                 request = Request(self._url + path, content, {**self._headers, **more})
                 with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
-                    status, headers, body = answer.status, answer.headers, answer.read()
+                    status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
             except (OSError, HTTPException, ValueError, OverflowError) as error:
                 cause = error.reason if isinstance(error, URLError) else error
                 away = f"cannot be reached ({cause if isinstance(cause, str) else reason_of(cause)})"
@@ -137,16 +146,17 @@ class Portal:
                 status, headers, body = 503, Message(), json.dumps({"error": f"It {away}."}).encode()
 
             document: Any = None
-            with suppress(ValueError):
+            with suppress(ValueError, RecursionError):
                 document = json.loads(body)
             reason = document.get("error") if isinstance(document, dict) else None
             if status in {200, 201, 422} and document is not None and reason is None:
                 self._has_answered = True
                 return document
-            if status not in BUSY:
-                raise self._explain(status, headers, reason)
             given = headers.get("Retry-After", "")
-            seconds = int(given) if given.isdecimal() else BUSY_SECONDS
+            # A portal that can be asked again soon says when; a quota of the day has no such time.
+            if status not in BUSY or (status == QUOTA and not given):
+                raise self._explain(status, headers, reason)
+            seconds = int(given) if re.fullmatch(r"\d{1,5}", given) else BUSY_SECONDS
             say(f"{self._url} is asked again in {seconds} s: {reason or f'status {status}'}")
             time.sleep(seconds)
 
@@ -162,6 +172,8 @@ class Portal:
             return UserError(f"url: {self._url} leads to {headers.get('Location')}; give that address")
         if reason is None:
             return UserError(f"url: {self._url} is no portal (status {status}); give the address of its first page")
+        if reason.startswith("terms: "):
+            return UserError(f"{reason}; here by --terms=VERSION, when you have read them at {self._url}/blue or /red")
         return UserError(f"{'token' if status == 401 else f'url: {self._url} answers'}: {reason}")
 
 

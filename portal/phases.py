@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -76,38 +77,38 @@ class Phase:
 
     def bases(self) -> dict[str, str]:
         """Return the basis of each score, by phase, team of the contract and kind."""
-        return {
-            basis_key(self.name, track, kind): make_basis(
-                self._digest(track, kind), self.challenge.scoring_digest, CONTRACT_VERSION
-            )
-            for track in KEYS
-            for kind in self.kinds(track)
-        }
-
-    def first_bases(self) -> dict[str, str]:
-        """Return the bases that scores of the first version of the portal have if they are of these documents."""
-        return {
-            basis_key(self.name, track, kind): unknown_rules(self._digest(track, kind))
-            for track in KEYS
-            for kind in self.kinds(track)
-        }
-
-    def _digest(self, track: Track, kind: Kind) -> str:
-        registry, catalog = self.documents(track, kind)
-        return documents_digest(registry.sha256, catalog.sha256, self.extraction)
+        rules, bases = self.challenge.scoring_digest, {}
+        for track in KEYS:
+            for kind in self.kinds(track):
+                registry, catalog = self.documents(track, kind)
+                documents = documents_digest(registry.sha256, catalog.sha256, self.extraction)
+                bases[basis_key(self.name, track, kind)] = make_basis(documents, rules, CONTRACT_VERSION)
+        return bases
 
 
 def read_phases(settings: Settings) -> list[Phase]:
     """Read the documents of all phases.
 
     Raises:
-        UserError: A document cannot be read, or two phases have the same name.
+        UserError: A document cannot be read, two phases have the same name, or one would never begin.
     """
     phases = [_read(settings, each) for each in settings.phases or [PhaseSettings(settings.challenge)]]
     names = [phase.name for phase in phases]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise UserError(f"phases: two challenges have the name {twice[0]!r}; give each another `name`")
+    for first, second in pairwise(phases):
+        end, last = first.challenge.deadline, second.challenge.deadline
+        # Nothing would ever be taken in for the second one.
+        if end is None or (last is not None and last <= end):
+            raise UserError(
+                f"phases: {second.name!r} would never begin; give {first.name!r}, before it, an earlier `deadline`"
+            )
     return phases
+
+
+def all_bases(phases: Sequence[Phase]) -> dict[str, str]:
+    """Return the basis of each score of all phases, as of `Phase.bases`."""
+    return {key: basis for phase in phases for key, basis in phase.bases().items()}
 
 
 def _read(settings: Settings, each: PhaseSettings) -> Phase:
@@ -136,13 +137,23 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> in
 
     Returns:
         The number of submissions that must be scored again.
+
+    Raises:
+        UserError: There are submissions of a phase that is not there any more: they would be on no leaderboard.
     """
-    bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
-    before = read_bases(session)
+    names = [phase.name for phase in phases]
+    lost = session.scalar(select(SubmissionRow.phase).where(SubmissionRow.phase.not_in([*names, ""])).limit(1))
+    if lost is not None:
+        raise UserError(
+            f"challenge: there are submissions of {lost!r}, and no phase of this `name`; give the challenge its name "
+            "back (its `title` may be another), or name another database"
+        )
+
+    bases, before = all_bases(phases), read_bases(session)
     if not before:
-        for phase in phases:
-            _adopt(session, phase, bases)
-        session.execute(update(SubmissionRow).where(SubmissionRow.phase == "").values(phase=phases[0].name))
+        for key, basis in bases.items():
+            _adopt(session, key, basis)
+        session.execute(update(SubmissionRow).where(SubmissionRow.phase == "").values(phase=names[0]))
     session.merge(FactRow(name=BASES, value=json.dumps(bases)))
 
     held_back = len(find_held_back(session, bases))
@@ -153,11 +164,8 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> in
     return held_back
 
 
-def _adopt(session: Session, phase: Phase, bases: dict[str, str]) -> None:
-    for key, first in phase.first_bases().items():
-        _, track, kind = key.rsplit("/", 2)
-        numbers = select(SubmissionRow.id).where(
-            SubmissionRow.phase.in_(["", phase.name]), SubmissionRow.track == track
-        )
-        held = (ScoringRow.submission_id.in_(numbers), ScoringRow.kind == kind, ScoringRow.basis == first)
-        session.execute(update(ScoringRow).where(*held).values(basis=bases[key]))
+def _adopt(session: Session, key: str, basis: str) -> None:
+    phase, track, kind = key.split("/")
+    numbers = select(SubmissionRow.id).where(SubmissionRow.phase.in_(["", phase]), SubmissionRow.track == track)
+    held = (ScoringRow.submission_id.in_(numbers), ScoringRow.kind == kind, ScoringRow.basis == unknown_rules(basis))
+    session.execute(update(ScoringRow).where(*held).values(basis=basis))

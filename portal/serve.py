@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI
@@ -90,10 +91,9 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
 
 def server_config(app: FastAPI) -> uvicorn.Config:
     """Return how an application is served."""
-    # The connection is one of h11, whatever other library is installed.
-    return uvicorn.Config(
-        app, http=TimedConnection, log_level="warning", server_header=False, timeout_graceful_shutdown=5
-    )
+    # The connection is one of h11 that stays one, whatever other libraries are installed.
+    options: dict[str, Any] = {"http": TimedConnection, "ws": "none", "server_header": False}
+    return uvicorn.Config(app, **options, log_level="warning", timeout_graceful_shutdown=5)
 
 
 class WorkerProcess(threading.Thread):

@@ -17,6 +17,7 @@ from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
 MAX_PORT = 65_535
+THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class Settings:
         held_out_registry: Models that are not published, for the held-out score of the Red Team; none by default.
         held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team; none by default.
         phases: Phases of the challenge, the first one first, each with rules of its own; by default `challenge` is the
-            only one. Submissions belong to the first phase that is not over.
+            only one. Submissions belong to the first phase that is not over; all but the last need a deadline.
         datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
         data: Folder of the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
@@ -76,7 +77,7 @@ class Settings:
         show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
-        bytes_per_day: Bytes that a team may submit on one day in all, refused documents among them.
+        bytes_per_day: Bytes that a team may submit on one day in all, refused documents and their problems among them.
         submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
         validations_per_minute: Documents that are validated per minute without being submitted, for each team, and for
             each address where nobody is logged in.
@@ -140,12 +141,9 @@ class Settings:
         return self.url is not None and self.url.startswith("https://")
 
     @property
-    def hosts(self) -> list[str]:
-        """Hosts that requests may name: that of `url`, and those of this machine; any host where there is no `url`."""
-        if self.url is None:
-            return ["*"]
-        names = (str(urlsplit(self.url).hostname), self.host, "127.0.0.1", "::1", "localhost")
-        return [f"[{name}]" if ":" in name else name for name in names]
+    def hosts(self) -> set[str]:
+        """Hosts that requests may name: those of `url` and of this machine; empty where there is no `url`: any may."""
+        return set() if self.url is None else {str(urlsplit(self.url).hostname), self.host, *THIS_MACHINE}
 
     def find_datasets(self) -> Path | None:
         """Return the folder of the data sets; None where the environment names it.

@@ -21,7 +21,9 @@ from typing import Any
 import httpx
 
 from headstart.benchmarks.speed.frame import temporary_folder
+from headstart.portal.phases import read_phases
 from headstart.portal.records.accounts import add_team
+from headstart.portal.records.basis import basis_key
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores
@@ -107,18 +109,20 @@ def _fill(settings: Settings, teams: int, submissions: int) -> list[str]:
     database.create_tables()
     tokens = [add_team(database, f"Team number {number}") for number in range(teams)]
     begin, generator = datetime.now(UTC) - timedelta(days=30), random.Random(0)
-    content = json.dumps({"models": NAMES}).encode()
+    content, phase = json.dumps({"models": NAMES}).encode(), read_phases(settings)[0]
+    bases = phase.bases()
 
     with database.writing() as session:
         for number in range(submissions):
             at, team, track = begin + timedelta(minutes=number), 1 + number % teams, ("blue", "red")[number % 2]
-            row = SubmissionRow(team_id=team, track=track, key=str(number), content=content, sha256="0" * 64)
-            row.received = at
+            row = SubmissionRow(team_id=team, phase=phase.name, track=track, key=str(number), received=at)
+            row.content, row.size, row.sha256 = content, len(content), "0" * 64
             session.add(row)
             session.flush()
 
-            times = {"queued": at, "not_before": at, "ended": at}
-            scoring = ScoringRow(submission_id=row.id, kind="public", state="scored", **times)
+            times = {"queued": at, "not_before": at, "started": at, "ended": at}
+            basis = bases[basis_key(phase.name, track, "public")]
+            scoring = ScoringRow(submission_id=row.id, kind="public", state="scored", basis=basis, **times)
             for name, value in _results(track, generator.random()).items():
                 setattr(scoring, name, value)
             session.add(scoring)

@@ -28,8 +28,10 @@ def pack_wheel() -> bytes:
     """
     tops = [path for path in ROOT.iterdir() if path.name.partition(".")[0] in INSTALLED]
     paths = [path for top in tops for path in (top, *top.rglob("*")) if path.is_file()]
-    code = {path.relative_to(ROOT).as_posix(): path for path in paths if "__pycache__" not in path.parts}
-    files = {f"headstart/{name}": path.read_bytes() for name, path in code.items()}
+    code = [path.relative_to(ROOT) for path in paths if "__pycache__" not in path.parts]
+    # A checkout may have hidden files of the user's own, such as passwords in portal/.env.
+    shown = [path for path in code if not any(part.startswith(".") for part in path.parts)]
+    files = {f"headstart/{path.as_posix()}": (ROOT / path).read_bytes() for path in shown}
 
     about = f"headstart-{headstart.__version__}.dist-info"
     for name in ("METADATA", "entry_points.txt", "licenses/LICENSE"):

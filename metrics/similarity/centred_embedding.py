@@ -69,13 +69,12 @@ class CentredEmbedding:
             raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
         check_rows(len(values), name, debiased)
         with np.errstate(invalid="ignore", over="ignore"):
-            mean, variances = _moments(values)
+            mean, spread = _mean_and_spread(values)
             if not math.isfinite(float(mean.sum())):
                 raise ValueError(f"{name}: contains NaN or infinity, or values whose sum exceeds float64")
-            # Rounding a value v to the nearest number of a type of precision e moves it by at most e |v| / 2, and two
-            # neighbours lie at most e |v| apart. So neither rounding nor a flip of the last bit can make the standard
-            # deviation of a column larger than e / 2 times its mean, 6e-8 times for float32.
-            if (variances <= (precision(values) / 2 * mean) ** 2).all():
+            # Neighbours of a type of precision e lie at most e |v| apart, so that a flip of the last bit cannot move a
+            # value v by more, 1.2e-7 |v| for float32.
+            if (spread <= precision(values) * abs(mean)).all():
                 raise ValueError(
                     f"{name}: a similarity is undefined where all rows are equal, up to rounding to {values.dtype}"
                 )
@@ -144,21 +143,19 @@ def precision(values: Array) -> float:
     return float(namespace(values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)
 
 
-def _moments(values: Array) -> tuple[Array, Array]:
-    """Compute mean and variance of the columns, relative to the first row, so that those of equal rows are exact."""
+def _mean_and_spread(values: Array) -> tuple[Array, Array]:
+    """Compute the mean of each column, and how far from the first row its values lie; both are exact of equal rows."""
     xp = namespace(values)
     origin = xp.asarray(values[:1], dtype=xp.float64, copy=True)[0]
     step = max(1, CHUNK_VALUES // values.shape[1])
     total: Array = 0.0
-    squares: Array = 0.0
+    spread = xp.zeros_like(origin)
     for start in range(0, len(values), step):
         chunk = xp.asarray(values[start : start + step], dtype=xp.float64, copy=True)
         chunk -= origin
         total += chunk.sum(0)
-        chunk *= chunk
-        squares += chunk.sum(0)
-    moved = total / len(values)
-    return origin + moved, squares / len(values) - moved**2
+        spread = xp.maximum(spread, xp.amax(abs(chunk), 0))
+    return origin + total / len(values), spread
 
 
 def matrix_of_pairs(compared: Sequence[Compared], similarity: Callable[[Compared, Compared], float]) -> Floats:

@@ -1,8 +1,9 @@
 """The null of linear CKA by drawn permutations, for embeddings with outliers.
 
-Where single rows lie far from all others, CKA under permutations depends on where these rows go: it is large where
-those of both embeddings meet, and small otherwise. No gamma distribution has that form. Skewness that comes from such
-rows is told from that of leading directions by the row lengths (`headstart.metrics.similarity.permutation_moments`).
+Where a few rows lie far from all others, each alone or side by side, CKA under permutations depends on where these rows
+go: it is large where those of both embeddings meet, and small otherwise. No gamma distribution has that form. Single
+rows are found by what the row lengths make of the skewness (`headstart.metrics.similarity.permutation_moments`), groups
+by a skewness that leading directions of normal rows do not reach.
 
 The p value counts the given order as one of the permutations: Phipson and Smyth, "Permutation p-values should never be
 zero", Statistical Applications in Genetics and Molecular Biology 9, 2010, equation 2. So does the quantile.
@@ -17,10 +18,10 @@ from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Wor
 from headstart.metrics.similarity.permutation_moments import SEED
 
 PERMUTATIONS = 999
-# The most entries of all Gram matrices, 160 MB: 1,000 stimuli of 20 models, whose permutations take a minute.
+# The most entries of all Gram matrices, and of all values: 1,000 stimuli of 20 models, and 141 models.
 MOST_ENTRIES = 20_000_000
 # Entries of a Gram matrix that are compared at a time, which fit into the cache.
-CHUNK = 2**14
+CHUNK = 2**11
 # CKA that differs by less is the same but for rounding.
 TIE = 1e-9
 
@@ -36,18 +37,18 @@ def drawn_tails(embeddings: Sequence[CentredEmbedding], cka: Floats, level: floa
         level: The quantile of the null.
 
     Returns:
-        `(p, quantile)`, symmetric `[m, m]`; None where all Gram matrices together are too large.
+        `(p, quantile)`, symmetric `[m, m]`; None where all Gram matrices, or all values, together are too large.
     """
     n, m = embeddings[0].n, len(embeddings)
-    if n * n * m > MOST_ENTRIES:
+    if max(n * n, PERMUTATIONS * m) * m > MOST_ENTRIES:
         return None
-    generator = np.random.default_rng(SEED)
-    orders = generator.permuted(np.tile(np.arange(n), (PERMUTATIONS, 1)), axis=1)
-    # A row of the upper triangle alone would have other values under the inverse permutation.
-    values = np.concatenate([cka[None], permuted_cka(embeddings, orders)])
+    orders = np.tile(np.arange(n), (1 + PERMUTATIONS, 1))
+    orders[1:] = np.random.default_rng(SEED).permuted(orders[1:], axis=1)
+    values = permuted_cka(embeddings, orders)
     tails = (values > cka - TIE).mean(axis=0), np.quantile(values, level, axis=0, method="inverted_cdf")
-    p, quantile = (np.triu(each) + np.triu(each, 1).T for each in tails)
-    return p, quantile
+    # The other order of a pair has the inverse permutations. With both, no order of the embeddings matters.
+    p, quantile = ((each + each.T) / 2 for each in tails)
+    return p, np.minimum(quantile, 1)
 
 
 def permuted_cka(embeddings: Sequence[CentredEmbedding], orders: Indices) -> Floats:
@@ -64,8 +65,8 @@ def permuted_cka(embeddings: Sequence[CentredEmbedding], orders: Indices) -> Flo
     grams = np.empty((n * n, len(embeddings)))
     for index, x in enumerate(embeddings):
         rows = to_host(x.centred(slice(None), Workspace()))
-        grams[:, index] = (rows @ rows.T).ravel()
-    grams /= np.linalg.norm(grams, axis=0)
+        gram = rows @ rows.T
+        grams[:, index] = (gram / np.linalg.norm(gram)).ravel()
 
     values = np.zeros((len(orders), len(embeddings), len(embeddings)))
     upper, lower = np.triu_indices(n)

@@ -9,6 +9,7 @@ from headstart.output.printable import print_written, say
 from headstart.output.tables import print_table
 from headstart.portal.commands.command import Command, Desk
 from headstart.portal.commands.export import export
+from headstart.portal.phases import all_bases
 from headstart.portal.records.backups import record_backup
 from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.log import announce, read_whole_log, retract
@@ -70,7 +71,7 @@ def _status(desk: Desk, args: Namespace) -> str:
             f"{held_back} were scored by other documents or rules than the portal's, and are not on the leaderboard; "
             "`rescore --held_back` scores them again."
         )
-    if bases != {key: basis for phase in desk.phases for key, basis in phase.bases().items()}:
+    if bases != all_bases(desk.phases):
         say(
             "The portal reads other documents or rules than these settings name; start it again, so that it reads them."
         )

@@ -71,10 +71,9 @@ def give(words: str, command: Command, desk: Desk, args: Namespace) -> str:
         UserError: The command says why it was not done.
     """
     if command.in_browser:
-        given = printable(", ".join(f"{name}: {value}" for name, value in vars(args).items() if value))
-        message = f"{desk.organiser} gives the command `{words}`" + (
-            f" ({shorten(given, MAX_LOGGED)})." if given else "."
-        )
+        given = ", ".join(f"{name}: {value}" for name, value in vars(args).items() if value)
+        shown = f" ({shorten(printable(given), MAX_LOGGED)})" if given else ""
+        message = f"{desk.organiser} gives the command `{words}`{shown}."
         with desk.database.writing() as session:
             log_event(session, desk.now, "command", message)
     return command.run(desk, args)

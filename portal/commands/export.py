@@ -20,6 +20,7 @@ from headstart.portal.records.database import Database
 from headstart.portal.records.leaderboard import rank_teams
 from headstart.portal.records.log import event_as_json
 from headstart.portal.records.scores import SCORE_NAMES
+from headstart.portal.records.submissions import submission_as_json
 from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 
 
@@ -61,7 +62,8 @@ def _board(session: Session, phase: Phase, track: Track, now: datetime) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for each in rank_teams(session, phase.challenge, track, bases).standings:
+    standings, _ = rank_teams(session, phase.challenge, track, bases)
+    for each in standings:
         writer.writerow({**vars(each), **vars(each.scores), "team": escape_cell(each.team)})
     return text.getvalue()
 
@@ -77,16 +79,8 @@ def _submissions(session: Session) -> Iterator[str]:
         scorings = select(ScoringRow).where(ScoringRow.submission_id == row.id).options(undefer(ScoringRow.document))
 
         submission = {
-            "id": row.id,
-            "participant": team,
-            "phase": row.phase,
-            "team": row.track,
-            "received": row.received.isoformat(),
-            "sha256": row.sha256,
+            **submission_as_json(row, team),
             "bytes": row.size,
-            "withdrawn": None if row.withdrawn is None else row.withdrawn.isoformat(),
-            "disqualified": row.disqualified,
-            "chosen": row.chosen,
             # Of one that was refused on arrival, the document is not kept.
             "document": None if row.content is None else row.content.decode(errors="replace"),
             "problems": json.loads(row.refused or "[]"),

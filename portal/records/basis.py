@@ -39,9 +39,9 @@ def make_basis(documents: str, rules: str, contract: str) -> str:
     return f"{documents}/{_digest([rules, contract])}"
 
 
-def unknown_rules(documents: str) -> str:
-    """Return the basis of a score of the first version of the portal, which did not store the rules' digest."""
-    return f"{documents}/"
+def unknown_rules(basis: str) -> str:
+    """Return the basis of a score of these documents in the first version, which did not store the rules' digest."""
+    return f"{basis.partition('/')[0]}/"
 
 
 def basis_key(phase: str, track: str, kind: str) -> str:
@@ -56,23 +56,41 @@ def read_bases(session: Session) -> dict[str, str]:
 
 
 def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
-    """Return the numbers of submissions that have a score of other documents or rules, and none of a basis given.
+    """Return the numbers of submissions whose latest score is of other documents or rules, or that lack a score.
+
+    A scoring that waits or runs will end by the documents of its time, and is left out.
 
     Args:
         session: Session of the portal's database.
         bases: The basis by phase, team of the contract and kind.
     """
     query = (
-        select(SubmissionRow.id, SubmissionRow.phase, SubmissionRow.track, ScoringRow.kind, ScoringRow.basis)
+        select(
+            SubmissionRow.id,
+            SubmissionRow.phase,
+            SubmissionRow.track,
+            ScoringRow.kind,
+            ScoringRow.state,
+            ScoringRow.basis,
+        )
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .where(ScoringRow.state.in_(["scored", "queue", "running"]))
         .where(SubmissionRow.is_refused.is_(False), SubmissionRow.withdrawn.is_(None))
+        .order_by(ScoringRow.round)
     )
-    by_score: dict[tuple[int, str], set[str]] = {}
-    for number, phase, track, kind, basis in session.execute(query):
-        by_score.setdefault((number, basis_key(phase, track, kind)), set()).add(basis)
-    # The basis of a scoring in the queue is empty until a worker claims it.
-    return sorted({number for (number, key), found in by_score.items() if found.isdisjoint({bases.get(key), ""})})
+    latest: dict[tuple[int, str], tuple[str, str]] = {}
+    for number, phase, track, kind, state, basis in session.execute(query):
+        key = number, basis_key(phase, track, kind)
+        # What failed or was cancelled leaves an earlier score as it is.
+        if state in {"scored", "queue", "running"} or key not in latest:
+            latest[key] = state, basis
+
+    def is_held_back(number: int, key: str, basis: str) -> bool:
+        # Held-out documents may be named after it was submitted.
+        held_out = f"{key.rpartition('/')[0]}/held_out"
+        return basis != bases.get(key, basis) or (held_out in bases and (number, held_out) not in latest)
+
+    scored = [(*key, basis) for key, (state, basis) in latest.items() if state == "scored"]
+    return sorted({number for number, key, basis in scored if is_held_back(number, key, basis)})
 
 
 def _digest(value: Any) -> str:  # noqa: ANN401 - any JSON value

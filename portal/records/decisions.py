@@ -12,7 +12,7 @@ from headstart.contract.challenge import Challenge
 from headstart.output.errors import UserError
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import check_line, log_event, name_of
-from headstart.portal.records.tables import MAX_ID, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.tables import MAX_ID, ScoringRow, State, SubmissionRow, TeamRow
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class _Case:
         number, team_id = self.submission.id, self.submission.team_id
         log_event(self.session, self.now, kind, f"{self.name}: {what}", team_id, number, public=True)
 
-    def cancel(self, note: str) -> int:
-        """Cancel the scorings that wait or run; a process that is at one of them can end it no more."""
-        pending = (ScoringRow.submission_id == self.submission.id, ScoringRow.state.in_(["queue", "running"]))
+    def cancel(self, note: str, *states: State) -> int:
+        """Cancel the scorings in some states; a process that is at one of them can end it no more."""
+        pending = (ScoringRow.submission_id == self.submission.id, ScoringRow.state.in_(states))
         values = {"state": "cancelled", "ended": self.now, "note": note, "lease_until": None}
         changed = self.session.execute(update(ScoringRow).where(*pending).values(**values))
         return int(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
@@ -52,7 +52,9 @@ def _decide(database: Database, number: int) -> Iterator[_Case]:
 
 
 def withdraw(database: Database, challenge: Challenge, number: int) -> None:
-    """Withdraw a submission for its team; scorings that wait or run are cancelled, so that its attempt is given back.
+    """Withdraw a submission for its team; scorings that wait are cancelled, so that its attempt is given back.
+
+    One that runs goes on, and counts: a team could end the process that scores again and again, at no cost.
 
     Args:
         database: The portal's database.
@@ -65,7 +67,7 @@ def withdraw(database: Database, challenge: Challenge, number: int) -> None:
     with _decide(database, number) as case:
         _require_time(challenge, case.now)
         if case.submission.withdrawn is None:
-            case.cancel("The team withdrew it.")
+            case.cancel("The team withdrew it.", "queue")
             case.submission.withdrawn, case.submission.chosen = case.now, False
             case.log("withdrawn", "withdrawn by its team.")
 
@@ -131,7 +133,7 @@ def cancel(database: Database, number: int, reason: str) -> str:
     """
     with _decide(database, number) as case:
         note = f"The organisers cancelled its scoring: {check_line('reason', reason)}"
-        if not case.cancel(note):
+        if not case.cancel(note, "queue", "running"):
             raise UserError(f"number: submission {number} is not being scored; only what waits or runs is cancelled")
         case.log("cancelled", f"its scoring was cancelled: {reason.strip()}")
         return case.name

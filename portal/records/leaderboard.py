@@ -1,6 +1,6 @@
 """The leaderboard: which of a participant's scores stands, and its rank."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -14,7 +14,9 @@ from headstart.portal.records.scores import Scores
 from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 
 # Kinds of events after which the leaderboard may be another one.
-CHANGES = ("scored", "refused", "withdrawn", "disqualified", "reinstated", "chosen", "team revoked")
+CHANGES = ("scored", "refused", "rescored", "withdrawn", "disqualified", "reinstated", "chosen")
+# Scores that differ by less are equal: the mean over the same models in another order may differ in the last bit.
+DECIMALS = 9
 
 
 @dataclass(frozen=True)
@@ -52,20 +54,9 @@ class Standing:
         return {**line, "held_out_score": self.held_out} if with_held_out else line
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """A ranked leaderboard.
-
-    Attributes:
-        standings: Its lines, the best rank first.
-        held_back: Number of submissions with scores that do not count, because they are of other documents or rules.
-    """
-
-    standings: list[Standing]
-    held_back: int
-
-
-def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapping[str, str]) -> Ranking:
+def rank_teams(
+    session: Session, challenge: Challenge, track: Track, bases: Mapping[str, str]
+) -> tuple[list[Standing], int]:
     """Rank participants by scores of the same documents and rules.
 
     Args:
@@ -74,41 +65,41 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, bases: Mapp
         track: Team of the contract.
         bases: The basis of scores by kind. With `held_out`, held-out scores are shown and decide the order. Public
             scores alone choose the submission that stands: no participant could choose by a hidden score.
+
+    Returns:
+        The lines, the best rank first, and the number of submissions with scores that do not count, because they are
+        of other documents or rules.
     """
     rules = challenge.rules(track)
     if rules is None:
-        return Ranking([], 0)
-    scored = _read_scored(session, challenge.name, track)
-    # The last round replaces earlier ones.
-    current = {row.id: row for row in scored if row.basis == bases["public"]}
-    by_team: dict[int, list[Row[*tuple[Any, ...]]]] = {}
-    for row in current.values():
-        by_team.setdefault(row.team_id, []).append(row)
-    show_held_out = "held_out" in bases
-    hidden = _read_held_out(session, challenge.name, track) if show_held_out else []
-    held_out = {row.id: row.scores.score for row in hidden if row.basis == bases["held_out"]}
-    held_back = {row.id for row in scored} - set(current) | {row.id for row in hidden if row.id in current} - set(
-        held_out
-    )
+        return [], 0
+    current: dict[str, dict[int, Row[*tuple[Any, ...]]]] = {}
+    held_back: set[int] = set()
+    for kind, basis in bases.items():
+        latest = _read_latest(session, challenge.name, track, kind)
+        current[kind] = {number: row for number, row in latest.items() if row.basis == basis}
+        held_back |= set(latest) - set(current[kind])
+    show_held_out, held_out = "held_out" in bases, current.get("held_out", {})
 
+    by_team: dict[int, list[Row[*tuple[Any, ...]]]] = {}
+    for row in current["public"].values():
+        by_team.setdefault(row.team_id, []).append(row)
     standings = []
     for group in by_team.values():
         chosen = next((index for index, row in enumerate(group) if row.chosen), None)
-        index = choose_standing(rules, [row.scores.score for row in group], chosen)
-        if index is not None:
-            row = group[index]
-            line = Standing(0, row.name, row.id, row.scores, held_out.get(row.id), row.received, len(group))
-            standings.append(line)
+        row = group[choose_standing(rules, [round(row.scores.score, DECIMALS) for row in group], chosen)]
+        hidden = held_out[row.id].scores.score if row.id in held_out else None
+        standings.append(Standing(0, row.name, row.id, row.scores, hidden, row.received, len(group)))
 
     def decisive(each: Standing) -> tuple[bool, float]:
         score = each.scores.score if each.held_out is None else each.held_out
         # Participants whose held-out score is still missing come last, ordered by their public score.
-        return show_held_out and each.held_out is None, -(score or 0.0)
+        return show_held_out and each.held_out is None, -round(score or 0.0, DECIMALS)
 
     standings.sort(key=lambda each: (*decisive(each), each.received, each.submission_id))
     keys = [decisive(each) if challenge.ties == "shared" else index for index, each in enumerate(standings)]
     ranked = [replace(each, rank=keys.index(key) + 1) for each, key in zip(standings, keys, strict=True)]
-    return Ranking(ranked, len(held_back))
+    return ranked, len(held_back)
 
 
 def counts_on_board() -> ColumnElement[bool]:
@@ -136,8 +127,8 @@ def count_changes(session: Session) -> int:
     return session.scalar(select(func.count()).select_from(EventRow).where(EventRow.kind.in_(CHANGES))) or 0
 
 
-def _read_scored(session: Session, phase: str, track: Track) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the public scores of submissions in the order of their numbers and rounds."""
+def _read_latest(session: Session, phase: str, track: Track, kind: str) -> dict[int, Row[*tuple[Any, ...]]]:
+    """Return the latest scores of a kind by submission, in the order of their numbers."""
     query = (
         select(
             SubmissionRow.id,
@@ -151,19 +142,8 @@ def _read_scored(session: Session, phase: str, track: Track) -> Sequence[Row[*tu
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
         .where(SubmissionRow.phase == phase, SubmissionRow.track == track, counts_on_board())
-        .where(ScoringRow.kind == "public", ScoringRow.state == "scored")
+        .where(ScoringRow.kind == kind, ScoringRow.state == "scored")
         .order_by(SubmissionRow.id, ScoringRow.round)
     )
-    return session.execute(query).all()
-
-
-def _read_held_out(session: Session, phase: str, track: Track) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the held-out scores of submissions in the order of their rounds."""
-    query = (
-        select(SubmissionRow.id, ScoringRow.basis, ScoringRow.scores)
-        .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .where(SubmissionRow.phase == phase, SubmissionRow.track == track)
-        .where(ScoringRow.kind == "held_out", ScoringRow.state == "scored")
-        .order_by(ScoringRow.round)
-    )
-    return session.execute(query).all()
+    # The last round replaces earlier ones.
+    return {row.id: row for row in session.execute(query)}

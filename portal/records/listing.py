@@ -7,6 +7,7 @@ from sqlalchemy import and_, func, not_, or_, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.names import canonical_name
+from headstart.output.printable import printable
 from headstart.portal.records.log import LOG_LINES
 from headstart.portal.records.submissions import Record, find_all_records, latest_scoring
 from headstart.portal.records.tables import AccountRow, EventRow, ScoringRow, SubmissionRow, TeamRow
@@ -63,7 +64,7 @@ def list_all_submissions(
     Returns:
         At most 100 submissions, whether there are earlier ones, and by number the errors of their latest scorings.
     """
-    conditions = [TeamRow.canonical == canonical_name(team)] if team else []
+    conditions = [TeamRow.canonical == canonical_name(printable(team))] if team else []
     if state == "refused":
         conditions.append(SubmissionRow.is_refused.is_(True))
     elif state:

@@ -17,7 +17,7 @@ def counts_against_quota() -> ColumnElement[bool]:
 
     Whoever withdraws a submission that has been scored once gets nothing back, also while it is scored again.
     """
-    kept = (ScoringRow.kind == "public", ScoringRow.state.not_in(["failed", "cancelled"]))
+    kept = (ScoringRow.kind == "public", ScoringRow.state.in_(["queue", "running", "scored"]))
     has_one = select(ScoringRow.id).where(ScoringRow.submission_id == SubmissionRow.id, *kept).correlate(SubmissionRow)
     return and_(SubmissionRow.is_refused.is_(False), has_one.exists())
 
@@ -32,19 +32,16 @@ def find_same(session: Session, team_id: int | None, phase: str, track: Track, c
         track: Team of the contract.
         content: The document. One with another order or other spaces is another document.
     """
-    digest = hashlib.sha256(content).hexdigest()
-    alike = (SubmissionRow.phase == phase, SubmissionRow.track == track, SubmissionRow.sha256 == digest)
-    same = (SubmissionRow.team_id == team_id, *alike, counts_against_quota())
-    number = session.scalar(select(func.max(SubmissionRow.id)).where(*same))
+    alike = (SubmissionRow.sha256 == hashlib.sha256(content).hexdigest(), *_counted(team_id, phase, track))
+    number = session.scalar(select(func.max(SubmissionRow.id)).where(*alike))
     return None if number is None else find_record(session, number)
 
 
 def counted_times(session: Session, team_id: int, phase: str, track: Track) -> Sequence[datetime]:
     """Return the times of a team's submissions that count against quotas."""
-    query = select(SubmissionRow.received).where(
-        SubmissionRow.team_id == team_id,
-        SubmissionRow.phase == phase,
-        SubmissionRow.track == track,
-        counts_against_quota(),
-    )
-    return session.scalars(query).all()
+    return session.scalars(select(SubmissionRow.received).where(*_counted(team_id, phase, track))).all()
+
+
+def _counted(team_id: int | None, phase: str, track: Track) -> tuple[ColumnElement[bool], ...]:
+    own = (SubmissionRow.team_id == team_id, SubmissionRow.phase == phase, SubmissionRow.track == track)
+    return *own, counts_against_quota()

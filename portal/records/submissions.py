@@ -75,27 +75,34 @@ class Record:
 
     def as_json(self) -> dict[str, Any]:
         """Return the submission as its team may read it."""
-        submission, scoring = self.submission, self.scoring
+        scoring = self.scoring
         return {
-            "id": submission.id,
-            "participant": self.team,
-            "phase": submission.phase,
-            "team": submission.track,
-            "received": submission.received.isoformat(),
+            **submission_as_json(self.submission, self.team),
             "state": self.state,
             "held_back": self.is_held_back,
             "place_in_queue": self.position,
             "expected_seconds": None if self.expected is None else round(self.expected),
             "stalled": self.is_stalled,
             "note": scoring.note,
-            "withdrawn": None if submission.withdrawn is None else submission.withdrawn.isoformat(),
-            "disqualified": submission.disqualified,
-            "chosen": submission.chosen,
             "problems": self.problems,
             **scoring.scores.as_json(),
             "ended": None if scoring.ended is None else scoring.ended.isoformat(),
-            "sha256": submission.sha256,
         }
+
+
+def submission_as_json(submission: SubmissionRow, team: str) -> dict[str, Any]:
+    """Return what a submission is, without its scorings, as its team and organisers may read it."""
+    return {
+        "id": submission.id,
+        "participant": team,
+        "phase": submission.phase,
+        "team": submission.track,
+        "received": submission.received.isoformat(),
+        "sha256": submission.sha256,
+        "withdrawn": None if submission.withdrawn is None else submission.withdrawn.isoformat(),
+        "disqualified": submission.disqualified,
+        "chosen": submission.chosen,
+    }
 
 
 def latest_scoring(kind: Kind = "public") -> ColumnElement[bool]:
@@ -114,27 +121,20 @@ def find_record(session: Session, submission_id: int) -> Record | None:
     return next(iter(_read(session, _records().where(SubmissionRow.id == submission_id))), None)
 
 
-def find_records(
-    session: Session, team_id: int | None, before: int | None, with_problems: bool
+def find_all_records(
+    session: Session, before: int | None, with_problems: bool, *conditions: ColumnElement[bool]
 ) -> tuple[list[Record], bool]:
-    """Return the submissions of a participant, the latest first.
+    """Return the submissions that fulfil conditions, the latest first.
 
     Args:
         session: Session of the portal's database.
-        team_id: The participant; None for an organiser without a team.
         before: Only submissions of lower numbers; None for the latest.
         with_problems: Whether to read the problems for which they were refused.
+        *conditions: The conditions, such as `SubmissionRow.team_id == 1`.
 
     Returns:
         At most 100 submissions, and whether there are earlier ones.
     """
-    return find_all_records(session, before, with_problems, SubmissionRow.team_id == team_id)
-
-
-def find_all_records(
-    session: Session, before: int | None, with_problems: bool, *conditions: ColumnElement[bool]
-) -> tuple[list[Record], bool]:
-    """Return the submissions of all participants that fulfil conditions; the rest as for `find_records`."""
     query = _records().where(*conditions).limit(PAGE_LENGTH + 1)
     if before is not None:
         query = query.where(SubmissionRow.id < before)
@@ -143,13 +143,13 @@ def find_all_records(
 
 
 def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
-    """Return the first problems as JSON of limited length, and the number of the others."""
+    """Return the first problems as JSON of limited length, and whether there are others."""
     kept: list[dict[str, str]] = []
     length = 0
     for problem in problems:
         length += len(json.dumps(problem))
         if length > MAX_PROBLEM_BYTES:
-            kept.append({"pointer": "", "value": "", "rule": f"and {len(problems) - len(kept):,} more problems"})
+            kept.append({"pointer": "", "value": "", "rule": "and more problems, which a check of the document names"})
             break
         kept.append(problem)
     return json.dumps(kept)

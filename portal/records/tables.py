@@ -181,7 +181,7 @@ class EventRow(Table):
     kind: Mapped[str] = mapped_column(String(32), index=True)
     public: Mapped[bool]
     team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"))
-    submission_id: Mapped[int | None] = mapped_column(ForeignKey("submissions.id"))
+    submission_id: Mapped[int | None] = mapped_column(ForeignKey("submissions.id"), index=True)
     text: Mapped[str] = mapped_column(Text)
 
 

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from headstart.portal.records.tables import QUEUE_ORDER, ScoringRow, SubmissionRow
 
-# Processes that began a scoring within this time count as being at work; without any sign for so long, none is.
+# Without any sign of a process for so long, none is at work.
 LATELY = timedelta(minutes=10)
 RECENT = 60
 
@@ -23,8 +23,7 @@ class Queue:
         now: The time.
         positions: Positions by scoring, from 1 on.
         is_stalled: Whether scorings wait and nothing is at work.
-        running: Number of scorings that run.
-        workers: Number of processes that began one lately, at least 1.
+        running: Number of scorings that run: each process is at one, while something waits.
         usual: Mean seconds of the latest scorings by phase and team of the contract.
     """
 
@@ -32,7 +31,6 @@ class Queue:
     positions: dict[int, int]
     is_stalled: bool
     running: int
-    workers: int
     usual: dict[tuple[str, str], float]
 
     def expect(self, submission: SubmissionRow, scoring: ScoringRow) -> float | None:
@@ -43,16 +41,15 @@ class Queue:
         if scoring.state == "running" and scoring.started is not None:
             left = usual - (self.now - scoring.started).total_seconds()
             return left if left > 0 else None
-        return None if position is None else usual * math.ceil((position + self.running) / self.workers)
+        return None if position is None else usual * math.ceil((position + self.running) / max(self.running, 1))
 
 
 def read_queue(session: Session, now: datetime) -> Queue:
     """Read the queue."""
     waiting = select(ScoringRow.id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
     positions = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), start=1)}
-    running = select(func.count()).where(ScoringRow.state == "running")
-    workers = select(func.count(ScoringRow.worker.distinct())).where(ScoringRow.started > now - LATELY)
-    counts = [session.scalar(each) or 0 for each in (running, workers)]
+    # A process that died is at nothing any more.
+    at_work = select(func.count()).where(ScoringRow.state == "running", ScoringRow.lease_until > now)
     times: dict[tuple[str, str], list[float]] = {}
     scored = (
         select(SubmissionRow.phase, SubmissionRow.track, ScoringRow.started, ScoringRow.ended)
@@ -66,7 +63,7 @@ def read_queue(session: Session, now: datetime) -> Queue:
         assert end is not None
         times.setdefault((phase, track), []).append((end - start).total_seconds())
     usual = {key: fmean(seconds) for key, seconds in times.items()}
-    return Queue(now, positions, is_stalled(session, now), counts[0], max(counts[1], 1), usual)
+    return Queue(now, positions, is_stalled(session, now), session.scalar(at_work) or 0, usual)
 
 
 def is_stalled(session: Session, now: datetime) -> bool:
@@ -74,6 +71,8 @@ def is_stalled(session: Session, now: datetime) -> bool:
     since = now - LATELY
     waiting = and_(ScoringRow.state == "queue", ScoringRow.not_before < since)
     abandoned = and_(ScoringRow.state == "running", ScoringRow.lease_until < since)
-    signs = or_(ScoringRow.started > since, ScoringRow.ended > since, ScoringRow.lease_until > since)
+    # What a team or organisers cancel is no sign of a process.
+    ended = and_(ScoringRow.ended > since, ScoringRow.state != "cancelled")
+    signs = or_(ScoringRow.started > since, ended, ScoringRow.lease_until > since)
     is_due, has_sign = (select(ScoringRow.id).where(each).limit(1) for each in (or_(waiting, abandoned), signs))
     return session.scalar(is_due) is not None and session.scalar(has_sign) is None

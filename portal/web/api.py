@@ -13,7 +13,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.output.errors import UserError
 from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, find_document, find_record, find_records
+from headstart.portal.records.submissions import Record, find_all_records, find_document, find_record
 from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms
 from headstart.portal.records.timeline import read_timeline
@@ -43,11 +43,11 @@ PUBLIC_KEYS = (
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
     with portal.database.reading() as session:
-        is_open = portal.is_open() and not is_frozen(session)
-    phase = portal.phase
+        frozen = is_frozen(session)
+    phase, now = portal.phase, datetime.now(UTC)
     return {
         **phase.challenge.model_dump(mode="json"),
-        "open": is_open,
+        "open": not (frozen or phase.challenge.is_over(now) or phase.challenge.is_ahead(now)),
         "phases": [each.challenge.model_dump(mode="json", include=PHASE_KEYS) for each in portal.phases],
         "models": list(phase.registry.entries),
         "stimuli": len(phase.catalog.stimuli),
@@ -135,7 +135,7 @@ async def submit_document(
 def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
     """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        records, _ = find_records(session, caller.team_id, before, with_problems=True)
+        records, _ = find_all_records(session, before, True, SubmissionRow.team_id == caller.team_id)
     return [record.as_json() for record in records]
 
 
@@ -143,9 +143,9 @@ def read_submissions(portal: PortalDependency, caller: Caller, before: Before = 
 def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
     """Return one submission: the caller's own with what happened to it, or a scored one where these are shown."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), visitor)
+        record = read_visible(portal, session, number, visitor)
         document, _ = find_document(session, number)
-        timeline = visible_timeline(session, record, visitor)
+        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
     submission = {**record.as_json(), "log": [{"time": at.isoformat(), "text": text} for at, text in timeline]}
     if document is not None and record.state == "scored":
         submission["result"] = public_score(document, portal.settings.show_matrix)
@@ -187,22 +187,20 @@ def no_submission() -> HTTPException:
     return HTTPException(404, "There is no such submission, or it is another team's.")
 
 
-def visible_record(portal: Portal, record: Record | None, visitor: AccountRow | None) -> Record:
-    """Return a submission if the visitor may see it.
+def read_visible(portal: Portal, session: Session, number: int, visitor: AccountRow | None) -> Record:
+    """Return the submission of a number if the visitor may see it.
 
     Raises:
         HTTPException: There is no such submission, or the visitor may not see it.
     """
+    record = find_record(session, number)
     if record is not None:
-        is_shown = portal.settings.show_submissions and record.submission.withdrawn is None
-        if is_insider(record.submission, visitor) or (is_shown and record.state == "scored"):
+        submission = record.submission
+        is_hidden = submission.withdrawn is not None or submission.disqualified is not None
+        is_shown = portal.settings.show_submissions and record.state == "scored" and not is_hidden
+        if is_insider(submission, visitor) or is_shown:
             return record
     raise no_submission()
-
-
-def visible_timeline(session: Session, record: Record, visitor: AccountRow | None) -> list[tuple[datetime, str]]:
-    """Return what happened to a submission where the visitor may read it."""
-    return read_timeline(session, record) if is_insider(record.submission, visitor) else []
 
 
 def visible_log(portal: Portal, visitor: AccountRow | None) -> Sequence[EventRow]:

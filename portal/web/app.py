@@ -7,7 +7,6 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
@@ -56,7 +55,6 @@ def create_app(settings: Settings) -> FastAPI:
 
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.
     app.add_middleware(BodyLimitMiddleware, limit=2 * int(settings.max_submission_bytes) + 16_384)
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=settings.hosts, www_redirect=False)
     app.add_middleware(CommonMiddleware, portal=portal)
 
     app.add_exception_handler(HTTPException, on_http_error)

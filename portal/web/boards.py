@@ -66,11 +66,11 @@ class Boards:
             board = self._boards.get(key)
             if board is None or board.changes < changes:
                 bases = phase.shown_bases(track, is_over)
-                ranking = rank_teams(session, phase.challenge, track, bases)
+                standings, held_back = rank_teams(session, phase.challenge, track, bases)
                 held_out = "held_out" in bases
-                table = _render(phase.challenge, track, ranking.standings, held_out)
+                table = _render(phase.challenge, track, standings, held_out)
                 disqualified = read_disqualified(session, phase.name, track)
-                board = Board(changes, track, ranking.standings, held_out, ranking.held_back, disqualified, table)
+                board = Board(changes, track, standings, held_out, held_back, disqualified, table)
                 self._boards[key] = board
             return board
 

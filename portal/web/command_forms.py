@@ -9,24 +9,15 @@ from typing import Any
 from jsonargparse import Namespace
 
 from headstart.output.errors import UserError
-from headstart.portal.commands.command import Command, Desk, give
-from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
+from headstart.portal.commands.command import Desk, give
 from headstart.portal.commands.table import COMMANDS
-from headstart.portal.commands.teams import TEAM_COMMANDS
 
 # Arguments that name files on the command line: the one's text is pasted, the other's is shown.
 PASTED, SHOWN = "file", "output"
 FORMS = {words: command for words, command in COMMANDS.items() if command.in_browser}
-
-
-def _find(commands: Mapping[str, Command], *names: str) -> dict[str, str]:
-    """Return the commands about one team or submission, and the argument that names it."""
-    forms = {words: command for words, command in commands.items() if words in FORMS and words != "teams add"}
-    return {words: name for words, command in forms.items() for name in names if name in command.arguments}
-
-
-TEAM_FORMS = _find({words: each for words, each in TEAM_COMMANDS.items() if words.startswith("teams ")}, "name")
-SUBMISSION_FORMS = _find(SUBMISSION_COMMANDS, "number", "numbers")
+# Commands about one team or submission, and the argument that names it.
+TEAM_FORMS = dict.fromkeys(("teams invite", "teams approve", "teams renew", "teams revoke"), "name")
+SUBMISSION_FORMS = {"rescore": "numbers", "disqualify": "number", "reinstate": "number", "cancel": "number"}
 
 
 @dataclass(frozen=True)

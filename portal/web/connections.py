@@ -1,18 +1,19 @@
-"""Connections to the server: the headers of a request must come in time, as its body must."""
+"""Connections to the server: the headers of a request must come in time, and its body too, also after the answer."""
 
 import asyncio
 
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Slow telephones need less. A connection that says nothing, or never ends its headers, would stay open for ever.
-MAX_SECONDS = 20.0
+# Slow telephones need less. Clients that send single bytes would hold a connection and its memory for ever.
+SECONDS = {h11.IDLE: 20.0, h11.SEND_BODY: 120.0}
 TOO_LATE = b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
 class TimedConnection(H11Protocol):
-    """A connection that ends where the headers of a request take too long, also those of a later request."""
+    """A connection that ends where headers or a body take too long, those of later requests, too."""
 
+    _state: object = None
     _timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as of the base class
@@ -31,17 +32,19 @@ class TimedConnection(H11Protocol):
         self._stop()
 
     def _watch(self) -> None:
-        """Let the time run while the headers of a request are not complete."""
-        if self.conn.their_state is not h11.IDLE:
+        """Let the time run anew where the client begins headers or a body, and stop it where both are complete."""
+        if self.conn.their_state is not self._state:
             self._stop()
-        elif self._timer is None:
-            self._timer = self.loop.call_later(MAX_SECONDS, self._end)
+            self._state = self.conn.their_state
+            if seconds := SECONDS.get(self._state):
+                self._timer = self.loop.call_later(seconds, self._end)
 
     def _stop(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-            self._timer = None
 
     def _end(self) -> None:
-        self.transport.write(TOO_LATE)
+        # An answer may have begun, or ended, before the body has.
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            self.transport.write(TOO_LATE)
         self.transport.close()

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.concurrency import run_in_threadpool
@@ -59,20 +59,13 @@ def show_system(request: Request, portal: PortalDependency, organiser: Organiser
     """Show the state of the system, and the commands."""
     now, room = datetime.now(UTC), read_room(portal.settings)
     with portal.database.reading() as session:
-        bases, work = read_bases(session), read_work(session, now)
-        size, revision = read_size(session)
-        context: dict[str, Any] = {
-            "held_back": len(find_held_back(session, bases)),
-            "is_current": bases == {key: basis for phase in portal.phases for key, basis in phase.bases().items()},
-            "backup": find_last_backup(session),
-            "events": list_events(session),
-            "size": size,
-            "revision": revision,
-        }
-    warnings = find_warnings(work, room)
-    counts = count_scorings(portal.database)
-    context |= {"now": now, "room": room, "work": work, "warnings": warnings, "counts": counts, "forms": FORMS}
-    return render(request, "desk.html", organiser, **context)
+        bases, work, (size, revision) = read_bases(session), read_work(session, now), read_size(session)
+        held_back, backup, events = len(find_held_back(session, bases)), find_last_backup(session), list_events(session)
+    is_current = bases == {key: basis for phase in portal.phases for key, basis in phase.bases().items()}
+    warnings, counts = find_warnings(work, room), count_scorings(portal.database)
+    context: dict[str, Any] = {"is_current": is_current, "held_back": held_back, "backup": backup, "events": events}
+    context |= {"size": size, "revision": revision, "room": room, "work": work, "warnings": warnings, "counts": counts}
+    return render(request, "desk.html", organiser, forms=FORMS, **context)
 
 
 @router.get("/teams")
@@ -89,31 +82,25 @@ def show_all_submissions(
     portal: PortalDependency,
     organiser: Organiser,
     team: str = "",
-    state: str = "",
+    state: State | Literal[""] = "",
     before: Before = None,
 ) -> Response:
     """Show submissions of all teams."""
     with portal.database.reading() as session:
         records, more, errors = list_all_submissions(session, team, state, before)
-    context: dict[str, Any] = {
-        "states": get_args(State),
-        "records": records,
-        "more": more,
-        "errors": errors,
-        "team_name": team,
-        "chosen_state": state,
-    }
-    return render(request, "desk_submissions.html", organiser, forms=SUBMISSION_FORMS, **context)
+    context: dict[str, Any] = {"records": records, "more": more, "errors": errors, "states": get_args(State)}
+    context |= {"team_name": team, "chosen_state": state, "forms": SUBMISSION_FORMS}
+    return render(request, "desk_submissions.html", organiser, **context)
 
 
 @router.get("/run/{words:path}")
-def show_command(request: Request, words: Words, organiser: Organiser) -> Response:
+def show_command(request: Request, organiser: Organiser, words: Words) -> Response:
     """Show the form of a command, with the values of the address in it."""
     return _show(request, organiser, words, make_fields(words, request.query_params))
 
 
 @router.post("/run/{words:path}")
-async def run_command(request: Request, portal: PortalDependency, words: Words, organiser: Organiser) -> Response:
+async def run_command(request: Request, portal: PortalDependency, organiser: Organiser, words: Words) -> Response:
     """Run a command."""
     async with request.form(max_files=0, max_fields=len(FORMS[words].arguments) + 1) as form:
         values = {name: value.replace("\r\n", "\n") for name, value in form.items() if isinstance(value, str)}

@@ -1,8 +1,8 @@
-"""Checks and headers of all requests: their size, their time, their origin, and the metrics of the answers."""
+"""Checks and headers of all requests: their size, their host, their origin, and the metrics of the answers."""
 
-import asyncio
 import time
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
@@ -16,13 +16,11 @@ from headstart.portal.web.state import Portal
 HSTS = "max-age=31536000"
 # Bytes beyond the limit are discarded up to here: if the connection closed earlier, the client would miss the answer.
 MAX_DISCARDED = 64_000_000
-# Slow telephones need less. A client that sends single bytes could hold a connection and its memory for ever.
-MAX_SECONDS = 120.0
 CLOSE = {"Connection": "close"}
 
 
 class CommonMiddleware:
-    """Rejects requests of other sites' pages, adds headers to all answers, and measures them.
+    """Rejects requests of other sites' pages and to other hosts, adds headers to all answers, and measures them.
 
     Args:
         app: The application.
@@ -32,6 +30,8 @@ class CommonMiddleware:
     def __init__(self, app: ASGIApp, portal: Portal) -> None:
         self._app = app
         self._portal = portal
+        self._hosts = portal.settings.hosts
+        self._headers = {**HEADERS, "Strict-Transport-Security": HSTS} if portal.settings.behind_tls else HEADERS
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
@@ -46,7 +46,11 @@ class CommonMiddleware:
 
         async def complete(message: Message) -> None:
             if message["type"] == "http.response.start":
-                self._add_headers(scope, MutableHeaders(scope=message))
+                headers = MutableHeaders(scope=message)
+                for name, value in self._headers.items():
+                    headers.setdefault(name, value)
+                if not scope["path"].startswith("/static/"):
+                    headers.setdefault("Cache-Control", "no-store")
                 route = getattr(scope.get("route"), "path", "other")
                 self._portal.metrics.record(route, message["status"], time.perf_counter() - start)
             await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
@@ -54,19 +58,13 @@ class CommonMiddleware:
         app: ASGIApp = self._app
         if is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
+        if self._hosts and _host(request) not in self._hosts:
+            app = error_response(request, 400, "The request names another host than the portal's.")
         await app(scope, receive, complete)
-
-    def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
-        for name, value in HEADERS.items():
-            headers.setdefault(name, value)
-        if self._portal.settings.behind_tls:
-            headers.setdefault("Strict-Transport-Security", HSTS)
-        if not scope["path"].startswith("/static/"):
-            headers.setdefault("Cache-Control", "no-store")
 
 
 class BodyLimitMiddleware:
-    """Rejects large bodies, by their declared length or as soon as more has arrived, and slow ones.
+    """Rejects large bodies, by their declared length or as soon as more has arrived.
 
     Args:
         app: The application.
@@ -83,7 +81,6 @@ class BodyLimitMiddleware:
             await self._app(scope, receive, send)
             return
 
-        receive = _with_timeout(receive, MAX_SECONDS)
         reason = f"The request is larger than {self._limit:,} bytes, the limit."
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._limit:
@@ -107,27 +104,15 @@ class BodyLimitMiddleware:
         await self._app(scope, receive_limited, send)
 
 
-def _with_timeout(receive: Receive, seconds: float) -> Receive:
-    """Limit the time of a body; a complete one has no limit, since the server then waits for the client to leave."""
-    deadline, is_complete = asyncio.get_running_loop().time() + seconds, False
-
-    async def receive_in_time() -> Message:
-        nonlocal is_complete
-        try:
-            async with asyncio.timeout_at(None if is_complete else deadline):
-                message = await receive()
-        except TimeoutError as error:
-            raise HTTPException(408, f"The request took longer than {seconds:g} s to come.", CLOSE) from error
-        is_complete = not message.get("more_body", False)
-        return message
-
-    return receive_in_time
+def _host(request: Request) -> str | None:
+    with suppress(ValueError):
+        return urlsplit(f"//{request.headers.get('host', '')}").hostname
+    return None
 
 
 async def _discard(receive: Receive) -> None:
     received, more = 0, True
-    with suppress(HTTPException):
-        while more and received <= MAX_DISCARDED:
-            message = await receive()
-            received += len(message.get("body", b""))
-            more = message.get("more_body", False)
+    while more and received <= MAX_DISCARDED:
+        message = await receive()
+        received += len(message.get("body", b""))
+        more = message.get("more_body", False)

@@ -13,11 +13,12 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.records.log import read_announcements
 from headstart.portal.records.quotas import counted_times
-from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
-from headstart.portal.records.tables import AccountRow
+from headstart.portal.records.submissions import find_all_records, find_document, find_heatmap
+from headstart.portal.records.tables import AccountRow, SubmissionRow
 from headstart.portal.records.terms import accept_terms, missing_terms
+from headstart.portal.records.timeline import read_timeline
 from headstart.portal.records.waiting import is_stalled
-from headstart.portal.web.api import Before, Number, is_own, public_score, visible_log, visible_record, visible_timeline
+from headstart.portal.web.api import Before, Number, is_insider, is_own, public_score, read_visible, visible_log
 from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
@@ -49,7 +50,7 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
     if visitor is None:
         return RedirectResponse("/login", 303)
     with portal.database.reading() as session:
-        records, more = find_records(session, visitor.team_id, before, with_problems=False)
+        records, more = find_all_records(session, before, False, SubmissionRow.team_id == visitor.team_id)
     return render(request, "submissions.html", visitor, records=records, more=more, latest=before is None)
 
 
@@ -57,10 +58,10 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
 def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show one submission."""
     with portal.database.reading() as session:
-        record = visible_record(portal, find_record(session, number), visitor)
-        document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
-        timeline = visible_timeline(session, record, visitor)
-    with_matrix = portal.settings.show_matrix
+        record = read_visible(portal, session, number, visitor)
+        document, has_heatmap = find_document(session, number)
+        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
+    with_matrix, is_scored = portal.settings.show_matrix, record.state == "scored"
     phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
     is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
     context: dict[str, Any] = {
@@ -68,7 +69,8 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
         "timeline": timeline,
         "is_own": is_own(record.submission, visitor),
         "rules": None if phase is None or is_over else phase.challenge.rules(record.submission.track),
-        "score": None if document is None else public_score(document, with_matrix),
+        "score": public_score(document, with_matrix) if document and is_scored else None,
+        "earlier": document["score"] if document and not is_scored else None,
         "pictured": has_heatmap and with_matrix,
         "shown_problems": MAX_SHOWN_PROBLEMS,
         "largest_table": MAX_TABLE_MODELS,
@@ -80,7 +82,7 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
 def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the similarity of all pairs of models as a picture."""
     with portal.database.reading() as session:
-        visible_record(portal, find_record(session, number), visitor)
+        read_visible(portal, session, number, visitor)
         picture = find_heatmap(session, number) if portal.settings.show_matrix else None
     if picture is None:
         raise HTTPException(404, "There is no such picture.")
@@ -139,7 +141,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
         uploaded = b"" if file is None else await file.read()
         nonce, action = str(form.get("key", "")), form.get("action")
-        accepted = str(form.get("terms", ""))
+        accepted, phase = str(form.get("terms", "")), form.get("phase", portal.phase.name)
 
     if bool(uploaded) == bool(pasted.strip()):
         is_empty = file is not None and not uploaded
@@ -152,6 +154,9 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         problems, same = await check_document(portal, request, visitor, track, content)
         remark = same.remark if same else ""
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
+    if phase != portal.phase.name:
+        mistake = f"A phase has ended meanwhile: the document would be submitted to {portal.challenge.title}."
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     if not await run_in_threadpool(_accept, portal, visitor, accepted):
         mistake = "Read the terms and accept them first."
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)

@@ -101,11 +101,6 @@ class Portal:
         """Whether the deadline of a phase has passed, by default of the last one."""
         return (phase or self.phase).challenge.is_over(datetime.now(UTC))
 
-    def is_open(self) -> bool:
-        """Whether it is time to submit."""
-        now = datetime.now(UTC)
-        return not self.challenge.is_over(now) and not self.challenge.is_ahead(now)
-
     def find_phase(self, name: str | None) -> Phase:
         """Return the phase of a name; the current one without a name.
 

@@ -85,7 +85,7 @@ async def submit(
         raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
 
     # The time before the validation counts: waiting for other documents must not make a submission late.
-    now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
+    now, limit, daily = datetime.now(UTC), int(portal.settings.max_submission_bytes), int(portal.settings.bytes_per_day)
     if len(content) > limit:
         await run_in_threadpool(intake.log_too_large, portal.database, account.team, track, len(content), limit)
     phase = current_phase(portal.phases, now)
@@ -93,24 +93,10 @@ async def submit(
 
     try:
         return await run_in_threadpool(
-            intake.store_submission,
-            portal.database,
-            phase,
-            account,
-            track,
-            content,
-            problems,
-            key,
-            int(portal.settings.bytes_per_day),
-            now,
-            again,
+            intake.store_submission, portal.database, phase, account, track, content, problems, key, daily, now, again
         )
-    except intake.ClosedError as error:
-        raise HTTPException(403, str(error)) from error
-    except intake.TooManyBytesError as error:
-        raise HTTPException(429, str(error), WAIT) from error
-    except intake.OtherDocumentError as error:
-        raise HTTPException(409, str(error)) from error
+    except intake.NotTakenError as error:
+        raise HTTPException(error.status, str(error)) from error
 
 
 async def _validate(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import find_untimely
@@ -25,16 +25,16 @@ FROZEN = "frozen"
 MAX_KEY_LENGTH = 160
 
 
-class ClosedError(UserError):
-    """The portal accepts no submissions, whatever they are."""
+class NotTakenError(UserError):
+    """A document is not stored, not even as refused; `status` is the status of HTTP that says so."""
+
+    status = 403
 
 
-class TooManyBytesError(UserError):
-    """The team has submitted too much on one day."""
-
-
-class OtherDocumentError(UserError):
+class OtherDocumentError(NotTakenError):
     """The key was already used for another document."""
+
+    status = 409
 
 
 class SameDocumentError(UserError):
@@ -79,7 +79,8 @@ def store_submission(
         problems: Its problems, as of `headstart.portal.work.validation`; with any it is refused.
         key: Text of at most 160 characters that the sender chose for it. A document that is sent again with the same
             key, because an answer was lost, is stored once.
-        bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too.
+        bytes_per_day: Size of all documents together that a team may submit on one day, the refused ones too, with
+            their problems.
         now: Time at which it was received.
         again: Whether to take a document that the team has submitted before.
 
@@ -87,9 +88,8 @@ def store_submission(
         The submission's number and whether it is refused or new.
 
     Raises:
-        ClosedError: Organisers have closed the portal, or have not approved the team or have revoked it, or the member
-            has not accepted the terms.
-        TooManyBytesError: The team has submitted too much today.
+        NotTakenError: Organisers have closed the portal, have not approved the team or have revoked it; the member has
+            not accepted the terms; or the team has submitted too much today.
         OtherDocumentError: The key is that of another submission.
         SameDocumentError: The document is that of another submission that counted against a quota, and not `again`.
     """
@@ -98,9 +98,9 @@ def store_submission(
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
         if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
-            raise ClosedError("team: its token was revoked; ask the organisers")
+            raise NotTakenError("team: its token was revoked; ask the organisers")
         if team.approved is None:
-            raise ClosedError("team: the organisers have to approve it before it can submit")
+            raise NotTakenError("team: the organisers have to approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
@@ -109,19 +109,20 @@ def store_submission(
                 raise OtherDocumentError("key: another document was submitted with it; choose another key")
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
-            raise ClosedError("submission: the organisers take in no submissions at present")
+            raise NotTakenError("submission: the organisers take in no submissions at present")
         if terms := missing_terms(session, account.id, phase.challenge):
-            raise ClosedError(f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms")
+            reason = f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms"
+            raise NotTakenError(reason)
 
         local = now.astimezone(phase.challenge.zone)
         midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
         today = (SubmissionRow.team_id == team.id, SubmissionRow.received >= midnight)
-        used = session.scalar(select(func.sum(SubmissionRow.size)).where(*today)) or 0
+        # Of a refused document the problems are kept, which may be longer than itself.
+        kept = SubmissionRow.size + func.coalesce(func.length(SubmissionRow.refused), 0)
+        used = session.scalar(select(func.sum(kept)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
-            raise TooManyBytesError(
-                f"submission: {used:,} bytes were submitted today, of {bytes_per_day:,}; the next day begins at "
-                f"midnight ({phase.challenge.time_zone})"
-            )
+            end = f"the next day begins at midnight ({phase.challenge.time_zone})"
+            raise NotTakenError(f"submission: {used:,} bytes of {bytes_per_day:,} are used today; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
@@ -172,6 +173,8 @@ def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Pha
     """
     now, unique, by_name = datetime.now(UTC), sorted(set(numbers)), {phase.name: phase for phase in phases}
     with database.writing() as session:
+        # Teams and organisers decide about no submission meanwhile; in one order, so that two of these wait in turn.
+        session.scalars(select(TeamRow.id).order_by(TeamRow.id).with_for_update(key_share=True)).all()
         for number in unique:
             submission = session.get(SubmissionRow, number) if 0 < number <= MAX_ID else None
             if submission is None:
@@ -197,7 +200,9 @@ def score_again(database: Database, numbers: Sequence[int], phases: Sequence[Pha
                     last = max((rounds for each, _, rounds in scorings if each == kind), default=0)
                     enqueue(session, number, kind, last + 1, now)
 
-            submission.refused, submission.is_refused = None, False
+            # In any case: a process may be about to refuse it.
+            accepted = update(SubmissionRow).where(SubmissionRow.id == number)
+            session.execute(accepted.values(refused=None, is_refused=False))
             log_event(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
     return len(unique)
 

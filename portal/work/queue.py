@@ -137,7 +137,8 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
         row.started, row.lease_until = now, now + LEASE
         submission = session.get_one(SubmissionRow, row.submission_id)
         row.basis = bases.get(basis_key(submission.phase, submission.track, row.kind), "")
-        _log_for_team(session, row, "started", f"attempt {row.attempt} began.", now)
+        if row.kind == "public":
+            _log(session, row, "started", f"attempt {row.attempt} began.", now)
         assert submission.content is not None
         return Job(row.id, row.attempt, submission.id, row.kind, submission.phase, submission.track, submission.content)
 
@@ -166,7 +167,8 @@ def put_back(database: Database, job: Job, note: str, error: str) -> None:
         if row is not None:
             row.state, row.not_before, row.lease_until = "queue", now + delay, None
             row.note, row.error = note, error
-            _log_for_team(session, row, "put back", note, now)
+            if row.kind == "public":
+                _log(session, row, "put back", note, now)
 
 
 def free(database: Database, worker: str) -> None:
@@ -201,16 +203,12 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, now: datetime) -> 
 
     kind = "" if row.kind == "public" else "held-out "
     score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
-    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
     # Only organisers may read about held-out scores.
     public = row.kind == "public" and row.state == "scored"
-    message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
-    log_event(session, now, row.state, message, submission.team_id, submission.id, public)
+    _log(session, row, row.state, f"{kind}{row.state}{score}. {outcome.error}".strip(), now, public)
 
 
-def _log_for_team(session: Session, row: ScoringRow, kind: str, what: str, now: datetime) -> None:
-    """Log for a submission's team what becomes of its public scoring."""
-    if row.kind == "public":
-        submission = session.get_one(SubmissionRow, row.submission_id)
-        name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
-        log_event(session, now, kind, f"{name}: {what}", submission.team_id, submission.id)
+def _log(session: Session, row: ScoringRow, kind: str, what: str, now: datetime, public: bool = False) -> None:
+    submission = session.get_one(SubmissionRow, row.submission_id)
+    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
+    log_event(session, now, kind, f"{name}: {what}", submission.team_id, submission.id, public)

@@ -15,7 +15,7 @@ from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, chain_of, is_out_of_memory, reason_of
-from headstart.portal.phases import read_phases
+from headstart.portal.phases import all_bases, read_phases
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
 from headstart.portal.work.queue import Job, Outcome, failed
@@ -54,7 +54,7 @@ class Scorer:
         self._options = settings.extraction
         phases = read_phases(settings)
         self._phases = {phase.name: phase for phase in phases}
-        self.bases = {key: basis for phase in phases for key, basis in phase.bases().items()}
+        self.bases = all_bases(phases)
 
     def __call__(self, job: Job) -> Outcome:
         """Score a submission.
@@ -68,9 +68,7 @@ class Scorer:
         Raises:
             TransientError: A later attempt may succeed.
         """
-        phase = self._phases.get(job.phase)
-        if phase is None:
-            return failed("the settings name no such phase", f"the settings name no phase {job.phase!r}")
+        phase = self._phases[job.phase]
         try:
             submission = check_submission(
                 job.content, DOCUMENT, phase.registry, phase.catalog, challenge=phase.challenge

@@ -297,4 +297,3 @@ def test_standing_score() -> None:
     scores = [0.2, 0.9, 0.9, 0.1]
     assert choose_standing(TeamRules(standing="best"), scores) == 1
     assert choose_standing(TeamRules(standing="last"), scores) == 3
-    assert choose_standing(TeamRules(), []) is None

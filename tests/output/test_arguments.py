@@ -34,6 +34,8 @@ def parse(*args: str) -> list[str]:
         (["a", "b", "--top_k", "3"], ["--top_k=3", '["a", "b"]']),
         (["a", "--overwrite", "b"], ["--overwrite=true", '["a", "b"]']),
         (["--top_k=9", "a", "b"], ["--top_k=9", '["a", "b"]']),
+        (["--top_k=9", "--", "a"], ["--top_k=9", "--", "a"]),
+        (["a", "--", "--b"], ["--", '["a", "--b"]']),
     ],
 )
 def test_switches_lists_and_dashes(args: list[str], expected: list[str]) -> None:

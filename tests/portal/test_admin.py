@@ -44,6 +44,8 @@ def test_teams(site: Site, admin: Admin) -> None:
     assert "there is a team 'Night owls'" in admin("teams", "add", "night OWLS")
     for name in ("", " x", "a\u202eb", "x" * 65, "a\nb", "\u3164", "a\ufe0f", "\ufdfa" * 64):
         assert admin("teams", "add", name).startswith("error: name: ")
+    for name in ("{a: b}", "--x", "-y"):
+        assert admin("teams", "add", "--", name).startswith(f"{name} has the token ")
     other = admin("teams", "renew", "Night owls").split("token ")[1].split(",")[0]
     assert site.submit(blue("owl", "lark"), token=token).status_code == 401
     admin("teams", "revoke", "Night owls")

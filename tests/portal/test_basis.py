@@ -8,13 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonargparse import Namespace
 
+from headstart.output.errors import UserError
+from headstart.portal.commands.command import Desk
+from headstart.portal.commands.submissions import SUBMISSION_COMMANDS
 from headstart.portal.records.accounts import add_team
 from headstart.portal.records.basis import find_held_back, read_bases
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import read_whole_log
 from headstart.portal.work.intake import score_again
-from headstart.portal.work.queue import OtherDocumentsError, claim, finish
+from headstart.portal.work.queue import OtherDocumentsError, claim, finish, put_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
 from headstart.tests.material.stub_scores import MODELS, stub_score
@@ -129,3 +133,92 @@ def test_before_the_first_start_of_a_server_a_worker_waits(database_url: str) ->
     with closing(Database(database_url)) as database:
         database.create_tables()
         assert claim(database, "test", {"small/blue/public": "some"}) is None
+
+
+def open_changed(folder: Path, stimuli: int, **settings: Any) -> Site:
+    """Open a portal with some of the stimuli."""
+    site = Site(make_settings(folder, {}, **settings))
+    (folder / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:stimuli])))
+    return site
+
+
+def held_back(site: Site) -> list[int]:
+    with site.database.reading() as session:
+        return find_held_back(session, read_bases(session))
+
+
+def command(site: Site, **chosen: bool) -> str:
+    chosen = {"failed": False, "scored": False, "held_back": False, **chosen}
+    args = Namespace(numbers=[], **chosen)  # type: ignore[no-untyped-call]
+    return SUBMISSION_COMMANDS["rescore"].run(Desk(site.settings, site.database), args)
+
+
+def test_pages_and_leaderboard_agree_when_documents_change_back(tmp_path: Path) -> None:
+    with (site := open_changed(tmp_path, 8)).client:
+        token = add_team(site.database, "Owls")
+        site.submit(blue("owl", "lark"), token=token)
+        site.work()
+    with (site := open_changed(tmp_path, 5)).client:
+        command(site, held_back=True)
+        site.work()
+    with (site := open_changed(tmp_path, 8)).client:
+        # The latest score is of other documents, so that none counts: nobody has to guess which of them is meant.
+        assert (site.read("/api/leaderboard?team=blue", token), held_back(site)) == ([], [1])
+        assert site.read("/api/submissions/1", token)["held_back"]
+        command(site, held_back=True)
+        site.work()
+        assert len(site.read("/api/leaderboard?team=blue", token)) == 1
+        assert not site.read("/api/submissions/1", token)["held_back"]
+
+
+def test_one_command_scores_again_whatever_is_in_the_queue(tmp_path: Path) -> None:
+    with (site := open_changed(tmp_path, 8)).client:
+        site.token = add_team(site.database, "Owls")
+        for number in range(3):
+            site.submit(blue("owl", "lark") + b" " * number)
+        job = claim(site.database, "test")
+        assert job is not None
+        assert finish(site.database, job, stub_score(job))
+        # One was put back, so that its basis is that of its first attempt; another is being scored.
+        job = claim(site.database, "test")
+        assert job is not None
+        put_back(site.database, job, "", "")
+        late = claim(site.database, "test")
+        assert late is not None
+    with (site := open_changed(tmp_path, 5)).client:
+        assert held_back(site) == [1]
+        assert command(site, held_back=True).startswith("1 submission is in the queue")
+        # What ends by the old documents afterwards is held back, too.
+        assert finish(site.database, late, stub_score(late))
+        assert held_back(site) == [3]
+        assert site.client.get("/api/leaderboard?team=blue").headers["Headstart-Held-Back"] == "2"
+
+
+def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too(tmp_path: Path) -> None:
+    past = {"deadline": "2020-01-01T00:00Z"}
+    with (site := open_changed(tmp_path, 8)).client:
+        token = add_team(site.database, "Owls")
+        site.submit(blue("owl", "lark"), token=token)
+        site.work()
+        assert held_back(site) == []
+    with (site := open_changed(tmp_path, 8, held_out_catalog="held_out.jsonl")).client:
+        assert held_back(site) == [1]
+        command(site, held_back=True)
+        site.work()
+        assert held_back(site) == []
+    # Without them nothing is missing.
+    with (site := open_changed(tmp_path, 8)).client:
+        assert held_back(site) == []
+    with (site := Site(make_settings(tmp_path, past, held_out_catalog="held_out.jsonl"))).client:
+        (line,) = site.client.get("/api/leaderboard?team=blue").json()
+        assert line["held_out_score"] is not None
+
+
+def test_a_challenge_keeps_its_name(tmp_path: Path) -> None:
+    with (site := Site(make_settings(tmp_path, {}))).client:
+        token = add_team(site.database, "Owls")
+        site.submit(blue("owl", "lark"), token=token)
+    with pytest.raises(UserError, match="there are submissions of 'small', and no phase of this `name`"):
+        Site(make_settings(tmp_path, {"name": "large"})).client.__enter__()
+    with (site := Site(make_settings(tmp_path, {"title": "Large"}))).client:
+        assert site.read("/api/submissions/1", token)["phase"] == "small"

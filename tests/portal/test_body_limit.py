@@ -18,18 +18,15 @@ LIMIT = 100
 class Parts:
     """The parts of a body; after the last one, a server would wait for the client to leave, for ever."""
 
-    def __init__(self, sizes: list[int], ends: bool = True) -> None:
+    def __init__(self, sizes: list[int]) -> None:
         self.sizes = sizes
-        self.ends = ends
         self.read = 0
 
     async def receive(self) -> Message:
-        if self.read == len(self.sizes) and not self.ends:
-            await asyncio.Event().wait()
         assert self.read < len(self.sizes), "waits for ever"
         size = self.sizes[self.read]
         self.read += 1
-        return {"type": "http.request", "body": b" " * size, "more_body": not self.ends or self.read < len(self.sizes)}
+        return {"type": "http.request", "body": b" " * size, "more_body": self.read < len(self.sizes)}
 
 
 @pytest.fixture
@@ -44,9 +41,9 @@ def scope(site: Site) -> Scope:
     }
 
 
-def ask(scope: Scope, sizes: list[int], declared: int | None, ends: bool = True) -> tuple[int, int, int]:
+def ask(scope: Scope, sizes: list[int], declared: int | None) -> tuple[int, int, int]:
     """Return the status, the number of parts that were read, and the bytes that reached the application."""
-    reached, status, parts = 0, 0, Parts(sizes, ends)
+    reached, status, parts = 0, 0, Parts(sizes)
     length = [] if declared is None else [(b"content-length", str(declared).encode())]
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
@@ -86,37 +83,6 @@ def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.Monk
     status, read, _ = ask(scope, [600] * 100, None)
     assert status == 413
     assert read < 5
-
-
-@pytest.mark.parametrize(
-    ("sizes", "declared", "status"), [([10], None, 408), ([10], 100, 408), ([], 50, 408), ([10], 500, 413)]
-)
-def test_endless_bodies_are_not_waited_for(
-    scope: Scope, monkeypatch: pytest.MonkeyPatch, sizes: list[int], declared: int | None, status: int
-) -> None:
-    monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)
-    assert ask(scope, sizes, declared, ends=False)[0] == status
-
-
-def test_an_answer_may_take_longer_than_its_request(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)
-    whole: Message = {"type": "http.request", "body": b"", "more_body": False}
-    events = iter([whole, {"type": "http.disconnect"}])
-    seen: list[str] = []
-
-    async def receive() -> Message:
-        message = next(events)
-        if message["type"] == "http.disconnect":
-            await asyncio.sleep(0.1)
-        return message
-
-    async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        seen.extend([(await receive())["type"], (await receive())["type"]])
-
-    async def send(message: Message) -> None: ...
-
-    asyncio.run(BodyLimitMiddleware(app, LIMIT)(scope, receive, send))
-    assert seen == ["http.request", "http.disconnect"]
 
 
 @pytest.mark.parametrize("declared", ["-5", "1e3", ""])

@@ -248,10 +248,11 @@ def test_a_busy_portal_is_waited_for(
     status: int, front: Front, document: str, capsys: pytest.CaptureFixture[str], pauses: list[float]
 ) -> None:
     front.answer("POST /api/validate", status, b'{"error": "Wait a little."}', Retry_After="7")
-    front.answer(SUBMITTED, status, b"<html>", Retry_After="Fri, 31 Dec 1999 23:59:59 GMT")
+    for later in ("Fri, 31 Dec 1999 23:59:59 GMT", "9" * 5000):
+        front.answer(SUBMITTED, status, b"<html>", Retry_After=later)
     code, lines, _ = run(capsys, "submit", document, f"--url={front.url}", "--wait=false")
     assert code == 0
-    assert pauses == [7, 30]
+    assert pauses == [7, 30, 30]
     assert lines[0] == f"{front.url} is asked again in 7 s: Wait a little."
     assert lines[1] == f"{front.url} is asked again in 30 s: status {status}"
 
@@ -277,8 +278,9 @@ def test_what_cannot_be_asked_is_one_line(
         f"url: {front.url}/blue is no portal (status 404); give the address of its first page"
     )
     challenge = "GET /api/challenge"
-    front.answer(challenge, 200, b"<html>Welcome")
-    assert error(front.url).startswith(f"url: {front.url} is no portal (status 200)")
+    for answer in (b"<html>Welcome", b"{}", b"[]", b"3", b'{"max_submission_bytes": "all"}', b"[" * 100_000):
+        front.answer(challenge, 200, answer)
+        assert error(front.url).startswith(f"url: {front.url} is no portal (status 200)")
     front.answer(challenge, 301, Location="https://example.org/api/challenge")
     assert error(front.url) == (f"url: {front.url} leads to https://example.org/api/challenge; give that address")
     assert error(front.url, "--token=wrong") == "token: The token is not valid."
@@ -292,10 +294,11 @@ def test_what_cannot_be_asked_is_one_line(
     assert all(name.startswith("GET") for name, _, _ in front.requests)
 
 
+@pytest.mark.parametrize("status", [403, 429])
 def test_what_the_portal_does_not_take_is_one_line(
-    front: Front, document: str, capsys: pytest.CaptureFixture[str]
+    status: int, front: Front, document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front.answer(SUBMITTED, 403, b'{"error": "The organisers take in no submissions."}')
+    front.answer(SUBMITTED, status, b'{"error": "The organisers take in no submissions."}')
     code, _, error = run(capsys, "submit", document, f"--url={front.url}")
     assert (code, error) == (1, f"error: url: {front.url} answers: The organisers take in no submissions.")
 
@@ -326,9 +329,7 @@ def test_files_that_are_no_submission(
 
 
 def test_all_submissions_are_listed(site: Site, front: Front, capsys: pytest.CaptureFixture[str]) -> None:
-    code, lines, _ = run(capsys, "submissions", f"--url={front.url}")
-    assert code == 0
-    assert f"Submissions to {front.url}: 0" in lines
+    assert f"Submissions to {front.url}: 0" in run(capsys, "submissions", f"--url={front.url}")[1]
     for number in range(104):
         site.submit(blue("owl", "lark") + b" " * number)
     site.work()

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -18,9 +17,9 @@ from headstart.portal.records.accounts import add_team, find_account
 from headstart.portal.records.database import Database
 from headstart.portal.records.decisions import cancel, choose, disqualify, reinstate, withdraw
 from headstart.portal.records.quotas import counted_times
-from headstart.portal.records.tables import ScoringRow, SubmissionRow
+from headstart.portal.records.tables import ScoringRow
 from headstart.portal.work.intake import score_again, store_submission
-from headstart.portal.work.queue import Job, claim, finish
+from headstart.portal.work.queue import Job, Outcome, claim, failed, finish
 from headstart.tests.material.portals import Site, blue, make_phase, make_settings, read_rules
 from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
@@ -64,35 +63,23 @@ def claimed(database: Database) -> Job:
     return job
 
 
-def together(*actions: Callable[[], object]) -> list[BaseException]:
-    """Do all at once, and return what was raised."""
-    barrier, raised = Barrier(len(actions)), []
-
-    def act(action: Callable[[], object]) -> None:
-        barrier.wait()
-        try:
-            action()
-        except BaseException as error:
-            raised.append(error)
-
-    threads = [Thread(target=act, args=(action,)) for action in actions]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised
-
-
 def test_what_is_withdrawn_before_it_is_scored_gives_its_attempt_back(database: Database) -> None:
-    team = submit(database, 2, held_out=True)
-    job, rules = claimed(database), read_rules()
+    team, rules = submit(database, 2, held_out=True), read_rules()
     withdraw(database, rules, 1)
     withdraw(database, rules, 2)
-    # The process that is at it learns nothing, and what comes too late changes nothing.
-    assert not finish(database, job, stub_score(job))
     assert {state for _, state in rows(database)} == {"cancelled"}
     assert attempts(database, team) == 0
     assert claim(database, "test") is None
+
+
+def test_a_team_ends_no_scoring_that_has_begun(database: Database) -> None:
+    """Otherwise it could keep the process that scores from all other teams, at no cost."""
+    team = submit(database, 1, held_out=True)
+    job = claimed(database)
+    withdraw(database, read_rules(), 1)
+    assert rows(database) == [("public", "running"), ("held_out", "cancelled")]
+    assert finish(database, job, stub_score(job))
+    assert attempts(database, team) == 1
 
 
 def test_what_is_withdrawn_after_it_was_scored_stays_an_attempt(database: Database) -> None:
@@ -116,34 +103,13 @@ def test_scores_are_not_probed_by_withdrawing_while_it_is_scored_again(database:
         score_again(database, [1], [make_phase()])
 
 
-def test_withdrawing_races_with_the_end_of_a_scoring(database: Database) -> None:
-    count = 12
-    team = submit(database, count)
-    scored = 0
-    for number in range(1, count + 1):
-        job = claimed(database)
-        ends: list[bool] = []
-        assert job.submission_id == number
-        raised = together(
-            lambda job=job, ends=ends: ends.append(finish(database, job, stub_score(job))),  # type: ignore[misc]
-            lambda number=number: withdraw(database, read_rules(), number),  # type: ignore[misc]
-        )
-        assert raised == []
-        state = rows(database)[number - 1][1]
-        # Either the score came first and the attempt is spent, or neither.
-        assert state == ("scored" if ends[0] else "cancelled")
-        scored += ends[0]
-        assert attempts(database, team) == scored + count - number
-
-
-def test_of_several_that_are_chosen_at_once_one_is(database: Database) -> None:
-    submit(database, 4)
-    rules = read_rules(**CHOSEN)
-    for _ in range(5):
-        assert together(*(lambda n=number: choose(database, rules, n) for number in (1, 2, 3, 4))) == []
-        with database.reading() as session:
-            chosen = session.scalars(select(SubmissionRow.id).where(SubmissionRow.chosen.is_(True))).all()
-        assert len(chosen) == 1
+def test_what_changed_rules_refused_and_then_failed_spends_nothing(database: Database) -> None:
+    team = submit(database, 1)
+    assert finish(database, claimed(database), Outcome("refused", problems=[]))
+    assert attempts(database, team) == 0
+    score_again(database, [1], [make_phase()])
+    assert finish(database, claimed(database), failed("a test", "a test"))
+    assert attempts(database, team) == 0
 
 
 @pytest.mark.parametrize(
@@ -253,6 +219,22 @@ def test_only_its_team_decides(open_site: OpenSite, decision: str) -> None:
     site.log_in()
     assert site.client.post(f"/submissions/1/{decision}", data={"proof": "0" * 64}).status_code == 403
     assert site.read("/api/submissions/1")["state"] == "queue"
+
+
+def test_a_disqualified_one_is_hidden_from_others(open_site: OpenSite) -> None:
+    site = open_site(show_submissions=True)
+    site.submit(blue("owl", "lark"))
+    site.work()
+
+    def statuses() -> set[int]:
+        paths = ("/submissions/1", "/submissions/1/heatmap.png", "/api/submissions/1")
+        return {site.client.get(path).status_code for path in paths}
+
+    disqualify(site.database, 1, "why")
+    assert statuses() == {404}
+    assert site.read("/api/submissions/1")["disqualified"] == "why"
+    reinstate(site.database, 1)
+    assert statuses() == {200}
 
 
 def test_a_withdrawn_one_is_its_teams_alone(open_site: OpenSite) -> None:

@@ -17,7 +17,7 @@ from headstart.portal.records.log import read_whole_log
 from headstart.portal.web import command_forms
 from headstart.portal.work.queue import Outcome, claim, finish, put_back
 from headstart.tests.material.organisers import add_organiser, read_proof, run_at_desk
-from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.portals import Site, blue, make_settings, red
 
 PAGES = ("/desk", "/desk/teams", "/desk/submissions", "/desk/run/freeze", "/desk/run/teams/add")
 
@@ -49,14 +49,34 @@ def test_the_desk_is_for_organisers_alone(site: Site, path: str) -> None:
     site.log_in()
     assert site.client.get(path).status_code == 404
     assert "/desk" not in site.client.get("/").text
-    proof = read_proof(site, "/")
+    proof, before = read_proof(site, "/"), events(site)
     for words in command_forms.FORMS:
         sent = site.client.post(f"/desk/run/{words.replace(' ', '/')}", data={"proof": proof, "name": "Larks"})
         assert sent.status_code == 404
-    assert events(site) == ["The team Owls takes part."]
+    assert events(site) == before
     site.log_in(add_organiser(site.database))
     assert site.client.get(path).status_code == 200
     assert 'href="/desk"' in site.client.get("/").text
+
+
+def test_an_organiser_who_was_shut_out_has_no_desk(desk: Site) -> None:
+    proof = read_proof(desk)
+    main([f"--data={desk.settings.data}", "organisers", "revoke", "Ada"])
+    before = events(desk)
+    for path in (*PAGES, "/desk/run/nothing"):
+        assert desk.client.get(path).headers["location"] == "/login"
+    assert desk.client.post("/desk/run/freeze", data={"proof": proof}).status_code == 303
+    assert desk.client.get("/desk", headers=desk.headers("token of Ada")).status_code == 303
+    assert events(desk) == before
+
+
+def test_an_announcement_is_retracted_from_the_log(desk: Site) -> None:
+    run_at_desk(desk, "announce", text="We moved.")
+    (link,) = re.findall(r'We moved\. <a href="([^"]*)">Retract</a>', desk.client.get("/desk").text)
+    (number,) = re.findall(r'name="number" value="(\d+)"', desk.client.get(link).text)
+    assert run_at_desk(desk, "retract", number=number).status_code == 200
+    assert "Retract</a>" not in desk.client.get("/desk").text
+    assert "We moved." not in desk.client.get("/").text
 
 
 def test_forms_of_other_pages_do_nothing(desk: Site) -> None:
@@ -219,9 +239,19 @@ def test_submissions_are_listed_with_the_reasons_of_failures(site: Site) -> None
     assert [row[0] for row in listed("?state=refused")] == ["2"]
     assert [row[0] for row in listed("?state=queue&team=larks")] == ["5", "4", "3"]
     assert listed("?team=Nobody") == []
+    run_at_desk(site, "disqualify", number="1", reason="Not theirs.")
+    assert listed("?state=failed")[0][2].split() == ["failed", "disqualified"]
+    assert site.client.get("/desk/submissions?state=nonsense").status_code == 400
     answer = run_at_desk(site, "rescore", numbers="1")
     assert "1 submission is in the queue again" in answer.text
     assert [row[0] for row in listed("?state=failed")] == []
+
+
+def test_a_name_that_nobody_can_have_finds_nothing_in_either_database(database_url: str, tmp_path: Path) -> None:
+    site = Site(make_settings(tmp_path, {}, database=database_url))
+    with site.client:
+        site.log_in(add_organiser(site.database))
+        assert site.client.get("/desk/submissions?team=a%00b").status_code == 200
 
 
 def test_earlier_submissions_are_on_further_pages(desk: Site, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,14 @@ def test_only_hosts_of_the_portal_are_answered(open_site: OpenSite, path: str) -
     assert answer.headers["content-security-policy"]
 
 
+@pytest.mark.parametrize(
+    "host", ["", "[", "[::1", "challenge.example.org.evil.example", "evil.example:443", "::1", "é"]
+)
+def test_hosts_that_are_almost_right_or_none_are_not_answered(open_site: OpenSite, host: str) -> None:
+    client = open_site(url=URL).client
+    assert client.get("/health", headers={b"Host": host.encode()}).status_code == 400
+
+
 HOSTS = ("challenge.example.org", "CHALLENGE.example.org:443", "127.0.0.1:8000", "localhost", "[::1]:8000")
 
 

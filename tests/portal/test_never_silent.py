@@ -15,7 +15,8 @@ from headstart.portal.records.accounts import add_team
 from headstart.portal.records.decisions import cancel, withdraw
 from headstart.portal.records.log import announce, retract
 from headstart.portal.records.tables import ScoringRow
-from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, put_back
+from headstart.portal.work.intake import score_again
+from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, failed, finish, put_back
 from headstart.portal.work.scoring import Scorer
 from headstart.portal.work.worker import Worker
 from headstart.tests.material.arena import ENTRIES
@@ -71,6 +72,19 @@ def test_the_expected_time_follows_from_positions_durations_and_processes(site: 
     assert expected(site, 8) is None
 
 
+def test_processes_that_ended_are_not_counted_on(site: Site) -> None:
+    now = datetime.now(UTC)
+    for number in range(5):
+        site.submit(blue("owl", "lark") + b" " * number)
+    for number, worker in ((1, "first"), (2, "second")):
+        job = take(site, worker)
+        assert finish(site.database, job, stub_score(job))
+        change(site, number, started=now - timedelta(seconds=200), ended=now - timedelta(seconds=100))
+    # The process was started again after each, and is at the third one.
+    take(site, "third")
+    assert [expected(site, number) for number in (4, 5)] == [2 * 100, 3 * 100]
+
+
 def test_pages_say_that_no_process_is_at_work(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     site.log_in()
     site.submit(blue("owl", "lark"))
@@ -90,8 +104,11 @@ def test_pages_say_that_no_process_is_at_work(site: Site, monkeypatch: pytest.Mo
     change(site, 1, started=old - DAY, lease_until=datetime.now(UTC))
     change(site, 2, not_before=old)
     assert not says("/submissions/2")
-    # One that died with its submission is not.
+    # One that died with its submission is not, and nor is a team that withdraws.
     change(site, 1, lease_until=old)
+    assert says("/submissions/1")
+    site.submit(blue("owl", "rook"))
+    withdraw(site.database, read_rules(), 3)
     assert says("/submissions/1")
 
 
@@ -276,3 +293,21 @@ def test_lists_of_many_waiting_submissions_read_the_queue_once(site: Site, monke
     monkeypatch.setattr(submissions, "read_queue", count)
     assert [each["place_in_queue"] for each in site.read("/api/submissions")] == [5, 4, 3, 2, 1]
     assert len(calls) == 1
+
+
+def test_a_page_says_that_an_earlier_score_is_kept(site: Site) -> None:
+    site.log_in()
+    content = blue("owl", "lark")
+    site.submit(content)
+
+    def says() -> bool:
+        return f"Its earlier score, {1 / len(content):.6f}, is kept" in site.client.get("/submissions/1").text
+
+    assert not says()
+    site.work()
+    assert not says()
+    score_again(site.database, [1], site.client.app.state.portal.phases)  # type: ignore[attr-defined]
+    assert says()
+    assert finish(site.database, take(site), failed("a test", "a test"))
+    assert says()
+    assert len(site.read("/api/leaderboard?team=blue")) == 1

@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from headstart.output.errors import UserError
+from headstart.portal.phases import read_phases
 from headstart.portal.records.accounts import add_team
 from headstart.portal.settings import Settings
 from headstart.portal.web import submitting
 from headstart.portal.work.queue import claim
 from headstart.portal.work.scoring import Scorer
+from headstart.tests.material.organisers import read_proof
 from headstart.tests.material.phases import make_two_phases
 from headstart.tests.material.portals import Site, blue, make_settings
 
@@ -137,3 +140,27 @@ def test_one_process_scores_the_submissions_of_every_phase(tmp_path: Path) -> No
             assert job is not None
             # These networks do not exist; an unknown phase would be named as such.
             assert "phase" not in scorer(job).error
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [({}, {}), ({}, {"deadline": at(1)}), ({"deadline": "2030-01-01T00:00Z"}, {"deadline": "2030-01-01T01:00+01:00"})],
+)
+def test_a_phase_that_would_never_begin_is_refused(
+    tmp_path: Path, first: dict[str, Any], second: dict[str, Any]
+) -> None:
+    with pytest.raises(UserError, match="'final' would never begin; give 'development', before it, an earlier"):
+        read_phases(make_two_phases(tmp_path, first, second))
+
+
+def test_a_form_of_a_phase_that_has_ended_submits_nothing_to_the_next(tmp_path: Path) -> None:
+    with (site := Site(in_second(tmp_path))).client:
+        site.token = add_team(site.database, "Owls")
+        site.log_in()
+        proof = read_proof(site, "/blue")
+        form = {"proof": proof, "key": "1", "document": blue("owl", "lark").decode(), "action": "submit"}
+        answer = site.client.post("/blue", data={**form, "phase": "development"})
+        assert (answer.status_code, "would be submitted to The final phase" in answer.text) == (400, True)
+        assert site.read("/api/submissions") == []
+        assert 'name="phase" value="final"' in answer.text
+        assert site.client.post("/blue", data={**form, "phase": "final"}).status_code == 303

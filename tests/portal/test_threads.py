@@ -71,7 +71,7 @@ def test_codabench_1184(open_site: OpenSite) -> None:
 def test_codabench_1507(open_site: OpenSite) -> None:
     """A submission that never started was cancelled by its team, and counted against its quota.
 
-    Here what is withdrawn before it has a score counts against none.
+    Here what is withdrawn before its scoring begins counts against none.
     """
     site = open_site(ONE_EACH)
     site.submit(blue("owl", "lark"))
@@ -121,7 +121,7 @@ def test_codabench_2037(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     thread.start()
     assert hangs.wait(20)
     worker.stopping.set()
-    decide(site, 1, "withdraw")
+    cancel(site.database, 1, "it hangs")
     assert ended.wait(20)
     thread.join(20)
     assert [job.submission_id for job in site.work()] == [2]

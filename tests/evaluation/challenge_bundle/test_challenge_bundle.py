@@ -1,5 +1,6 @@
 """The command: the same bytes each time, an own wheel, one line for each mistake and nothing half-written."""
 
+import io
 import json
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ import pytest
 
 import headstart
 from headstart.__main__ import main
-from headstart.evaluation.challenge_bundle import scoring_program
+from headstart.evaluation.challenge_bundle import scoring_program, wheel
 from headstart.evaluation.challenge_bundle.material import read_yaml
 from headstart.evaluation.challenge_bundle.wheel import INSTALLED, WHEEL, pack_wheel
 from headstart.tests.material.bundles import PLATFORMS, REGISTRY, RULES, Host
@@ -60,6 +61,16 @@ def test_the_wheel_is_the_suite(tmp_path: Path) -> None:
         [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == [str(tmp_path / "installed" / "headstart" / "__init__.py"), headstart.__version__]
+
+
+def test_hidden_files_of_a_checkout_are_not_in_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("__init__.py", "portal/serve.py", "portal/.env", "configs/.own/held_out.jsonl"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    monkeypatch.setattr(wheel, "ROOT", tmp_path)
+    with ZipFile(io.BytesIO(pack_wheel())) as archive:
+        names = {name for name in archive.namelist() if name.startswith("headstart/")}
+    assert names == {"headstart/__init__.py", "headstart/portal/serve.py"}
 
 
 @pytest.mark.slow

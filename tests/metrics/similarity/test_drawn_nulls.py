@@ -83,6 +83,27 @@ def test_outliers_that_meet_are_as_rare_as_their_rows_are_many() -> None:
     assert calibrated_cka([x, y]).p[0, 1] == pytest.approx(1 / 50, abs=0.015)
 
 
+@pytest.mark.parametrize(("n", "few"), [(20, 3), (100, 6), (300, 15)])
+def test_a_few_rows_side_by_side_are_outliers_though_none_is_long_alone(n: int, few: int) -> None:
+    generator = np.random.default_rng(n)
+    x, y = (generator.standard_normal((n, 40)) for _ in range(2))
+    for each in (x, y):
+        each[generator.permutation(n)[:few]] += 6 * generator.standard_normal(40)
+    found, values = calibrated_cka([x, y]), under_permutations(x, y, 2000)
+    assert found.outlying[0, 1]
+    assert found.p[0, 1] == pytest.approx((values >= linear_cka(x, y)).mean(), abs=0.08)
+    assert (values > found.null_quantile[0, 1]).mean() == pytest.approx(0.05, abs=0.035)
+
+
+def test_neither_order_nor_other_embeddings_change_a_pair() -> None:
+    many = [*heavy(40, 20, 0), *heavy(40, 8, 1), *heavy(40, 30, 2)]
+    found, turned, part = (calibrated_cka(each) for each in (many, many[::-1], many[:3]))
+    assert found.outlying.sum() > 20
+    for name in ("p", "null_quantile"):
+        np.testing.assert_allclose(getattr(turned, name)[::-1, ::-1], getattr(found, name), atol=1e-12)
+        np.testing.assert_allclose(getattr(part, name), getattr(found, name)[:3, :3], atol=1e-12)
+
+
 def test_only_pairs_with_outliers_are_drawn() -> None:
     generator = np.random.default_rng(3)
     usual = [generator.standard_normal((40, 12)) * np.arange(1, 13) ** -0.7 for _ in range(2)]

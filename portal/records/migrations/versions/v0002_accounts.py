@@ -33,7 +33,8 @@ def upgrade() -> None:
         scorings.add_column(sa.Column("with_epsilon", sa.Float))
         scorings.alter_column("state", existing_type=sa.String(8), type_=sa.String(16), existing_nullable=False)
     _find_bases()
-    op.create_index("ix_events_kind", "events", ["kind"])
+    for column in ("kind", "submission_id"):
+        op.create_index(f"ix_events_{column}", "events", [column])
     op.execute("DELETE FROM facts WHERE name = 'format'")
 
 
