@@ -33,28 +33,23 @@ def check_name(name: str, taken: Mapping[Look, str], what: str) -> None:
     Raises:
         UserError: It is not one line of 1 to 64 visible characters, mixes scripts in a word, or looks like another.
     """
+    # No more of a long name is looked at, because normalisation takes quadratic time.
+    decomposed = unicodedata.normalize("NFD", name[: MAX_NAME_LENGTH + 1])
+    marks = "".join("M" if unicodedata.category(each) == "Mn" else "-" for each in decomposed)
+    letters = "".join(each for each in decomposed if not unicodedata.combining(each))
+    advice = ""
     # The compatible form of a single character has up to 18 letters.
     if not 0 < len(name) <= MAX_NAME_LENGTH or name != name.strip() or len(canonical_name(name)) > MAX_CANONICAL_LENGTH:
-        raise UserError(
-            f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} characters, without spaces at its "
-            "ends"
-        )
-    if unseen := next((each for each in name if not _is_visible(each)), None):
-        raise UserError(
-            f"name: {name!r} is not valid; leave out the invisible character or unusual space U+{ord(unseen):04X}"
-        )
-    decomposed = unicodedata.normalize("NFD", name)
-    marks = "".join("M" if unicodedata.category(each) == "Mn" else "-" for each in decomposed)
+        advice = f"is not valid; give one line of 1 to {MAX_NAME_LENGTH} characters, without spaces at its ends"
+    elif unseen := next((each for each in name if not _is_visible(each)), None):
+        advice = f"is not valid; leave out the invisible character or unusual space U+{ord(unseen):04X}"
     # The standard allows four (Unicode Technical Standard 39, section 5.4); more cover the lines above and below.
-    if marks.startswith("M") or "MMMMM" in marks:
-        raise UserError(
-            f"name: {name!r} is not valid; leave out marks without a letter, and those beyond 4 on a letter"
-        )
-    letters = "".join(each for each in decomposed if not unicodedata.combining(each))
-    if any(len(_scripts(word)) > 1 for word in re.findall(r"[^\W\d_]+", letters)):
-        raise UserError(
-            f"name: {name!r} mixes Latin, Greek or Cyrillic letters in one word; write each word in one script"
-        )
+    elif marks.startswith("M") or "MMMMM" in marks:
+        advice = "is not valid; leave out marks without a letter, and those beyond 4 on a letter"
+    elif any(len(_scripts(word)) > 1 for word in re.findall(r"[^\W\d_]+", letters)):
+        advice = "mixes Latin, Greek or Cyrillic letters in one word; write each word in one script"
+    if advice:
+        raise UserError(f"name: {name!r} {advice}")
     if alike := next((taken[look] for look in _looks(name) if look in taken), None):
         raise UserError(f"name: there is {what} {alike!r}, which {name!r} looks like; choose another name")
 

@@ -53,8 +53,7 @@ def add_sign_in(app: FastAPI, oidc: Oidc, secure: bool) -> None:
         server_metadata_url=f"{oidc.issuer.rstrip('/')}/.well-known/openid-configuration",
         client_kwargs={"scope": "openid email profile", "code_challenge_method": "S256", "timeout": PATIENCE_SECONDS},
     )
-    expected = {"iss": oidc.issuer, "aud": oidc.client_id}
-    claims = {claim: {"essential": True, "value": value} for claim, value in expected.items()}
+    claims = {"iss": {"essential": True, "value": oidc.issuer}, "aud": {"essential": True, "value": oidc.client_id}}
     # Its cookie holds state and nonce until the answer comes, from a page of another site.
     options: dict[str, Any] = {"session_cookie": "headstart_sign_in", "path": "/sign-in", "max_age": SECONDS}
     app.add_middleware(SessionMiddleware, secrets.token_hex(), same_site="lax", https_only=secure, **options)
