@@ -22,7 +22,8 @@ class LinearCKA(Metric):
     """Linear CKA of two embeddings of the same stimuli, given batch by batch.
 
     Equals `metrics.linear_cka` on all rows up to rounding in float64, however they are split into batches and
-    processes; rows that differ in their last bit alone are not refused. Memory is O((dx + dy)^2), whatever the number of rows; the widths are those of the first batch.
+    processes; rows that differ in their last bit alone are not refused. Memory is O((dx + dy)^2), whatever the number
+    of rows; the widths are those of the first batch.
 
     Called as a function (`forward`), it takes a batch and returns the value of that batch, which is NaN where CKA of
     the batch alone is undefined: too few rows, all rows equal, or values that are not finite.
