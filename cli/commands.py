@@ -45,7 +45,9 @@ COMMANDS = {
         "submissions-report": Command(
             "write a page about the scores of submissions", "evaluation.alignment.submissions_report"
         ),
-        "challenge-bundle": Command("", "evaluation.challenge_bundle.challenge_bundle"),
+        "challenge-bundle": Command(
+            "write a challenge for Codabench or EvalAI", "evaluation.challenge_bundle.challenge_bundle"
+        ),
         "submit": Command("submit a document to a portal; see also submissions", "portal.client:submit"),
         "submissions": Command("", "portal.client:list_submissions"),
         "portal": Command("serve a challenge; also worker, admin", "portal.serve:main", "portal"),
@@ -98,7 +100,7 @@ def help_lines(commands: Mapping[str, Command], prog: str) -> list[str]:
         commands: The commands.
         prog: The program that runs them.
     """
-    lines = [f"usage: {prog} COMMAND [OPTIONS] | COMMAND --help | --version", ""]
+    lines = [f"usage: {prog} COMMAND [OPTIONS] | COMMAND --help | --version"]
     for question, group in COMMANDS.items():
         listed = [f"  {name:18}  {each.summary}" for name, each in group.items() if name in commands and each.summary]
         lines += [question, *listed, ""] if listed else []

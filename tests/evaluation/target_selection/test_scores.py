@@ -77,7 +77,9 @@ def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED
             expected = PLAIN[metric](features[rows], probabilities[rows], labels[rows])
             if metric == "gbc" and axes == "features":
                 expected = gbc(features[rows], labels[rows], pca=None)
-            assert scores[metric].value == pytest.approx(expected, rel=1e-9, abs=1e-9), metric
+            # PAC-Tran is the end of an optimisation, which may be a step earlier on another processor.
+            tolerance = 1e-7 if metric == "pactran" else 1e-9
+            assert scores[metric].value == pytest.approx(expected, rel=tolerance, abs=tolerance), metric
 
 
 @pytest.mark.parametrize("dimensions", [5, 40, 400])
