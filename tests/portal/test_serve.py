@@ -73,7 +73,7 @@ def test_the_embedded_default(tmp_path: Path) -> None:
         first = wait_until_scored(address, headers, 1)
         (worker,) = workers(process)
         os.kill(worker, signal.SIGKILL)
-        assert httpx.post(url, content=content, headers=headers, timeout=30).status_code == 201
+        assert httpx.post(f"{url}&again=true", content=content, headers=headers, timeout=30).status_code == 201
         assert wait_until_scored(address, headers, 2)["score"] == first["score"]
         (worker,) = workers(process)
         process.send_signal(signal.SIGINT)
@@ -131,7 +131,7 @@ def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None
     without_datasets = run(tmp_path, "--port=0", "--datasets=none", "--demonstration=false", f"--catalog={__file__}")
     assert without_datasets.startswith("error: datasets: 'none' is no folder")
     # Files of the process that scores are checked, too: without it, submissions would wait for ever.
+    (tmp_path / "stimuli.jsonl").write_text('{"dataset_name": "birds", "image_identifier": "0.png"}')
+    more = ("--port=0", "--demonstration=false", f"--datasets={tmp_path}", f"--catalog={tmp_path / 'stimuli.jsonl'}")
     for option, what in (("--held_out_registry", "model registry"), ("--held_out_catalog", "stimuli catalog")):
-        assert f"{what} none: 1 problem: there is no such file" in run(
-            tmp_path, "--port=0", f"{option}=none", "--demonstration=false", f"--datasets={tmp_path}"
-        )
+        assert f"{what} none: 1 problem: there is no such file" in run(tmp_path, f"{option}=none", *more)
