@@ -216,7 +216,7 @@ def _send(portal: Portal, file: str, content: bytes, team: str, again: bool) -> 
 
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:
-    """Say each change of a submission, until it ends."""
+    """Print each change of a submission, until it ends."""
     said, (pause, longest) = None, POLL_SECONDS
     while True:
         if said != (said := (record["state"], record["place_in_queue"])):

@@ -23,22 +23,24 @@ def configuration(material: Material) -> dict[str, Files]:
     challenge = material.challenge
     times = {"start_date": material.opens, "end_date": material.deadline or FOREVER}
     description = challenge.description or challenge.title
-    document: dict[str, Any] = {
-        "title": challenge.title[:LONGEST_TITLE],
-        "short_description": shorten(description, LONGEST_DESCRIPTION, placeholder="..."),
-        **read_yaml("evalai.yaml"),
-        **times,
-        **{name: [] for name in LISTS},
-    }
     template = read_yaml("evalai.yaml")
     if challenge.score.epsilon is None:
         template["leaderboard"][0]["schema"]["labels"].pop()
+
+    document: dict[str, Any] = {
+        "title": challenge.title[:LONGEST_TITLE],
+        "short_description": shorten(description, LONGEST_DESCRIPTION, placeholder="..."),
+        **template,
+        **times,
+        **{name: [] for name in LISTS},
+    }
     for number, (team, rules) in enumerate(material.teams.items(), 1):
         named = {"id": number, "name": f"{team.title()} Team", "codename": team}
         total, by_day = rules.submissions or ANY_NUMBER, rules.submissions_per_day or ANY_NUMBER
         quotas = {"max_submissions": total, "max_submissions_per_month": total, "max_submissions_per_day": by_day}
         latest = {"show_leaderboard_by_latest_submission": rules.standing == "last"}
         joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
+
         items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined | latest]
         for name, own in zip(LISTS, items, strict=True):
             document[name].append({**own, **template[name][0]})

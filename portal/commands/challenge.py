@@ -44,7 +44,7 @@ def _announce(desk: Desk, args: Namespace) -> str:
 
 
 def _retract(desk: Desk, args: Namespace) -> str:
-    """Take an announcement back."""
+    """Retract an announcement."""
     retract(desk.database, args.number)
     return "Nobody but organisers reads it any more."
 

@@ -29,12 +29,12 @@ def _rescore(desk: Desk, args: Namespace) -> str:
 
 
 def _disqualify(desk: Desk, args: Namespace) -> str:
-    """Take a submission off the leaderboard, which shows the reason."""
+    """Remove a submission from the leaderboard, which shows the reason."""
     return f"{disqualify(desk.database, args.number, args.reason)} is on the leaderboard no more; everybody reads why."
 
 
 def _reinstate(desk: Desk, args: Namespace) -> str:
-    """Put a disqualified submission back on the leaderboard."""
+    """Restore a disqualified submission on the leaderboard."""
     return f"{reinstate(desk.database, args.number)} is disqualified no more."
 
 

@@ -49,7 +49,7 @@ def _invite(desk: Desk, args: Namespace) -> str:
 
 
 def _approve(desk: Desk, args: Namespace) -> str:
-    """Let a team submit that has registered itself, or that was revoked."""
+    """Approve a team that has registered itself, or that was revoked."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
         team.approved, team.revoked = team.approved or desk.now, None

@@ -97,7 +97,7 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
 
 
 def disqualify(database: Database, number: int, reason: str) -> str:
-    """Take a submission off the leaderboard, where everybody reads why.
+    """Remove a submission from the leaderboard, where everybody reads why.
 
     Args:
         database: The portal's database.
@@ -117,7 +117,7 @@ def disqualify(database: Database, number: int, reason: str) -> str:
 
 
 def reinstate(database: Database, number: int) -> str:
-    """Put a disqualified submission back on the leaderboard; arguments, result and errors as for `disqualify`."""
+    """Restore a disqualified submission on the leaderboard; arguments, result and errors as for `disqualify`."""
     with _decide(database, number) as case:
         if case.submission.disqualified is None:
             raise UserError(f"number: submission {number} is not disqualified")

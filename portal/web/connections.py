@@ -32,7 +32,7 @@ class TimedConnection(H11Protocol):
         self._stop()
 
     def _watch(self) -> None:
-        """Let the time run anew where the client begins headers or a body, and stop it where both are complete."""
+        """Start the time again where the client begins headers or a body, and stop it where both are complete."""
         if self.conn.their_state is not self._state:
             self._stop()
             self._state = self.conn.their_state

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from headstart.contract.challenge import count_on_day
+from headstart.contract.challenge_times import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.records.log import read_announcements

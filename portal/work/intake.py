@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from sqlalchemy import func, select, update
 from sqlalchemy.orm import Session
 
-from headstart.contract.challenge import find_untimely
+from headstart.contract.challenge_times import find_untimely
 from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError

@@ -13,10 +13,10 @@ from headstart.contract.challenge import (
     TeamRules,
     challenge_path,
     choose_standing,
-    find_untimely,
     read_challenge,
     shipped_challenges,
 )
+from headstart.contract.challenge_times import find_untimely
 from headstart.contract.problems import ContractError, Problem
 
 MINIMAL: dict[str, Any] = {"name": "ours", "title": "Our challenge", "teams": {"red": {}}}

@@ -20,7 +20,7 @@ def read_tables(connection: sqlite3.Connection) -> dict[str, list[tuple[object, 
 
 
 def fill_first_version(url: str, folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """Put the first version's database at a URL, and return its rows."""
+    """Write the first version's database at a URL, and return its rows."""
     file = folder / ("portal.sqlite3" if url.startswith("sqlite") else "first.sqlite3")
     with closing(sqlite3.connect(file)) as connection:
         connection.executescript(FIRST.read_text())

@@ -1,6 +1,6 @@
 """Decisions about submissions: withdrawn and chosen by teams, disqualified and cancelled by organisers."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -25,14 +25,6 @@ from headstart.tests.material.stub_scores import stub_score
 from headstart.tests.portal.conftest import OpenSite
 
 CHOSEN: dict[str, Any] = {"teams": {"blue": {"standing": "chosen"}, "red": {}}}
-
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    database.create_tables()
-    yield database
-    database.close()
 
 
 def submit(database: Database, count: int, held_out: bool = False) -> int:

@@ -22,7 +22,7 @@ FIRST_VERSION = Path(portals.__file__).with_name("portal_format_1.sql")
 
 @pytest.fixture(autouse=True)
 def open_umask() -> Iterator[None]:
-    """Let new files be open to everybody, unless they are made otherwise."""
+    """Make new files open to everybody, unless they are made otherwise."""
     before = os.umask(0)
     yield
     os.umask(before)

@@ -51,6 +51,7 @@ def _create_tables() -> None:
         sa.Column("added", TIME, nullable=False),
         sa.Column("revoked", TIME),
     )
+
     op.create_table(
         "invitations",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -61,6 +62,7 @@ def _create_tables() -> None:
         *(sa.Column(name, TIME, nullable=False) for name in ("created", "expires")),
         sa.Column("used", TIME),
     )
+
     op.create_table(
         "sessions",
         sa.Column("id", sa.Integer, primary_key=True),
@@ -68,6 +70,7 @@ def _create_tables() -> None:
         sa.Column("account_id", sa.Integer, sa.ForeignKey("accounts.id"), nullable=False, index=True),
         *(sa.Column(name, TIME, nullable=False) for name in ("begun", "expires")),
     )
+
     op.create_table(
         "acceptances",
         sa.Column("id", sa.Integer, primary_key=True),
