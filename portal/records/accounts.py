@@ -212,7 +212,8 @@ def find_person(session: Session, team: TeamRow | None, name: str | None) -> Acc
     if name is None and len(members) > 1:
         raise UserError(f"member: {', '.join(members)} are members; name one with --member")
     if not found:
-        raise UserError(f"member: there is no such person; `{'teams' if team else 'organisers'} list` names all")
+        argument, command = ("member", "teams list") if team else ("name", "organisers list")
+        raise UserError(f"{argument}: there is no person {name!r}; `{command}` names all")
     return found[-1]
 
 

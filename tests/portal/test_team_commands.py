@@ -84,7 +84,7 @@ def test_members_by_name(site: Site, admin: Admin) -> None:
     assert admin("teams", "revoke", "Owls", "--member=Alice") == "Alice is shut out of Owls.\n"
     assert find_account(site.database, second) is None
     assert "Owls, Bob" in admin("teams", "list")
-    assert admin("teams", "revoke", "Owls", "--member=Nobody").startswith("error: member: there is no such person")
+    assert admin("teams", "revoke", "Owls", "--member=Nobody").startswith("error: member: there is no person 'Nobody'")
     assert find_account(site.database, found(TOKEN, admin("teams", "renew", "Owls", "--member=Alice"))) is not None
     assert "Owls, Alice, Bob" in admin("teams", "list")
 
