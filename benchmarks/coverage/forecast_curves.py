@@ -1,6 +1,6 @@
 """Learning curves of all methods for frozen features on nine data sets, by which `headstart forecast` is calibrated.
 
-All 18 settings of the recommended suite are among them, configs/sweep/benchmark.yaml.
+All 18 settings of the recommended suite are among them, benchmarks/local/sweep/benchmark.yaml.
 """
 
 import hashlib

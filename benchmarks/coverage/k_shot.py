@@ -106,7 +106,7 @@ def _measure(root: Path, backbone: BackboneSpec, samples: int, orderings: int) -
     with temporary_folder() as folder:
         run(
             "train.py",
-            "--config=configs/local/benchmark/flowers.yaml",
+            "--config=benchmarks/local/benchmark/flowers.yaml",
             f"--data.photos.root={root}",
             f"--data.backbone.weights={backbone.weights}",
             f"--data.precision={PRECISION}",

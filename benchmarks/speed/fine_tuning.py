@@ -71,7 +71,7 @@ def costs_of_methods(folder: Path) -> None:
     model = yaml.safe_load((ROOT / "configs/model/fine_tuning.yaml").read_text())
     for name, method in {"baseline": model["baseline"], **model["methods"]}.items():
         options = [
-            "--config=configs/local/fine_tuning/cats_and_dogs.yaml",
+            "--config=benchmarks/local/fine_tuning/cats_and_dogs.yaml",
             f"--model.baseline={method if isinstance(method, str) else json.dumps(method)}",
             "--data.orderings=3",
             "--trainer.logger=false",
