@@ -6,7 +6,7 @@ from pathlib import Path
 
 import jsonargparse
 
-FRAME_FILES = ("__init__", "frame", "laws")
+FRAME_FILES = ("__init__", "frame", "laws", "register")
 
 
 def main() -> None:
