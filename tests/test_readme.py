@@ -4,25 +4,24 @@ import hashlib
 import json
 import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from headstart.tests.material.checkout import ARCHIVES, WEIGHTS, Shell, open_shell, serve
+from headstart.tests.material.checkout import ARCHIVES, WEIGHTS, Shell, copy_checkout, open_shell, serve
+from headstart.tests.material.pages import blocks
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
 
 TOOLS = all(map(shutil.which, ("bash", "make", "git"))) and (ROOT / ".git").exists()
-pytestmark = pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a checkout by git")
 
-README = (ROOT / "README.md").read_text()
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
-# Code spans of the text, and values that replace the reader's own.
-NAMED = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", README))]
-OWN = {"CHECKOUT": ".", "FOLDER": "photos", "FILE": "weights.pth", " ...": ""}
-# The README mentions that `make demo-sources` ran before.
-AGAIN = ("demo_sources.yaml", "demo_targets.yaml")
+README = ROOT / "README.md"
+# Code spans of the text.
+NAMED = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", README.read_text(), flags=re.DOTALL | re.MULTILINE))
+# The address that `pip install` names.
+REPOSITORY = "https://github.com/headstart-transfer/headstart"
 # The tests are collected only, lest they run themselves; what the make above this test was told is not for these.
 ENVIRONMENT = {"PYTEST_ADDOPTS": "--collect-only --quiet", "MAKEFLAGS": "", "ARGS": "", "no_proxy": "127.0.0.1"}
 # The steps from here on need an account; those before have none.
@@ -41,64 +40,81 @@ def run(shell: Shell, command: str) -> str:
     return printed
 
 
+def publish_repository(folder: Path) -> dict[str, str]:
+    """Commit a copy of the checkout that answers for the repository, and return what has git and pip take it."""
+    copy_checkout(folder)
+    names = ["-c", "user.name=Nobody", "-c", "user.email=nobody@example.org"]
+    for words in (["init", "--quiet"], ["add", "--all"], [*names, "commit", "--quiet", "--message=A copy"]):
+        subprocess.run(["git", *words], cwd=folder, check=True)
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{folder}.insteadOf",
+        "GIT_CONFIG_VALUE_0": REPOSITORY,
+        # The requirements and the tools to build it with are those of this environment, which stays as it is.
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",
+        "PIP_TARGET": str(folder.parent / "installed"),
+    }
+
+
 @pytest.mark.slow
+@pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a checkout by git")
 def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADSTART_LEDGER")
-    checkout, server_folder = tmp_path / "checkout", tmp_path / "server"
-    environment = {**ENVIRONMENT, "TORCH_HOME": str(tmp_path / "torch")}
-    with serve(server_folder) as server, open_shell(checkout, server.url, environment) as shell:
+    checkout = tmp_path / "checkout"
+    environment = {**ENVIRONMENT, "TORCH_HOME": str(tmp_path / "torch"), **publish_repository(tmp_path / "repository")}
+    with serve(tmp_path / "server") as server, open_shell(checkout, server.url, environment) as shell:
         clean = {path.name for path in checkout.iterdir()}
-        for kind, block in BLOCK.findall(README):
-            if kind == "python":
-                (checkout / "my_method.py").write_text(block)
-                continue
-            for command in block.splitlines():
+        run(shell, "source .venv/bin/activate")
+        for block in blocks(README):
+            assert (block.reason, block.file) == (None, None)
+            if block.language == "python":
+                (checkout / "example.py").write_text(block.text)
+                accuracy = float(run(shell, "python example.py").split()[-1])
+                assert accuracy > 0.75
+            for command in block.commands() if block.language == "bash" else []:
                 if command.startswith("wandb"):
                     run(shell, f"{ACCOUNT}{server.url}")
                 before = digests(checkout / "runs")
                 run(shell, command)
                 after = digests(checkout / "runs")
-                replaced = [path for path in before if after.get(path) != before[path]]
-                assert replaced == [] or command.endswith(AGAIN), f"{command} replaces {replaced}"
+                assert [path for path in before if after.get(path) != before[path]] == [], f"{command} replaces files"
         check_what_is_named(checkout, shell)
-    assert {path.name for path in checkout.iterdir()} == clean | {"runs", "my_method.py"}
-    assert set(server.fetched) == {*ARCHIVES, *(f"{name}.pth" for name in WEIGHTS)}
-    # torchvision looks where its archives are before it fetches them.
-    once = [name for name in server.fetched if not name.endswith(".tar.gz")]
-    assert len(once) == len(set(once))
+    assert (tmp_path / "installed" / "headstart" / "configs" / "demo.yaml").exists()
+    assert {path.name for path in checkout.iterdir()} == clean | {"runs", "photos", "example.py"}
+    check_downloads(server.fetched)
     assert "seed_everything" in next(request for request in server.asked if "upsertSweep" in request)
 
 
 def check_what_is_named(checkout: Path, shell: Shell) -> None:
-    """Check that the folders and files of the text are there, and that its options and commands are taken."""
+    """Check that files of the text are there, that runs are complete, and that commands of the text exist."""
     written = [name for name in NAMED if name.startswith("runs/")]
-    assert len(written) > 10
     assert [name for name in written if not (checkout / name).exists()] == []
-    for results in checkout.glob("runs/*/results.json"):
-        document = json.loads(results.read_text())
-        # A fitted classifier has no traces.
-        if "expected_accuracy" in document:
-            continue
-        assert document["complete"]
-        if "task" in document:
-            continue
-        lazy = document["criterion"]["evaluation"] == "lazy"
-        drawn = ("criterion_reached",) if lazy else ("learning_curves", "criterion_reached")
-        figures = {f"{name}.png" for name in drawn}
-        assert {"curves.npz", "config.yaml", *figures} <= {path.name for path in results.parent.iterdir()}
-    for kind in re.findall(r"`(\w+)`", README.partition("`headstart list` knows")[2].partition(".")[0]):
-        assert run(shell, f"headstart list {kind}").count("\n") > 1
-    options = run(shell, "headstart cka --help")
-    ours = ("--data", "--model", "--criterion", "--trainer", "--results")
+    complete = [json.loads(path.read_text()).get("complete", True) for path in checkout.glob("runs/*/results.json")]
+    assert len(complete) > 4
+    assert all(complete)
     for name in NAMED:
-        for placeholder, value in OWN.items():
-            name = name.replace(placeholder, value)
-        if name.startswith(ours):
+        if name.startswith("headstart "):
+            assert name.split()[1] in run(shell, "headstart --help") or name == "headstart --help"
+        if name.startswith("--"):
             run(shell, f"headstart train --config configs/cats_and_dogs.yaml {name} --print_config")
-        elif name.startswith("--"):
-            assert re.search(rf"{name.partition('=')[0]}\b", options)
-            run(shell, f"headstart cka {name if '=' in name else ''} --print_config")
-        elif name.startswith("python "):
-            run(shell, f"{name} --print_config")
-        elif name.startswith("configs/"):
-            assert (checkout / name).exists()
+
+
+def check_downloads(fetched: list[str]) -> None:
+    """Check that files are fetched, and fetched once."""
+    assert set(fetched) <= {*ARCHIVES, *(f"{name}.pth" for name in WEIGHTS)}
+    assert "cats_and_dogs_filtered.zip" in fetched
+    # torchvision looks where its archives are before it fetches them.
+    once = [name for name in fetched if not name.endswith(".tar.gz")]
+    assert len(once) == len(set(once))
+
+
+def test_the_output_of_the_demo_is_its_table() -> None:
+    """The figures are those of the register; the table has the columns that a screen of 80 characters shows."""
+    table = next(block.text for block in blocks(README) if block.language == "text")
+    assert max(map(len, table.splitlines())) <= 80
+
+
+def test_the_address_is_that_of_the_package() -> None:
+    assert REPOSITORY in README.read_text()
+    assert f'"{REPOSITORY}"' in (ROOT / "pyproject.toml").read_text()

@@ -206,6 +206,7 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
         for name, words in {
             "python": "",
             "headstart": " -m headstart",
+            "pip": " -m pip",
             "pytest": " -m pytest",
             "wandb": " -m wandb",
         }.items():

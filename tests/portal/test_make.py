@@ -1,4 +1,4 @@
-"""`make portal` of the README starts what `tests/portal/test_serve.py` tests."""
+"""`make portal` starts what `tests/portal/test_serve.py` tests."""
 
 import os
 import shutil
@@ -12,8 +12,6 @@ from headstart.tests.material.root import ROOT, require_checkout
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_make_portal_hands_its_options_on() -> None:
     require_checkout()
-    readme = (ROOT / "README.md").read_text()
-    assert '`make portal ARGS="--port 8000"`' in readme
     # Independent of a make that runs this test, and with an environment that is ready.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     command = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
