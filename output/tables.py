@@ -15,34 +15,37 @@ from rich.text import Text
 from headstart.output.markup import escape_markdown
 from headstart.output.printable import encodable, print_lines, printable
 
-# Blanks between two columns, and the smallest width of names; narrower tables continue below.
+# Blanks between two columns, and the share of the width up to which names are not broken.
 GAP = 2
-NARROWEST = 12
+UNBROKEN = 0.4
 # Numbers, relative and absolute, that differ by less differ by rounding errors.
 ROUNDING = 1e-10
 
 Cells = Sequence[Sequence[str]]
 
 
-def print_table(title: str, rows: Cells, caption: str = "") -> None:
+def print_table(title: str, rows: Cells, caption: str = "", optional: Sequence[str] = ()) -> None:
     """Print a table that fits the terminal, or 80 columns if there is no terminal, and break no number.
 
-    If it is too wide, headers and names are broken; columns that still do not fit follow below, beside the names
-    again. Texts are printed as they are, without markup, and control characters as Python's escapes.
+    If it is too wide, headers are broken, then optional columns are left out, which the caption says. Columns that
+    still do not fit follow below, beside the names again. Names are broken if they take more than two fifths of the
+    width. Texts are printed as they are, without markup, and control characters as Python's escapes.
 
     Args:
         title: Title above it, of one line or more.
         rows: The header, and the rows: a name, then numbers.
         caption: Text below it.
+        optional: Headers of columns that may be left out, the least important first.
     """
     console = Console(highlight=False)
     rows = [[encodable(printable(cell)) for cell in row] for row in rows]
+    rows, left_out = _without(rows, optional, console.width)
+    if left_out:
+        caption = f"{caption}; no room for: {', '.join(left_out)}".removeprefix("; ")
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     names = widths[0]
     if sum(widths) + GAP * (len(widths) - 1) > console.width:
-        longest_words = [max(map(cell_len, header.split()), default=0) for header in rows[0]]
-        bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
-        widths = [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
+        widths = _least_widths(rows)
 
     console.print(Text(f"\n{encodable(_shown(title))}", style="bold"))
     for part, columns in enumerate(_parts(widths, console.width)):
@@ -62,13 +65,32 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
         console.print(Text(encodable(printable(caption))))
 
 
+def _without(rows: Cells, optional: Sequence[str], width: int) -> tuple[Cells, list[str]]:
+    """Leave out optional columns until the rest fits beside the names, and return which."""
+    left_out: list[str] = []
+    for header in optional:
+        if header not in rows[0] or len(_parts(_least_widths(rows), width)) == 1:
+            continue
+        column = list(rows[0]).index(header)
+        rows = [[*row[:column], *row[column + 1 :]] for row in rows]
+        left_out.append(header)
+    return rows, left_out
+
+
+def _least_widths(rows: Cells) -> list[int]:
+    """Return the width of each column whose header is broken between its words."""
+    longest_words = [max(map(cell_len, header.split()), default=0) for header in rows[0]]
+    bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
+    return [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
+
+
 def _shown(title: str) -> str:
     return "\n".join(map(printable, title.split("\n")))
 
 
 def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
     """Distribute the columns except the first over as many parts as their widths need."""
-    least = min(widths[0], NARROWEST)
+    least = min(widths[0], int(UNBROKEN * width))
     parts: list[list[int]] = [[]]
     for column in range(1, len(widths)):
         if parts[-1] and least + sum(widths[each] + GAP for each in (*parts[-1], column)) > width:
@@ -164,7 +186,7 @@ def print_scores(document: dict[str, Any]) -> None:
     rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", *accuracy]]
     for name, scores in methods.items():
         rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])
-    print_table(title, rows, caption)
+    print_table(title, rows, caption, optional=[*accuracy, "median"])
     print_lines([f"WARNING: {warning}" for warning in document.get("warnings", [])])
 
 

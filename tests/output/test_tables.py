@@ -113,6 +113,33 @@ def test_names_are_broken_between_their_parts(print_at: Any) -> None:
     assert begun[3:] == ["recursive_least_", "squares/of.all", "x" * 22, "x" * 18, "A"]
 
 
+METHOD = "gaussian_discriminant_analysis"
+WIDE = [["method", "reached", "median", "improvement [95%]", "accuracy at 500"], [METHOD, "20/20", "101", "1", "83.8%"]]
+
+
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 120])
+def test_optional_columns_are_left_out_before_names_are_broken(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table("Title", WIDE, "A caption.", optional=["accuracy at 500", "median", "not there"])
+    printed = capsys.readouterr().out
+    assert max(map(cell_len, printed.splitlines())) <= width
+    assert METHOD in printed
+    shown = {header: cell in printed for header, cell in zip(WIDE[0][2:], ("101", "1  ", "83.8%"), strict=True)}
+    note = re.search("no room for: (.*)", printed)
+    left_out = note[1].split(", ") if note else []
+    assert left_out == [header for header in ("accuracy at 500", "median") if not shown[header]]
+    assert left_out or width > 60
+
+
+def test_names_stand_whole_at_80_columns_and_columns_that_do_not_fit_follow_below(print_at: Any) -> None:
+    numbers = [str(i) * 12 for i in range(1, 7)]
+    printed = "\n".join(print_at(80, [["method", *"abcdef"], [METHOD, *numbers]]))
+    assert printed.count(METHOD) == 2
+    assert all(number in printed for number in numbers)
+
+
 def test_wide_characters_line_up(print_at: Any) -> None:
     lines = print_at(80, [["名前", "値"], ["猫と犬", "1"], ["cat", "22"]])
     ends = {cell_len(line.rstrip()) for line in lines[1:] if line.rstrip().endswith(("値", "1", "22"))}
