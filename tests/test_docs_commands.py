@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from headstart.tests.material.checkout import Shell, open_shell, serve
-from headstart.tests.material.pages import Block, blocks
+from headstart.tests.material.code_blocks import Block, blocks
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from headstart.tests.material.checkout import ARCHIVES, WEIGHTS, Shell, copy_checkout, open_shell, serve
-from headstart.tests.material.pages import blocks
+from headstart.tests.material.code_blocks import blocks
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()

@@ -9,8 +9,8 @@ from headstart.output.figures import LINE_STYLES
 
 # Pixels.
 HEIGHT, ROW, WIDTH = 280, 22, 2.0
-# Bands of more lines hide each other.
-MOST_BANDS, BAND_OPACITY = len(LINE_STYLES), 0.14
+# Bands of more lines hide each other: those of the baseline, which is the first, and of the best of the others.
+MOST_BANDS, BAND_OPACITY = 2, 0.14
 
 
 class Palette(NamedTuple):
@@ -84,15 +84,15 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
 
 
 def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
-    chosen = _chart("learning_curves", "method", "samples", "mean", "low", "high").transform_filter(_is_shown())
+    chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
     shared = {"x": _samples(), "color": _colour(styles, palette)}
     dashes = _dashes(styles, palette)
     accuracy = alt.Y("mean:Q", title="accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
-        chosen.mark_area(opacity=alt.ExprRef(f"length(shown) > {MOST_BANDS} ? 0 : {BAND_OPACITY}")).encode(
-            y="low:Q", y2="high:Q", tooltip=_name(), **shared
-        ),
+        chosen.transform_filter(f"indexof(slice(shown, 0, {MOST_BANDS}), datum.method) >= 0")
+        .mark_area(opacity=BAND_OPACITY)
+        .encode(y="low:Q", y2="high:Q", tooltip=_name(), **shared),
         chosen.mark_line(strokeWidth=WIDTH).encode(y=accuracy, strokeDash=dashes, tooltip=_name(), **shared),
         threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
         first=1,
@@ -104,7 +104,7 @@ def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart
 
 
 def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
-    chosen = _chart("reached", "method", "samples", "share").transform_filter(_is_shown())
+    chosen = _chart("reached", "method").transform_filter(_is_shown())
     share = alt.Y("share:Q", title="orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
     line = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
     return _layered(
@@ -122,7 +122,7 @@ def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
 
 def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     """Define lines of an estimate with its intervals by the values of an option, which stand at whole numbers."""
-    chosen = _chart(name, "method", "position", "estimate", "low", "high").transform_filter(_is_shown())
+    chosen = _chart(name, "method").transform_filter(_is_shown())
     axis = alt.Axis(values=alt.ExprRef("sequence(length(values))"), labelExpr="values[datum.value]", grid=False)
     scale = alt.Scale(domain=[-0.5, alt.ExprRef("beyond")], nice=False, zero=False)
     x, y = alt.X("position:Q", title=None, scale=scale, axis=axis), alt.Y("estimate:Q", title=title)
@@ -138,7 +138,7 @@ def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -
 
 def _forest(name: str, rows: str, title: str, reference: float, palette: Palette, colour: Any) -> alt.LayerChart:  # noqa: ANN401 - whatever Altair takes for a colour
     """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
-    numbers = _chart(name, rows, "estimate", "low", "high")
+    numbers = _chart(name, rows)
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
     shared = {"y": alt.Y(f"{rows}:O", title=None, sort=None, axis=axis), "color": colour}
     tooltip = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
@@ -152,10 +152,9 @@ def _forest(name: str, rows: str, title: str, reference: float, palette: Palette
     )
 
 
-def _chart(name: str, *columns: str) -> alt.Chart:
-    numbers: Any = dict.fromkeys(columns, "number")
-    chart = alt.Chart(alt.NamedData(name=name, format=alt.CsvDataFormat(type="csv", parse=numbers)))
-    return chart.transform_calculate(name=f"labels[datum.{columns[0]}]")
+def _chart(name: str, rows: str) -> alt.Chart:
+    """Begin a chart of the data of that name, whose column of indices is named `rows`."""
+    return alt.Chart(alt.NamedData(name=name)).transform_calculate(name=f"labels[datum.{rows}]")
 
 
 def _layered(*layers: alt.Chart, **parameters: Any) -> alt.LayerChart:

@@ -49,7 +49,7 @@ def _fill(chart: dict[str, Any], page: Page, figure: Figure) -> dict[str, Any]:
     parameters = [{**each, "value": values.get(each["name"], each["value"])} for each in chart["params"]]
     filled = {
         "params": parameters,
-        "datasets": {figure.chart: figure.series.data},
+        "datasets": {figure.chart: figure.series.rows()},
         "config": {**chart["config"], **CONFIG},
     }
     return {**chart, **filled, "title": figure.about, "width": WIDTH, "height": figure.series.height}

@@ -1,5 +1,6 @@
 """The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
+import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -75,7 +76,7 @@ class Series:
     """Data of a chart.
 
     Attributes:
-        data: Its numbers, CSV.
+        data: Its numbers, CSV; what is missing is empty.
         values: Its parameters, such as the ends of its axes, by their names.
         height: Pixels.
     """
@@ -83,6 +84,11 @@ class Series:
     data: str
     values: Mapping[str, Any] = field(default_factory=dict)
     height: int = HEIGHT
+
+    def rows(self) -> list[dict[str, float | None]]:
+        """Return the numbers of each row by their columns, as `rowsOf` of page.js does."""
+        reader = csv.DictReader(self.data.splitlines())
+        return [{column: float(text) if text else None for column, text in row.items()} for row in reader]
 
 
 @dataclass(frozen=True)

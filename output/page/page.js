@@ -7,14 +7,21 @@ const views = [];
 
 const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.value));
 
+function rowsOf(csv) {
+  const [header, ...lines] = csv.trim().split("\n").map((line) => line.split(","));
+  return lines.map((cells) => Object.fromEntries(header.map((name, i) => [name, cells[i] === "" ? null : Number(cells[i])])));
+}
+
 async function draw(place) {
+  place.dataset.begun = "";
   const figure = content.figures[place.dataset.figure];
   const spec = structuredClone(content.charts[figure.chart]);
   const values = { labels: content.methods, shown: chosen(), names_width: Math.min(220, place.clientWidth * 0.4), ...figure.values };
   for (const parameter of spec.params) if (parameter.name in values) parameter.value = values[parameter.name];
   spec.height = figure.height;
-  spec.datasets = { [figure.chart]: figure.data };
-  const drawn = await vegaEmbed(place, spec, { actions: false, renderer: "svg", config: content.config });
+  spec.datasets = { [figure.chart]: rowsOf(figure.data) };
+  // Interpreted expressions need no eval, which the page's policy forbids.
+  const drawn = await vegaEmbed(place, spec, { actions: false, renderer: "svg", config: content.config, ast: true });
   views.push(drawn.view);
   // Chosen while it was drawn.
   await show(drawn.view);
@@ -22,16 +29,18 @@ async function draw(place) {
 
 const show = (view) => view.signal("shown", chosen()).runAsync();
 
+// Draws what can be seen: charts in a closed setting have no width.
 async function drawAll() {
-  const places = [...document.querySelectorAll(".chart")];
+  const places = [...document.querySelectorAll(".chart:not([data-begun])")].filter((place) => place.clientWidth);
   const distance = (place) => Math.abs(place.getBoundingClientRect().top);
   places.sort((one, other) => distance(one) - distance(other));
   for (const place of places) {
+    if ("begun" in place.dataset) continue;
     await draw(place);
     // The page stays usable meanwhile.
     await new Promise((resolve) => setTimeout(resolve));
   }
-  document.body.dataset.drawn = places.length;
+  document.body.dataset.drawn = views.length;
 }
 
 function choose(numbers) {
@@ -44,18 +53,35 @@ function showMethods() {
   for (const row of document.querySelectorAll("tr[data-method]")) row.hidden = inTables.checked && !chosen().includes(Number(row.dataset.method));
 }
 
+const settings = () => [...document.querySelectorAll("details.part")];
+
+function openSetting() {
+  const setting = location.hash && document.querySelector(location.hash)?.closest("details");
+  if (!setting) return;
+  setting.open = true;
+  setting.scrollIntoView();
+}
+
+// How many columns of a table are beyond the right edge.
+function hint(box) {
+  const edge = box.getBoundingClientRect().right;
+  const hidden = [...box.querySelectorAll("thead th")].filter((cell) => cell.getBoundingClientRect().right > edge + 1).length;
+  if (hidden) box.dataset.more = `${hidden} more column${hidden > 1 ? "s" : ""}: scroll to the right →`;
+  else delete box.dataset.more;
+}
+
 function showSettings() {
   const words = filter.value.toLowerCase().split(/\s+/);
   for (const part of document.querySelectorAll("[data-setting]")) {
     const name = part.dataset.setting.toLowerCase();
     part.hidden = !words.every((word) => name.includes(word));
+    if (filter.value.trim() && !part.hidden && part.matches("details")) part.open = true;
   }
   // Rows that lead to a setting.
   const links = [...document.querySelectorAll("tbody a[href^='#setting-']")];
   for (const link of links) link.closest("tr").hidden = document.querySelector(link.hash).closest(".part").hidden;
-  const settings = [...document.querySelectorAll("#settings .part")];
-  const found = settings.filter((part) => !part.hidden).length;
-  document.querySelector("output").textContent = filter.value.trim() ? `${found} of ${settings.length} settings, by: ${filter.value.trim()}` : "";
+  const found = settings().filter((part) => !part.hidden).length;
+  document.querySelector("output").textContent = filter.value.trim() ? `${found} of ${settings().length} settings, by: ${filter.value.trim()}` : "";
   // Charts take the width of what was hidden.
   window.dispatchEvent(new Event("resize"));
 }
@@ -91,7 +117,19 @@ document.addEventListener("click", (event) => {
   if (header) sort(header);
   const choice = event.target.dataset.choice;
   if (choice) choose(choice === "all" ? boxes.map((box) => Number(box.value)) : content.shown);
+  const fold = event.target.dataset.fold;
+  if (fold !== undefined) for (const part of settings()) part.open = fold === "open";
 });
+// A closed setting opens for a link to it and for print, and is drawn when it is seen.
+for (const part of settings()) part.addEventListener("toggle", drawAll);
+window.addEventListener("hashchange", openSetting);
+window.addEventListener("beforeprint", () => settings().forEach((part) => { part.open = true; }));
+const watcher = new ResizeObserver((entries) => entries.forEach((entry) => hint(entry.target)));
+for (const box of document.querySelectorAll(".wide")) {
+  watcher.observe(box);
+  box.addEventListener("scroll", () => hint(box), { passive: true });
+}
+openSetting();
 for (const box of [...boxes, inTables]) box?.addEventListener("change", showMethods);
 filter?.addEventListener("input", showSettings);
 filter?.form.addEventListener("submit", (event) => event.preventDefault());

@@ -50,7 +50,8 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
     page.on("pageerror", lambda error: messages.append(str(error)))
     page.on("request", lambda request: fetched.append(request.url))
     page.goto(address)
-    page.wait_for_selector("body[data-drawn]")
+    page.get_by_role("button", name="open all").click()
+    page.wait_for_selector("body[data-drawn='8']")
     yield page
     page.close()
     assert messages == []
@@ -70,7 +71,7 @@ def bands(page: Page, figure: str) -> list[str]:
 
 
 def column(page: Page, number: int) -> list[str]:
-    cells = page.locator("#setting-1 ~ .wide").first.locator(f"tbody tr > :nth-child({number})")
+    cells = page.locator("#setting-1 .wide").first.locator(f"tbody tr > :nth-child({number})")
     return [text.strip() for text in cells.all_text_contents()]
 
 
@@ -83,7 +84,7 @@ def test_all_charts_are_drawn(page: Page) -> None:
 
 def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
     before = column(page, 1)
-    header = page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(3)
+    header = page.locator("#setting-1 .wide").first.locator("thead button").nth(3)
     means = [float(text.split(" ")[0]) for text in column(page, 4)]
     assert means == sorted(means)
     header.click()
@@ -92,13 +93,13 @@ def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
     assert page.locator("th[aria-sort='descending']").count() == 1
     header.press("Enter")
     assert column(page, 1) == before
-    page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(0).press("Space")
+    page.locator("#setting-1 .wide").first.locator("thead button").nth(0).press("Space")
     assert column(page, 1) != before
     assert sorted(column(page, 1)) == sorted(before)
 
 
 def test_missing_numbers_stand_last_either_way(page: Page) -> None:
-    header = page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(4)
+    header = page.locator("#setting-1 .wide").first.locator("thead button").nth(4)
     for _ in range(2):
         header.click()
         assert column(page, 1)[-1] == "baseline"
@@ -116,18 +117,22 @@ def test_methods_come_and_go_in_all_charts(page: Page) -> None:
         "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 8"
     )
     assert [lines(page, figure) for figure in figures] == [8] * 4
-    assert bands(page, "setting-1-learning_curves") == ["0"] * 8
+    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 2
     page.get_by_role("button", name="first 6").click()
     page.wait_for_function(
         "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 6"
     )
-    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 6
+    page.get_by_role("checkbox", name="baseline").uncheck()
+    page.wait_for_function(
+        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 5"
+    )
+    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 2
 
 
 def test_methods_and_settings_are_filtered_in_tables(page: Page) -> None:
     assert column(page, 1) != column(page, 1)[:1]
     page.locator("#legend input").first.uncheck()
-    scores = page.locator("#setting-1 ~ .wide").first.locator("tbody tr:visible")
+    scores = page.locator("#setting-1 .wide").first.locator("tbody tr:visible")
     assert scores.count() == len(METHODS)
     page.check("#in-tables")
     assert scores.count() == 5
@@ -157,6 +162,43 @@ def test_narrow_screens_scroll_tables_and_not_the_page(page: Page, width: int) -
         page.evaluate("Math.max(...[...document.querySelectorAll('.chart svg')].map((each) => each.clientWidth))")
         <= width
     )
+
+
+def test_settings_are_folded_until_they_are_asked_for(browser: Browser, address: str) -> None:
+    page = browser.new_page()
+    page.goto(f"{address}#setting-2")
+    page.wait_for_selector("body[data-drawn]")
+    opened = page.locator("details.part").evaluate_all("(all) => all.map((each) => each.open)")
+    assert opened == [True, True]
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("body[data-drawn]")
+    assert page.locator("#setting-2 .chart svg").count() == 0
+    page.locator("#setting-2 summary").first.click()
+    page.wait_for_selector("#setting-2 .chart svg")
+    page.get_by_role("button", name="close all").click()
+    assert page.locator("details.part[open]").count() == 0
+    page.locator("#overview a[href='#setting-2']").first.click()
+    assert page.locator("details.part[open]").count() == 1
+    page.fill("#filter", "pets")
+    assert page.locator("#setting-1[open]").is_visible()
+    assert not page.locator("#setting-2").is_visible()
+    page.close()
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_tables_say_what_is_beyond_the_edge_and_keep_their_first_column(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 900})
+    for box in page.locator(".wide:visible").all():
+        hidden = box.evaluate("""(box) => [...box.querySelectorAll("thead th")].filter(
+            (cell) => cell.offsetLeft + cell.offsetWidth > box.clientWidth + 1).length""")
+        told = box.get_attribute("data-more") or "0"
+        assert int(told.split(" ")[0]) == hidden
+    widest = page.locator("#setting-1 .wide").first
+    left = "(each) => each.getBoundingClientRect().left"
+    widest.evaluate("(box) => box.scrollLeft = 10000")
+    assert abs(widest.locator("tbody th").first.evaluate(left) - widest.evaluate(left)) < 2
+    page.wait_for_function("!document.querySelector('#setting-1 .wide').dataset.more")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
