@@ -29,9 +29,9 @@ async function draw(place) {
 
 const show = (view) => view.signal("shown", chosen()).runAsync();
 
-// Draws what can be seen: charts in a closed setting have no width.
+// Charts in a closed setting wait until it is opened.
 async function drawAll() {
-  const places = [...document.querySelectorAll(".chart:not([data-begun])")].filter((place) => place.clientWidth);
+  const places = [...document.querySelectorAll(".chart:not([data-begun])")].filter((place) => !place.closest("details:not([open]), [hidden]"));
   const distance = (place) => Math.abs(place.getBoundingClientRect().top);
   places.sort((one, other) => distance(one) - distance(other));
   for (const place of places) {
@@ -84,6 +84,7 @@ function showSettings() {
   document.querySelector("output").textContent = filter.value.trim() ? `${found} of ${settings().length} settings, by: ${filter.value.trim()}` : "";
   // Charts take the width of what was hidden.
   window.dispatchEvent(new Event("resize"));
+  drawAll();
 }
 
 function sort(header) {
