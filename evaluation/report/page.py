@@ -73,14 +73,14 @@ def _introduction(document: Mapping[str, Any]) -> list[str]:
     thresholds = _listed(f"{setting['threshold']:.0%}" for setting in settings)
     streaks = _listed(str(setting["consecutive"]) for setting in settings)
     paragraphs = [
-        "How few labelled samples does a method need to adapt a pre-trained model to a new task? In each setting one "
-        "stream of labelled samples is fed, batch by batch, to all methods, which start from the same backbone and the "
-        "same head, in many orderings: seeded orders of the stream.",
-        f"Samples to criterion are those seen when the validation {measures} has stood at {thresholds} or more for "
-        f"{streaks} evaluations in a row; a method that does not get there by the limit is censored. The restricted "
-        "mean is that of min(samples to criterion, limit). Methods are compared on the same orderings, in pairs: "
-        "Fieller's interval for the relative improvement over the baseline, a sign-flip permutation test adjusted by "
-        "Holm. Fewer samples are better.",
+        "How few labelled samples does a method need to adapt a pre-trained model to a new task? In each setting, all "
+        "methods learn from one stream of labelled samples, batch by batch. They start from the same backbone and the "
+        "same head. The stream is fed in many orderings, which are seeded orders of it.",
+        f"Samples to criterion are the samples seen when the validation {measures} has been {thresholds} or more for "
+        f"{streaks} evaluations in a row. A method that has not met the criterion at the limit is censored. The "
+        "restricted mean is the mean of min(samples to criterion, limit). Methods are compared in pairs, on the same "
+        "orderings. Relative improvements over the baseline have Fieller's interval; p values are of a sign-flip "
+        "permutation test, adjusted by Holm. Fewer samples are better.",
     ]
 
     differing = document["differences"]

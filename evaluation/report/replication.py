@@ -35,9 +35,9 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
         runs: The runs that its settings name; other folders are ledgers.
     """
     paragraphs = [
-        "Each command measures the traces of its rows again and writes their table; given the same photos, weights and "
-        f"versions, the counts are the same. Each has a folder of its own in {AGAIN}; what one of them has measured, "
-        "the next ones take from the ledger there. The configuration of each run stands below its commands.",
+        "Each command measures the traces of its rows again, and writes their table. With the same photos, weights and "
+        f"versions, the counts are the same. Each command has its own folder in {AGAIN}, and reuses results from the "
+        "ledger there. The configuration of each run is below its commands.",
     ]
     folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
     parts = [
@@ -73,7 +73,7 @@ def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Pa
 
     remarks, files = [], []
     if absent:
-        remarks = [f"{', '.join(absent)}: of no run, but of a ledger or chosen among others; no command is known."]
+        remarks = [f"{', '.join(absent)}: from a ledger, or chosen among others; there is no command for them."]
     if lines:
         files = [Text("Command of each row", "\n".join(lines))]
     for _, run in of_setting:

@@ -20,10 +20,10 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         return None
     methods = over["methods"]
     paragraph = (
-        "Samples to criterion are divided by the geometric mean of all methods in the same ordering, and the middle "
-        "half of all runs is averaged, each setting counting the same: 1 is the mean of all methods, and lower is "
-        "better. Its intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t "
-        "intervals over data sets."
+        "Samples to criterion are divided by the geometric mean of all methods in the same ordering. The interquartile "
+        "mean is over all runs, and all settings have the same weight. A value of 1 is the mean of all methods; lower "
+        "is better. Its interval is a bootstrap over the orderings, stratified by setting. The interval of a mean rank "
+        "is a t interval over data sets."
     )
 
     columns = [
@@ -55,10 +55,10 @@ def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     header, *rows = budgets_over_settings_rows(over)
     cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
     paragraph = (
-        "Accuracy after that many labelled samples: the mean over settings, each counting the same, with its 95 % "
-        "interval over orderings, which says nothing of other data sets. The area under the curve is the mean accuracy "
-        "where each doubling of the samples counts the same. Higher is better. Each setting below has its own table, "
-        "with tests of all pairs."
+        "Accuracy after a number of labelled samples. It is the mean over settings, all with the same weight. Its 95 % "
+        "interval is over orderings, and does not generalise to other data sets. The area under the curve is the mean "
+        "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
+        "own table, with tests of all pairs."
     )
     table = Table(budgets_title(over), [Column(title) for title in header], cells)
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[table])
@@ -72,8 +72,8 @@ def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
         return None
     key, parts = shown["key"].replace("_", " "), []
     paragraph = (
-        f"Each table and chart holds the settings that differ in {key} alone. Intervals hold 95 % over orderings; at "
-        "one value, methods that share a letter do not differ significantly."
+        f"Each table and chart has the settings that differ only in {key}. Intervals are 95 % intervals over "
+        "orderings. Methods that share a letter at one value do not differ significantly there."
     )
 
     for index, panel in enumerate(shown["panels"], 1):
@@ -118,8 +118,8 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
             row.append(Cell("" if value is None else f"{value:.2f}", tint=tint))
         rows.append(row)
     title = (
-        "Probability of improvement: that the method of the row takes fewer samples on the same ordering than that of "
-        "the column"
+        "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
+        "the same ordering"
     )
     return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
 
@@ -127,9 +127,9 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
 def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
     paragraph = (
-        "The same traces under other criteria. Each cell names the best method and Kendall's tau between the order of "
-        "all methods there and that of the leaderboard: 1 is the same order, and the strongest colour. A dash stands "
-        "where no method meets the criterion, or traces end before that is decided."
+        "The same traces under other criteria. Each cell has the best method, and Kendall's tau between the order of "
+        "all methods and their order in the leaderboard. A value of 1 is the same order, and has the strongest colour. "
+        "A dash means that no method meets the criterion, or that traces end before that is decided."
     )
     consecutive = document["sensitivity"]["consecutive"]
     tables = [_grid(setting, consecutive, marks) for setting in document["sensitivity"]["settings"]]
@@ -158,9 +158,9 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
         return None
     parts = document["setup_stability"]["parts"]
     paragraph = (
-        "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
-        "The lower, the more a claim needs to be repeated over it. Two halves of the orderings show how far noise "
-        "alone moves a ranking by half of them; rankings by all orderings are less noisy than that."
+        "Agreement of two rankings of the methods if one part of the setup changes. A value of 1 means that this part "
+        "does not matter. The lower it is, the more values of that part a claim needs. Two halves of the orderings "
+        "show what noise alone does. Rankings by all orderings are less noisy than those by a half."
     )
 
     columns = [

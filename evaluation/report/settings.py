@@ -93,9 +93,9 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     """Return the tables and charts of every setting."""
     low, high = series.BAND
     paragraphs = [
-        f"Learning curves: mean over orderings; the bands, from the {low}th to the {high}th percentile, are drawn for "
-        "up to six chosen methods. The dashed line is the threshold. Intervals hold 95 %; methods that share a letter "
-        "do not differ significantly in these orderings.",
+        f"Learning curves are means over orderings. The first two chosen methods have bands, from the {low}th to the "
+        f"{high}th percentile. The dashed line is the threshold. Intervals are 95 % intervals. Methods that share a "
+        "letter do not differ significantly in these orderings.",
         f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
     ]
 

@@ -197,6 +197,8 @@ def render(page: Page) -> str:
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     environment.filters["filled"] = _without_empty_columns
+    # Long names break after an underscore, not within a word.
+    environment.filters["breakable"] = lambda text: Markup(escape(text).replace("_", "_<wbr>"))
     # Quotes, of which commands have many, need no escaping between tags.
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 # Elements that have no end.
-VOID = {"meta", "link", "input", "br", "use", "path"}
+VOID = {"meta", "link", "input", "br", "use", "path", "wbr"}
 
 
 class Page(HTMLParser):

@@ -136,7 +136,7 @@ def test_the_measure_and_what_differs_are_reported(tmp_path: Path) -> None:
         write_run(tmp_path / "runs" / str(size), traces(0), **options)
     page = show(tmp_path / "runs")
     assert page.texts.count("Learning curves: validation balanced accuracy") == 2
-    assert any("validation balanced accuracy has stood at 80% or more for 3 " in text for text in page.texts)
+    assert any("validation balanced accuracy has been 80% or more for 3 " in text for text in page.texts)
     [differing] = [text for text in page.texts if text.startswith("The settings differ in ")]
     assert "batch_size (1, 2)" in differing
     assert "max_samples (60, 120)" in differing
