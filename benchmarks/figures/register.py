@@ -17,7 +17,8 @@ NUMBER = re.compile(r"[-−]?\d[\d,]*(?:\.\d+)?(?:e[-−]?\d+)?")
 MEASURED = re.compile(r"[-−]?\d[\d,]*(?:\.\d+(?:e[-−]?\d+)?(?: ?%)?| ?%)")
 # Numbers of these are no quoted figures: versions, addresses, code, names of sections.
 SILENT = re.compile(
-    r"^```.*?^```$|<!--.*?-->|`[^`]*`|\]\([^)]*\)|https?://\S+|^#.*?$|^\$\$.*?\$\$$|\$[^$\n]+\$|Python 3\.\d+|Apache-2\.0",
+    r"^```.*?^```$|<!--.*?-->|`[^`]*`|\]\([^)]*\)|https?://\S+|^#.*?$|^\$\$.*?\$\$$|\$[^$\n]+\$"
+    r"|Python 3\.\d+|Apache-2\.0",
     re.MULTILINE | re.DOTALL,
 )
 
