@@ -19,7 +19,7 @@ WORDS = {"README.md": 1_100, "docs": 35_000}
 INNER = ("tests", "benchmarks", ".ci", ".venv", "build", "site", "runs")
 SKIPPED = re.compile(r"^```.*?^```|^<!--.*?-->|^(?:\||#|!|\[).*?$", re.MULTILINE | re.DOTALL)
 # The end of a sentence, of a paragraph or of an item.
-BREAK = re.compile(r"(?<=[.!?])\s+|\n\s*\n(?:\s*- )?|\n\s*- ")
+BREAK = re.compile(r"(?:(?<=[.!?])\s+|\n\s*\n\s*|\n\s*(?=- ))(?:- )?")
 
 
 def words_in_sentences(text: str) -> list[int]:
