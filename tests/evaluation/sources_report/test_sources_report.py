@@ -14,9 +14,7 @@ import pytest
 from scipy import stats
 
 from headstart import evaluate
-from headstart.evaluation.sources_report.tables import MARKDOWN, over_targets_rows
 from headstart.output.results_folder import DashboardResults
-from headstart.output.tables import markdown_table
 from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT, require_checkout
 
@@ -31,10 +29,6 @@ NAMES = ["gbc", "x & y_1 {50} % $2^3$ ~ # \\end{tabular}", "[5pt] naïve 方法"
 def page() -> str:
     require_checkout()
     return (ROOT / "docs" / "sources_report.md").read_text(encoding="utf-8")
-
-
-def commands(page: str) -> list[str]:
-    return re.findall(r"^headstart (.*)$", page, re.MULTILINE)
 
 
 TARGETS = ["s0", "s1", "t & 2", "t_3", "=t4", "t5", "t6", "t7"]
@@ -266,23 +260,31 @@ def test_a_report_of_another_table_is_not_replaced_unasked(tmp_path: Path, capsy
     run(other, tmp_path / "out", "--overwrite")
 
 
-def test_the_first_command_of_the_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_command_of_the_page_prints_what_the_page_shows(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
     monkeypatch.chdir(tmp_path)
-    write_table(tmp_path / "scores.csv", ["gbc", "own"])
-    evaluate.main([*commands(page)[0].split(), "--logger=false"])
+    [line] = re.findall(r"^headstart (.*)$", page, re.MULTILINE)
+    evaluate.main(line.split())
     assert {path.name for path in (tmp_path / "runs" / "sources_report").iterdir()} == FILES
+
+    printed = [line.rstrip() for line in capsys.readouterr().out.splitlines()]
+    [shown] = re.findall(r"```text\n(.*?)```", page, re.DOTALL)
+    assert set(shown.splitlines()) <= set(printed)
 
 
 @pytest.mark.skipif(not TABLES.is_dir(), reason="needs the released tables of HEADSTART_SHARED, by default ../shared")
-def test_the_page_has_the_papers_two_tables(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for path in TABLES.glob("*.csv"):
-        (tmp_path / path.name).symlink_to(path)
-    monkeypatch.chdir(tmp_path)
-    assert len(commands(page)) == 3
-    for command_line in commands(page)[1:]:
-        evaluate.main([*command_line.split(), "--logger=false"])
-        output = Path(command_line.split()[-1])
-        document = json.loads((output / "sources_report.json").read_text(encoding="utf-8"))
-        table = markdown_table(over_targets_rows(document, MARKDOWN))
-        assert "\n".join(table) in page
-        assert not any(best["not_compared"] for best in document["best"].values())
+@pytest.mark.parametrize(
+    ("table", "best", "tied"),
+    [
+        ("source_datasets_table.csv", "logme", {"gbc", "leep"}),
+        ("source_model_architectures_table.csv", "nleep", set()),
+    ],
+)
+def test_the_best_metrics_of_the_papers_tables(table: str, best: str, tied: set[str], tmp_path: Path) -> None:
+    document = run(TABLES / table, tmp_path)
+    for measure in ("kendall", "pearson"):
+        assert document["best"][measure]["metrics"] == [best]
+        assert set(document["best"][measure]["tied"]) == tied
+    assert not any(found["not_compared"] for found in document["best"].values())

@@ -1,0 +1,252 @@
+"""The figures of an audit, computed a second time by plain lines of NumPy and SciPy."""
+
+import csv
+import json
+import os
+import re
+import warnings
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from headstart import evaluate
+from headstart.evaluation.estimates import with_interval
+from headstart.tests.material.root import ROOT, require_checkout
+
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
+TABLES = SHARED / "data" / "accuracy_tables"
+PAPERS = SHARED / "data" / "stable_transfer"
+# Metrics of the drawn table; the figures of the second one are compared.
+METRICS = ["gbc", "log_me", "own"]
+POOL_SIZE = 4
+MEASURES = [stats.weightedtau, stats.kendalltau, stats.pearsonr, lambda x, y: (y[x.argmax()] / y.max(), None)]
+
+Floats = NDArray[np.float64]
+
+
+class PlainTable:
+    """A table in the plain layout, and the mean ranks of its sources on the other targets."""
+
+    def __init__(self, path: Path) -> None:
+        rows = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
+        self.rows = rows[rows["source"] != rows["target"]]
+        self.sources, self.i = np.unique(self.rows["source"], return_inverse=True)
+        self.targets, self.j = np.unique(self.rows["target"], return_inverse=True)
+        self.performance = np.full((len(self.sources), len(self.targets)), np.nan)
+        self.performance[self.i, self.j] = self.rows["performance"]
+        self.known = np.isfinite(self.performance)
+        self.elsewhere = mean_ranks(self.performance)
+        self.measured = self.weighted(self.elsewhere)
+
+    def weighted(self, score: Floats) -> Floats:
+        """Return the weighted Kendall of a ranker on every target."""
+        return np.array([MEASURES[0](score[k, t], self.performance[k, t])[0] for t, k in enumerate(self.known.T)])
+
+    def kendall(self, x: Floats, y: Floats) -> Floats:
+        return np.array([stats.kendalltau(x[k, t], y[k, t]).statistic for t, k in enumerate(self.known.T)])
+
+    def scores(self, metric: str) -> Floats:
+        score, mine = np.full_like(self.performance, np.nan), self.rows["metric"] == metric
+        score[self.i[mine], self.j[mine]] = self.rows["score"][mine]
+        return score
+
+    def resampled(self) -> tuple[Floats, Floats]:
+        """Return how often each target is drawn, and the mean rank's values in 200 resamples of the targets."""
+        count = len(self.targets)
+        counts = np.random.default_rng((0, 0)).multinomial(count, np.full(count, 1 / count), 200)
+        ranks = np.nan_to_num(stats.rankdata(-self.performance, axis=0, nan_policy="omit"))
+        values = np.full(counts.shape, np.nan)
+
+        for t, k in enumerate(self.known.T):
+            others = np.where(np.arange(count) == t, 0, counts)
+            drawn = -(others @ ranks.T / (others @ self.known.T))[:, k]
+            values[:, t] = [stats.weightedtau(each, self.performance[k, t]).statistic for each in drawn]
+
+        return counts.astype(float), values
+
+    def half_width(self, values: Floats, counts: Floats) -> float:
+        count = len(self.targets)
+        error = np.sqrt(count / (count - 1)) * (counts * values).mean(axis=1).std(ddof=1)
+        return float(stats.t.ppf(0.975, count - 1) * error)
+
+    def outcomes(self) -> dict[tuple[Any, ...], Floats]:
+        """Return how well the mean rank and every metric do, by pool, target and measure."""
+        scores = np.array([self.elsewhere, *(self.scores(name) for name in METRICS)])
+        found = {}
+
+        for pool in map(list, combinations(range(len(self.sources)), POOL_SIZE)):
+            for t in np.flatnonzero(self.known[pool].all(axis=0)):
+                for e, measure in enumerate(MEASURES):
+                    values = [measure(each[pool, t], self.performance[pool, t])[0] for each in scores]
+                    found[tuple(pool), t, e] = np.round(values, 10)
+
+        return found
+
+
+def mean_ranks(performance: Floats) -> Floats:
+    """Return the mean rank of every source on the other targets, 1 being the best, with the sign reversed."""
+    ranks, known = stats.rankdata(-performance, axis=0, nan_policy="omit"), np.isfinite(performance)
+    means: Floats = (np.nansum(ranks, axis=1, keepdims=True) - ranks) / (known.sum(axis=1, keepdims=True) - 1)
+    return -means
+
+
+def setup_stability(outcomes: dict[tuple[Any, ...], Floats], place: int) -> float:
+    """Return the mean Kendall tau-b over pairs of experiments that differ in one component, without the mean rank."""
+    groups: dict[tuple[Any, ...], list[Floats]] = {}
+    for experiment, values in outcomes.items():
+        groups.setdefault(experiment[:place] + experiment[place + 1 :], []).append(values[1:])
+    pairs = [[stats.kendalltau(*pair).statistic for pair in combinations(group, 2)] for group in groups.values()]
+    return float(np.mean([np.nanmean(taus) for taus in pairs if np.isfinite(taus).any()]))
+
+
+def write_table(path: Path) -> None:
+    """Write a table of 6 sources and 9 targets, of which one is a source, in which the order on targets is alike."""
+    generator = np.random.default_rng(0)
+    sources, targets = [f"s{index}" for index in range(6)], ["s1", *(f"t{index}" for index in range(8))]
+    performances = np.linspace(0.3, 0.8, 6)[:, None] + 0.15 * generator.normal(size=(6, 9))
+    scores = performances + 0.2 * generator.normal(size=(3, 6, 9))
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["metric", "source", "target", "score", "performance"])
+        for (metric, source, target), score in np.ndenumerate(scores):
+            writer.writerow([METRICS[metric], sources[source], targets[target], score, performances[source, target]])
+
+
+@pytest.fixture(scope="module")
+def audit(tmp_path_factory: pytest.TempPathFactory) -> tuple[PlainTable, dict[str, Any]]:
+    """Return the plain table, and what the audit finds."""
+    folder = tmp_path_factory.mktemp("audit")
+    write_table(folder / "table.csv")
+    document = evaluate_audit(folder, f"--pool_size={POOL_SIZE}")
+    return PlainTable(folder / "table.csv"), document
+
+
+def evaluate_audit(folder: Path, *options: str) -> dict[str, Any]:
+    evaluate.main(
+        ["audit", f"--table={folder / 'table.csv'}", f"--output={folder / 'out'}", "--logger=false", *options]
+    )
+    document: dict[str, Any] = json.loads((folder / "out" / "audit.json").read_text())
+    return document
+
+
+def test_means_and_intervals_of_the_mean_rank(audit: tuple[PlainTable, dict[str, Any]]) -> None:
+    plain, document = audit
+    expected = document["rankers"]["mean_rank"]["weighted_kendall"]
+    assert plain.measured.mean() == pytest.approx(expected["mean"], abs=1e-12)
+
+    counts, resampled = plain.resampled()
+    half = plain.half_width(resampled, counts)
+    ends = np.clip([plain.measured.mean() - half, plain.measured.mean() + half], -1, 1)
+    assert ends == pytest.approx(expected["ci95"], abs=1e-12)
+
+    per_target = dict(zip(plain.targets.tolist(), plain.measured, strict=True))
+    assert per_target == pytest.approx(expected["per_target"], abs=1e-12)
+
+
+def test_a_metric_by_every_measure(audit: tuple[PlainTable, dict[str, Any]]) -> None:
+    plain, document = audit
+    score = plain.scores("log_me")
+    for name, measure in zip(["weighted_kendall", "kendall", "pearson", "rel_at_1"], MEASURES, strict=True):
+        values = [measure(score[k, t], plain.performance[k, t])[0] for t, k in enumerate(plain.known.T)]
+        per_target = dict(zip(plain.targets.tolist(), values, strict=True))
+        assert per_target == pytest.approx(document["rankers"]["log_me"][name]["per_target"], abs=1e-12)
+
+
+def test_a_metric_beside_the_mean_rank(audit: tuple[PlainTable, dict[str, Any]]) -> None:
+    plain, document = audit
+    score = plain.scores("log_me")
+    values = plain.weighted(score)
+    counts, resampled = plain.resampled()
+    difference, half = (values - plain.measured).mean(), plain.half_width(values - resampled, counts)
+    expected = document["minus_mean_rank"]["log_me"]["weighted_kendall"]
+    assert difference == pytest.approx(expected["mean"], abs=1e-12)
+    assert [difference - half, difference + half] == pytest.approx(expected["ci95"], abs=1e-12)
+
+    one, other = plain.kendall(score, plain.elsewhere), plain.kendall(plain.performance, plain.elsewhere)
+    with warnings.catch_warnings():
+        # It divides by 0 where nothing is left.
+        warnings.simplefilter("ignore")
+        given = (plain.kendall(score, plain.performance) - one * other) / np.sqrt((1 - one**2) * (1 - other**2))
+    found = dict(zip(plain.targets.tolist(), given, strict=True))
+    per_target = document["kendall_given_mean_rank"]["log_me"]["per_target"]
+    assert any(value is not None for value in per_target.values())
+    for target, value in per_target.items():
+        assert value is None or found[target] == pytest.approx(value, abs=1e-12)
+
+
+def test_leave_one_out_and_the_agreement_of_targets(audit: tuple[PlainTable, dict[str, Any]]) -> None:
+    plain, document = audit
+
+    def without(model: str) -> float:
+        performance = plain.performance[plain.sources != model]
+        ranks, known = mean_ranks(performance), np.isfinite(performance)
+        pairs = [(ranks[k, t], performance[k, t]) for t, k in enumerate(known.T)]
+        return float(np.mean([stats.weightedtau(x, y).statistic for x, y in pairs]))
+
+    expected = document["leave_one_model_out"]["mean_rank"]["weighted_kendall"]
+    assert {str(model): without(model) for model in plain.sources} == pytest.approx(expected, abs=1e-12)
+
+    count, both = len(plain.targets), []
+    for a, b in combinations(range(count), 2):
+        both.append(plain.performance[plain.known[:, a] & plain.known[:, b]][:, [a, b]])
+    rho = np.mean([stats.spearmanr(pair).statistic for pair in both])
+    assert rho == pytest.approx(document["ranks"]["mean_spearman"], abs=1e-12)
+    assert (1 + (count - 1) * rho) / count == pytest.approx(document["ranks"]["kendalls_w"], abs=1e-12)
+
+
+def test_setup_stability_and_win_rates(audit: tuple[PlainTable, dict[str, Any]]) -> None:
+    plain, document = audit
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        outcomes = plain.outcomes()
+        stability = {name: setup_stability(outcomes, place) for place, name in enumerate(["pool", "target", "measure"])}
+    assert stability == pytest.approx(document["setup_stability"], abs=1e-12)
+
+    best = np.array([values == values.max() for values in outcomes.values()])
+    rates = 100 * (best / best.sum(axis=1, keepdims=True)).mean(axis=0)
+    expected = {name: rates["average"] for name, rates in document["win_rate_percent"].items()}
+    assert dict(zip(["mean_rank", *METRICS], rates, strict=True)) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.skipif(not TABLES.is_dir(), reason="needs the tables of HEADSTART_SHARED, by default ../shared")
+@pytest.mark.parametrize(
+    ("table", "mean"), [("supervised_full", 0.837), ("supervised_head", 0.616), ("self_supervised_full", 0.685)]
+)
+def test_mean_ranks_of_published_tables(table: str, mean: float, tmp_path: Path) -> None:
+    (tmp_path / "table.csv").symlink_to(TABLES / f"{table}.csv")
+    document = evaluate_audit(tmp_path)
+    assert "None" not in (tmp_path / "out" / "report.md").read_text()
+    expected = document["rankers"]["mean_rank"]["weighted_kendall"]
+    assert round(expected["mean"], 3) == mean
+    assert PlainTable(tmp_path / "table.csv").measured.mean() == pytest.approx(expected["mean"], abs=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the tables of HEADSTART_SHARED, by default ../shared")
+@pytest.mark.parametrize(
+    ("scenario", "table", "pool_size", "stability"),
+    [
+        (0, "source_datasets_table.csv", 11, {"target": 0.23, "measure": 0.53, "pool": 0.60}),
+        (1, "source_model_architectures_table.csv", 14, {"target": 0.62, "measure": 0.69, "pool": 0.80}),
+    ],
+)
+def test_the_page_has_the_figures_of_the_papers_tables(
+    scenario: int, table: str, pool_size: int, stability: dict[str, float], tmp_path: Path
+) -> None:
+    require_checkout()
+    (tmp_path / "table.csv").symlink_to(PAPERS / table)
+    document = evaluate_audit(tmp_path, f"--pool_size={pool_size}")
+    # Agostinelli et al., ECCV 2022, published these in tables 2a and 3a.
+    assert {name: round(value, 2) for name, value in document["setup_stability"].items()} == stability
+
+    page = (ROOT / "docs" / "audit.md").read_text()
+    for name, title in zip(document["metrics"], ["GBC", "LEEP", "N-LEEP", "LogME", "H-score"], strict=True):
+        [row] = re.findall(rf"^\| {title} \| (.*) \|$", page, re.MULTILINE)
+        less = document["minus_mean_rank"][name]["weighted_kendall"]
+        expected = [with_interval(less), with_interval(document["kendall_given_mean_rank"][name])]
+        assert row.split(" | ")[2 * scenario : 2 * scenario + 2] == expected
