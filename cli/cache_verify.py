@@ -15,15 +15,14 @@ from headstart.output.printable import say
 def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt = 0) -> RowCheck:
     """Compute stored features of a comparison's photos again, and remove those that are wrong.
 
-    The cache holds no paths of photos, so a run names them: its configuration says which photos, backbone and
-    arithmetic its rows are of, and where the cache is. Remarks on photos that cannot be decoded are checked as well.
-    Rows of a network may differ by the rounding of other processors and other numbers of threads. The exit code is 1
-    where a row is wrong.
+    The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that
+    cannot be decoded are checked as well. Rounding on another processor, or with another number of threads, is no
+    error. The exit code is 1 if a row is wrong.
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        share: Share of the stored rows that is computed again.
-        seed: Seed of their choice.
+        share: Share of the stored rows to compute again.
+        seed: Seed of the sample of rows.
 
     Returns:
         How many rows were checked, were wrong, and were removed.

@@ -46,10 +46,9 @@ class SourceFiles:
     """Writes the trained model: weights.safetensors, an entry of a model registry, and results.json.
 
     Args:
-        name: What the registry calls the model; by default the name of the run's folder.
-        registry: Registry that the entry is added to, such as one of a whole pool of sources; by default one of this
-            model alone, registry.json in the run's folder.
-        overwrite: Replace a model of another origin that lies in the folder, or in the registry under this name.
+        name: Name of the model in the registry. The default is the name of the run's folder.
+        registry: Registry to which the model is added. The default is registry.json in the run's folder.
+        overwrite: Replace a model of another configuration in the folder, or of the same name in the registry.
 
     Attributes:
         identity: Digest of all that decides the weights.
@@ -68,7 +67,7 @@ class SourceTrainingCLI(TrainingCLI):
     head = """\
 usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
 
-Train a source model on a data set: its weights, and an entry of a registry.
+Train a source model on a data set. Writes its weights and a registry entry.
 """
     model_class = SourceTraining
     datamodule_class = PhotoBatches

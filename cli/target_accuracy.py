@@ -40,8 +40,8 @@ class TargetAccuracyCLI(TrainingCLI):
     head = """\
 usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
 
-Fine-tune a source on a target, the whole network or the head alone, and measure
-its accuracy there, unless the ledger has it.
+Fine-tune a source on a target, the whole network or only the head, and measure
+its accuracy. Accuracies in the ledger are reused.
 """
     model_class = TargetAccuracy
     datamodule_class = TargetBatches

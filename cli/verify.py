@@ -32,16 +32,16 @@ def verify(
 ) -> list[Verified]:
     """Measure some of the stored traces of a run or of a ledger again, and compare them count by count.
 
-    The run is built again from its configuration, on the same photos and with the same code, packages and kind of
-    device, from the folder where it was started. Nothing is stored. A trace that differs is named with the first
-    evaluation that differs, and the command then ends with an error.
+    The run is repeated from its configuration. It needs the same photos, code, packages and kind of device, and the
+    folder where it was started. Nothing is stored. If a trace differs, the command reports its first evaluation that
+    differs and ends with an error.
 
     Args:
-        run_or_ledger: Folder of a run of headstart train, or of a ledger, which holds how its runs are built.
-        share: Share of the traces that are measured again, one at least.
-        seed: Seed of their choice.
-        ledger: Folder of the run's ledger; by default that of its configuration, else that in the environment variable
-            HEADSTART_LEDGER, else `ledger` beside the run's folder.
+        run_or_ledger: Folder of a run of headstart train, or of a ledger.
+        share: Share of the traces to measure again, at least one trace.
+        seed: Seed of the sample of traces.
+        ledger: Folder of the run's ledger. The default is the ledger of its configuration, then the environment
+            variable HEADSTART_LEDGER, then `ledger` beside the run's folder.
 
     Returns:
         What was measured again, by run.

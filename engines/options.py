@@ -18,8 +18,8 @@ class EngineOptions:
     As a base class, it adds its options to those of the next base class.
 
     Args:
-        workers: Number that run side by side, each in a process of its own; by default one after the other.
-        ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
+        workers: Number of worker processes. By default tasks run one after the other in this process.
+        ray: Address of a Ray cluster that runs the tasks; `auto` is the cluster of this machine.
         **options: Options of the next base class.
 
     Raises:

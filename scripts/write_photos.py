@@ -12,9 +12,9 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     """Write the first training photos of a data set as `FOLDER/CLASS/NUMBER.png`.
 
     Args:
-        folder: Folder to write to; files of the same names are replaced.
-        photos: The data set; by default the drawn cats and dogs.
-        count: How many photos are written.
+        folder: Output folder. Files of the same names are replaced.
+        photos: The data set, by default the drawn cats and dogs.
+        count: Number of photos to write.
 
     Raises:
         UserError: The data set has fewer photos, or the folder cannot be written.
