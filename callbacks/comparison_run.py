@@ -115,8 +115,8 @@ class ComparisonRun(LedgerOptions):
         """
         if self.per_class and criterion.is_lazy:
             raise UserError(
-                "results.per_class: true counts at every evaluation, and criterion.evaluation=lazy leaves most of them "
-                "out; give --criterion.evaluation=every"
+                "results.per_class: true needs every evaluation, but criterion.evaluation=lazy skips most of "
+                "them; give --criterion.evaluation=every"
             )
         self.folder = RunFolder(folder, config, self.overwrite)
         self.criterion, self.registry = criterion, registry_digest(config)

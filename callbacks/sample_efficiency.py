@@ -68,7 +68,7 @@ class SampleEfficiency(Callback):
     ) -> None:
         if until == "limit" and (stop_when_met or evaluation == "lazy"):
             other = "stop_when_met=true" if stop_when_met else "evaluation=lazy"
-            raise UserError(f"criterion.until: limit continues after the criterion, and criterion.{other} stops there")
+            raise UserError(f"criterion.until: limit continues after the criterion, but criterion.{other} stops there")
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
@@ -191,7 +191,7 @@ class SampleEfficiency(Callback):
         if snapshot.samples_validated != self.validation_size:
             raise UserError(
                 f"trainer.limit_val_batches: {snapshot.samples_validated} of {self.validation_size} validation photos "
-                "were evaluated; an evaluation takes all"
+                "were evaluated; an evaluation needs all"
             )
 
         self._evaluated, self._next = True, self.now + 1

@@ -91,7 +91,7 @@ def cache(
     for entry in chosen:
         _delete(entry)
         say(f"removed {entry.kind} {entry.name}: {_readable(entry.size)}")
-    say(f"{_readable(sum(entry.size for entry in chosen))} are free again")
+    say(f"{_readable(sum(entry.size for entry in chosen))} freed")
     return chosen
 
 
@@ -174,7 +174,7 @@ def _choose(entries: Iterable[Entry], names: list[str]) -> list[Entry]:
     for name, matches in chosen.items():
         if not matches and name not in KINDS:
             kinds = ", ".join(KINDS)
-            raise UserError(f"remove: there is no {name!r}; headstart cache lists all names, the kinds are {kinds}")
+            raise UserError(f"remove: {name!r} does not exist; headstart cache lists all names, the kinds are {kinds}")
     return list(dict.fromkeys(entry for matches in chosen.values() for entry in matches))
 
 

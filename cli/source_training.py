@@ -92,8 +92,8 @@ Train a source model on a data set. Writes its weights and a registry entry.
         """Raise an error for a registry that other runs add to, too; see `TaskCLI.require_portable`."""
         if self.results.registry:
             raise UserError(
-                f"results.registry: {self.results.registry!r} would be written on this machine, whose disk is not that "
-                "of the sweep; leave it out, and give the registries in the runs' folders as a list"
+                f"results.registry: {self.results.registry!r} would be written on this machine, not on the "
+                "sweep's; leave it out, and list the registries in the runs' folders instead"
             )
 
     def missing(self) -> str:
@@ -114,11 +114,11 @@ Train a source model on a data set. Writes its weights and a registry entry.
         with files.locked():
             weights = self.folder / WEIGHTS
             if files.document and weights.is_file() and digest_file(weights) == files.document.get("weights_sha256"):
-                say(f"{str(self.folder)!r} holds this model already; nothing is computed.")
+                say(f"{str(self.folder)!r} already has this model; nothing is computed.")
             elif self._train(files, network, preprocessing):
                 self._write(files, spec, network, preprocessing)
             else:
-                say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
+                say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False}
             self._register(files.document, spec, preprocessing, width)
         return files.document

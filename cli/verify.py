@@ -64,15 +64,15 @@ def verify(
     print_lines(f"DIFFERENT: {difference}." for difference in differences)
     if differences:
         raise UserError(
-            f"run_or_ledger: {len(differences)} of {checked} traces in {run_or_ledger!r} came out differently when "
-            "measured again; the lines above name them"
+            f"run_or_ledger: {len(differences)} of {checked} traces in {run_or_ledger!r} differ when measured "
+            "again; the lines above list them"
         )
     if not checked:
         raise UserError(
-            f"run_or_ledger: no trace in {run_or_ledger!r} could be measured again; the ledger has none of these "
-            "methods on these photos, with the present code and versions"
+            f"run_or_ledger: no trace in {run_or_ledger!r} could be measured again; the ledger has none of "
+            "these methods on these photos with the current code and versions"
         )
-    say(f"{checked} traces were measured again, and came out the same.")
+    say(f"{checked} traces were measured again and are equal.")
     return verified
 
 
@@ -90,7 +90,7 @@ def _verify_run(folder: Path, ledger: str | None, share: float, generator: np.ra
     path = ledger or chosen or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
     path = Path(path).expanduser()
     if not (path / FILE).is_file():
-        raise UserError(f"ledger: {str(path)!r} holds no ledger; give the one of the run")
+        raise UserError(f"ledger: {str(path)!r} is not a ledger; give the ledger of the run")
     return _measure(task, options, path, lambda keys: _sample(keys, share, generator))
 
 
@@ -120,7 +120,7 @@ def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -
         try:
             verified = _measure(runs[index]["task"], runs[index]["options"], folder, keys.intersection)
         except UserError as error:
-            print_lines([f"NOT CHECKED: {len(keys)} traces, whose run cannot be built again: {error}"])
+            print_lines([f"NOT CHECKED: {len(keys)} traces, whose run cannot be repeated: {error}"])
             continue
         if missing := len(keys) - verified.checked:
             reason = (

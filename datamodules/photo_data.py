@@ -157,7 +157,7 @@ class PhotoData(LightningDataModule):
             listed += f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
             raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
-                "mend or remove them, or leave them out with data.on_bad_image=skip"
+                "repair or remove them, or skip them with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
         readable = torch.ones(len(photos), dtype=torch.bool)
@@ -190,7 +190,7 @@ class PhotoData(LightningDataModule):
         needed, spare = sum(tensor.nbytes for tensor in samples), _spare_bytes(device)
         if needed > spare:
             say(
-                f"{device} can spare {spare / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
+                f"{device} can use {spare / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
                 "they stay in main memory, and every batch is copied"
             )
             return

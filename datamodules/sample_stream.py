@@ -201,7 +201,7 @@ class SampleStream(PhotoData):
         self._require("data.validation_size", self.validation_size, len(validation), "validation")
         if self.validation_size < len(validation.classes):
             raise UserError(
-                f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
+                f"data.validation_size: {self.validation_size} photos cannot contain one of each of the "
                 f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
 

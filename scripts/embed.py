@@ -80,7 +80,7 @@ def embed(
     if export is not None:
         folder = FeatureFolder(export, format, overwrite)
     elif (format, dtype, overwrite) != ("npy", "float32", False):
-        raise UserError("export: without a folder, --format, --dtype and --overwrite have no effect; name one")
+        raise UserError("export: --format, --dtype and --overwrite need a folder; give one")
 
     choice = Choice(backbone, precision, device, int(seed))
     resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
@@ -150,7 +150,7 @@ def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", 
     quoted = [f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED]]
     line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {_quote(quoted, len(unreadable))}"
     if on_bad_image == "stop":
-        raise UserError(f"pictures: {line}; mend or remove them, or take --on_bad_image=skip")
+        raise UserError(f"pictures: {line}; repair or remove them, or skip them with --on_bad_image=skip")
     say(f"WARNING: {line}; their features are NaN in exported files")
 
 

@@ -40,7 +40,7 @@ def write_catalog(
     root = Path(folder)
     found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
     if not found or (count or 0) > len(found):
-        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are needed")
+        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, but {count or 'some'} are needed")
     if count is not None:
         found = sorted(random.Random(seed).sample(found, int(count)))
     name = dataset_name or root.resolve().name

@@ -24,7 +24,7 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     source.prepare()
     train = source.train()
     if count > len(train):
-        raise UserError(f"count: {count} photos are requested, {source.name} has {len(train)} for training")
+        raise UserError(f"count: {count} photos requested, but {source.name} has {len(train)} for training")
 
     for index in range(count):
         path = target / train.classes[train.labels[index]] / f"{index}.png"

@@ -76,7 +76,7 @@ def sweep(
     """
     engines = EngineOptions(**options)
     if gpus > 1 and gpus % 1:
-        raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
+        raise UserError(f"gpus: {gpus:g} is neither a fraction of one GPU nor a whole number; give 0.5, 1 or 2")
     content = read_sweep(find_file(file), seed)
 
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")

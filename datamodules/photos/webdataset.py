@@ -121,6 +121,6 @@ def _require_different_keys(photos: ShardPhotos, keys: NDArray[np.uint64]) -> No
             shards = f"the shard {one}" if one == other else f"the shards {one} and {other}"
             others = f" ({len(equal) - 1} other keys, too)" if len(equal) > 1 else ""
             raise UserError(
-                f"the key {key!r} comes twice in {shards}{others}; give every sample a key of its own, and pack its "
+                f"the key {key!r} is used twice in {shards}{others}; give every sample a key of its own, and pack its "
                 "members one after the other (tar --sort=name)"
             )

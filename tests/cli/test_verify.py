@@ -65,7 +65,7 @@ def test_a_run_and_a_ledger_whose_traces_are_as_measured(
         }
         printed = " ".join(capsys.readouterr().out.split())
         assert "Measured again: mean in orderings 0, 1." in printed
-        assert "4 traces were measured again, and came out the same." in printed
+        assert "4 traces were measured again and are equal." in printed
     assert (content(run), content(ledger)) == before
 
 
