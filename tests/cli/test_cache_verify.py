@@ -62,7 +62,7 @@ def test_wrong_rows_and_remarks_are_removed(
     with monkeypatch.context() as patch:
         poison(patch, broken)
         folder = run("--data.on_bad_image=skip", "--data.num_workers=0")
-    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ are removed") as error:
+    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ were removed") as error:
         cache_verify(str(folder), share=1.0)
     assert "\n" not in str(error.value)
     pattern = r"training photos: (\d+) of \1 rows are stored; \1 computed again, [12] wrong, 0 damaged, \1 removed"
