@@ -161,7 +161,7 @@ def test_what_is_no_run_is_an_error(fit: Fit, ledger: Path, tmp_path: Path) -> N
     with pytest.raises(UserError, match="run_or_ledger: 'missing' is neither a ledger nor the folder of a run"):
         verify("missing")
     run = fit()
-    with pytest.raises(UserError, match="ledger: 'none' holds no ledger"):
+    with pytest.raises(UserError, match="ledger: 'none' is not a ledger"):
         verify(str(run), ledger="none")
     fit("--results.ledger=other", "--seed_everything=1", folder="two")
     with pytest.raises(UserError, match=r"run_or_ledger: no trace in .* could be measured again"):

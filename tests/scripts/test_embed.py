@@ -294,9 +294,9 @@ def test_an_interrupted_export_leaves_what_was_there(tmp_path: Path, monkeypatch
     ("options", "message"),
     [
         (["--format=csv", "--export=out"], "format: "),
-        (["--format=parquet"], "export: without a folder, --format, --dtype and --overwrite have no effect"),
-        (["--dtype=float16"], "export: without a folder"),
-        (["--workers=2", "--ray=auto"], "ray: it runs in workers of this machine or on a cluster"),
+        (["--format=parquet"], "export: --format, --dtype and --overwrite need a folder"),
+        (["--dtype=float16"], "export: --format, --dtype and --overwrite need a folder"),
+        (["--workers=2", "--ray=auto"], "ray: tasks run in workers of this machine or on a cluster"),
         (["--backbone.name=resnet19"], "backbone.name: 'resnet19' given"),
         (["--export=pictures/b/10.png"], "export: 'pictures/b/10.png' cannot be"),
         (["--device=mps"], "device: torch cannot use mps on this machine; choose another"),
