@@ -1,4 +1,4 @@
-"""The command `headstart`: one door to everything, `headstart --help` lists what there is."""
+"""The command `headstart`; `headstart --help` lists its subcommands."""
 
 from collections.abc import Sequence
 

@@ -38,13 +38,13 @@ MOST_SAMPLES = 2**31
 class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A transfer method of the suite as a classifier with scikit-learn's interface.
 
-    It learns from features as a comparison of one ordering does: the same method, head, seed and batches give exactly
-    the predictions of the comparison's trace. Features and arithmetic are float32, on the processor.
+    With the same method, head, seed and batches it makes exactly the predictions of a comparison with one ordering.
+    Features and arithmetic are float32, on the processor.
 
     Args:
-        method: Name of a method on frozen features that needs no source head, as `headstart list methods` has them.
-        batch_size: Samples in each batch that `fit` and `partial_fit` feed, in their order. More of
-            them are faster; for closed-form methods, they change rounding errors alone.
+        method: Name of a method on frozen features that needs no source head. `headstart list methods` lists them.
+        batch_size: Samples in each batch that `fit` and `partial_fit` feed, in their order. Larger batches are faster.
+            For closed-form methods they only change rounding.
         random_state: Seed of the method's random numbers.
         hyperparameters: Arguments of the method.
 
@@ -83,7 +83,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {**super().get_params(deep), **self._hyperparameters}
 
     def set_params(self, **params: Any) -> Self:
-        """Change arguments of the constructor, also those of the method that were not chosen before.
+        """Change arguments of the constructor, including those of the method.
 
         Args:
             params: Values by their names.
@@ -102,7 +102,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
-        """Learn from these samples; earlier ones are forgotten.
+        """Learn from these samples, and forget earlier ones.
 
         Args:
             X: Features `[samples, features]`.
@@ -153,7 +153,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return classes
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 - as above
-        """Return the softmax of the method's logits, which are probabilities where the method is a model of them.
+        """Return the softmax of the method's logits. They are probabilities if the method models them.
 
         Args:
             X: Features `[samples, features]`.

@@ -1,4 +1,4 @@
-"""Evaluate what was run: `headstart sample-efficiency runs/demo` scores a run of headstart train again."""
+"""Evaluate runs: `headstart sample-efficiency runs/demo` scores a run of headstart train again."""
 
 import sys
 from collections.abc import Sequence

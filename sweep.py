@@ -1,4 +1,4 @@
-"""Run many comparisons: `headstart sweep configs/sweep/demo.yaml --workers 2` measures what the ledger lacks."""
+"""Run many comparisons: `headstart sweep configs/sweep/demo.yaml --workers 2`. Existing results are reused."""
 
 import sys
 from collections.abc import Sequence

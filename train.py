@@ -41,13 +41,13 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
 
     Args:
         config: A configuration file.
-        options: Values by the names that options have on the command line, `{"data.batch_size": 8}`.
+        options: Values by their names on the command line, such as `{"data.batch_size": 8}`.
 
     Returns:
         The results, as results.json holds them.
 
     Raises:
-        UserError: What would end the command in one line.
+        UserError: If an option or the data is wrong.
     """
     with mistakes_of_users():
         return begin([f"--config={config}", *as_arguments(options or {})]).run()

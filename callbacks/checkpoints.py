@@ -172,7 +172,7 @@ class Checkpoints:
             return {}
         except SealError as error:
             if file not in self._refused:
-                say(f"WARNING: The checkpoint {file} is not used ({error}); what it had is measured again.")
+                say(f"WARNING: The checkpoint {file} is not used ({error}); its part is measured again.")
             self._refused.add(file)
             return {}
         # Classes that have changed may raise anything.

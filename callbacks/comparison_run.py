@@ -29,21 +29,21 @@ from headstart.store.ledger_file import COMPARISON
 
 
 class ComparisonRun(LedgerOptions):
-    """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
+    """Writes the files of a run to `trainer.default_root_dir` when it ends or is interrupted.
 
-    They are a view of the ledger: only traces that it lacks are measured. Results of the same configuration are written
-    again, unless the same command has finished and nothing has changed since; those of another one are not replaced.
-    Without a folder the run gets one of its own under `runs`, named by what it compares and a digest of its
+    The ledger stores the traces; only missing traces are measured. Results of the same configuration are written again,
+    unless the command has finished and nothing has changed since. Results of another configuration are not replaced.
+    Without a folder the run gets a new one under `runs`. Its name says what is compared, and has a digest of the
     configuration.
 
     Args:
-        overwrite: Replace results of another configuration that lie in the folder.
-        recompute: Measure every trace again, and report those that differ from the stored ones.
-        ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
+        overwrite: Replace results of another configuration in the folder.
+        recompute: Measure every trace again, and report traces that differ from the stored ones.
+        ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the run's folder.
-        accuracy_at: Numbers of samples at which the accuracy is given.
-        per_class: Count the correct predictions of each class as well, for the balanced accuracy and the accuracy of
-            each class at the label budgets of a leaderboard. Traces without these counts are measured again.
+        accuracy_at: Numbers of samples at which the accuracy is reported.
+        per_class: Also count the correct predictions of each class. A leaderboard needs them for balanced accuracy and
+            for the accuracy of each class. Traces without these counts are measured again.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
 
     Attributes:
@@ -115,8 +115,8 @@ class ComparisonRun(LedgerOptions):
         """
         if self.per_class and criterion.is_lazy:
             raise UserError(
-                "results.per_class: true counts at every evaluation, and criterion.evaluation=lazy leaves most of them "
-                "out; give --criterion.evaluation=every"
+                "results.per_class: true needs every evaluation, but criterion.evaluation=lazy skips most of "
+                "them; give --criterion.evaluation=every"
             )
         self.folder = RunFolder(folder, config, self.overwrite)
         self.criterion, self.registry = criterion, registry_digest(config)

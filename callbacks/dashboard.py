@@ -94,7 +94,7 @@ class DashboardLogger(WandbLogger):
         except wandb.Error as error:
             reason = str(error).splitlines()[0]
             raise UserError(
-                f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
+                f"trainer.logger: Weights & Biases cannot start a run ({reason}); wandb login, or mode=offline"
             ) from error
         run.config.update(params)
         run.define_metric("samples_seen")

@@ -141,7 +141,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     print_scores(document)
     print_lines([*run.remarks, *_remarks_on_ledger(run), *sorted(run.checkpoints.remarks)])
     if not measured.all():
-        say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command continues.")
+        say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
 
 
@@ -284,7 +284,7 @@ def _remarks(run: ComparisonRun) -> list[str]:
 def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
     traces = run.traces
     reused = int((~traces.measured).sum())
-    again = f"; {len(run.checked)} of them came out the same when measured again" if run.checked else ""
+    again = f"; {len(run.checked)} of them were equal when measured again" if run.checked else ""
     of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}{again}."
     return [of_ledger] * bool(reused)
 
@@ -300,5 +300,5 @@ def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
                 "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
             )
         if changed:
-            warnings.setdefault(name, []).append(f"came out differently from its stored traces in {changed} orderings.")
+            warnings.setdefault(name, []).append(f"differs from its stored traces in {changed} orderings.")
     return warnings

@@ -117,7 +117,7 @@ def claim_missing(
         # The others may have finished in the meantime.
         elif is_missing():
             if not is_waiting:
-                say(f"waiting for process {holder}, which measures the same")
+                say(f"waiting for process {holder}, which measures the same traces")
             is_waiting = True
             time.sleep(SECONDS_BETWEEN_LOOKS)
 

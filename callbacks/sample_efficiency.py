@@ -34,21 +34,20 @@ CUT_OFF: dict[type[BaseException], str] = {
 
 
 class SampleEfficiency(Callback):
-    """Measures traces, and stops once all of them have met the criterion, or at the sample limit.
+    """Measures accuracies, and stops when all methods have met the criterion, or at the sample limit.
 
     Args:
-        threshold: Validation accuracy that counts as reached, also if it is reached exactly.
-        consecutive: Evaluations in a row at which it must be reached.
-        evaluate_every: Batches between two evaluations.
-        measure: `accuracy`, or `balanced_accuracy`, the mean of the classes' own accuracies, for classes of unequal
-            sizes: it cannot be high for predicting the largest class alone.
-        evaluation: `every` evaluation is made, or `lazy`: only those that decide when the criterion is met, one
-            ordering after the other, with the same samples to criterion. Learning curves, accuracies and other
-            thresholds are then not known.
-        stop_when_met: Neither train nor evaluate a method any more that has met the criterion in all orderings that run
-            side by side; lazy evaluation does so, too.
-        until: A run ends once all traces have met the `criterion`, or at the sample `limit` alone, so that accuracies
-            are known up to there.
+        threshold: Validation accuracy to reach, inclusive.
+        consecutive: Number of evaluations in a row that must reach the threshold.
+        evaluate_every: Number of batches between two evaluations.
+        measure: `accuracy`, or `balanced_accuracy`, the mean of the accuracies of the classes. Use the latter for
+            classes of unequal sizes.
+        evaluation: Make `every` evaluation, or only those that decide when the criterion is met (`lazy`). Lazy runs
+            measure the same samples to criterion, but no learning curves or accuracies.
+        stop_when_met: Stop training and evaluating a method when it has met the criterion in all orderings that run
+            together. Lazy evaluation does so as well.
+        until: End when all methods have met the `criterion`, or only at the sample `limit`. With `limit`, accuracies
+            are known up to the limit.
 
     Attributes:
         now: Number of the current evaluation; None if the protocol has none now.
@@ -69,7 +68,7 @@ class SampleEfficiency(Callback):
     ) -> None:
         if until == "limit" and (stop_when_met or evaluation == "lazy"):
             other = "stop_when_met=true" if stop_when_met else "evaluation=lazy"
-            raise UserError(f"criterion.until: limit continues after the criterion, and criterion.{other} stops there")
+            raise UserError(f"criterion.until: limit continues after the criterion, but criterion.{other} stops there")
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
@@ -192,7 +191,7 @@ class SampleEfficiency(Callback):
         if snapshot.samples_validated != self.validation_size:
             raise UserError(
                 f"trainer.limit_val_batches: {snapshot.samples_validated} of {self.validation_size} validation photos "
-                "were evaluated; an evaluation takes all"
+                "were evaluated; an evaluation needs all"
             )
 
         self._evaluated, self._next = True, self.now + 1

@@ -71,7 +71,7 @@ def spot_check(trainer: Trainer, comparison: Comparison, stream: SampleStream, r
             if difference is not None and not difference.is_rounding:
                 raise UserError(
                     f"results.ledger: in {stored.ledger.location!r} {difference.text}. "
-                    "Something has changed that no digest sees: give --results.recompute=true, or another folder"
+                    "Something changed that no digest covers: give --results.recompute=true, or another folder"
                 )
             then, now = stored.correct[:, method, ordering], again.correct[:, method, ordering]
             compared = int(((then >= 0) & (now >= 0)).sum())

@@ -1,4 +1,4 @@
-"""`headstart cache`: what is stored on this machine, how large it is, and the way to remove it."""
+"""`headstart cache`: show and delete stored data."""
 
 import json
 import os
@@ -61,17 +61,16 @@ def cache(
 ) -> list[Entry]:
     """Show what is stored on this machine, or remove some of it.
 
-    Features that were removed are computed again when they are needed, and downloads are fetched again; that a run
-    is reading a download cannot be seen. The traces of a ledger are results: to measure them again takes as long as it
-    took first. Others are scores that are computed again, digests of files, what finished runs were made from, and
-    widths that were measured first, to which later ones are held.
+    Removed features are computed again when they are needed, and removed downloads are fetched again. Do not remove a
+    download while a run reads it. A ledger holds results: measuring its traces again takes as long as the first time.
+    The kind `others` holds scores, digests of files, records of finished runs, and widths of embeddings.
 
     Args:
-        remove: What is removed, by names or by kinds: features, downloads, ledgers, others.
-        older_than: Show or remove only what was last written that many days ago or earlier.
-        cache_dir: Folder of the cache; by default that in the environment variable HEADSTART_CACHE, else one in the
+        remove: Names or kinds to remove: features, downloads, ledgers, others.
+        older_than: Show or remove only what was last written at least this many days ago.
+        cache_dir: Folder of the cache. The default is the environment variable HEADSTART_CACHE, or else a folder in the
             user's cache directory.
-        ledgers: Folder below which ledgers are looked for, besides that in HEADSTART_LEDGER.
+        ledgers: Folder to search for ledgers, besides the one in HEADSTART_LEDGER.
 
     Returns:
         What was shown or removed.
@@ -92,7 +91,7 @@ def cache(
     for entry in chosen:
         _delete(entry)
         say(f"removed {entry.kind} {entry.name}: {_readable(entry.size)}")
-    say(f"{_readable(sum(entry.size for entry in chosen))} are free again")
+    say(f"{_readable(sum(entry.size for entry in chosen))} freed")
     return chosen
 
 
@@ -175,7 +174,7 @@ def _choose(entries: Iterable[Entry], names: list[str]) -> list[Entry]:
     for name, matches in chosen.items():
         if not matches and name not in KINDS:
             kinds = ", ".join(KINDS)
-            raise UserError(f"remove: there is no {name!r}; headstart cache lists all names, the kinds are {kinds}")
+            raise UserError(f"remove: {name!r} does not exist; headstart cache lists all names, the kinds are {kinds}")
     return list(dict.fromkeys(entry for matches in chosen.values() for entry in matches))
 
 

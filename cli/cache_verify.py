@@ -15,15 +15,14 @@ from headstart.output.printable import say
 def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt = 0) -> RowCheck:
     """Compute stored features of a comparison's photos again, and remove those that are wrong.
 
-    The cache holds no paths of photos, so a run names them: its configuration says which photos, backbone and
-    arithmetic its rows are of, and where the cache is. Remarks on photos that cannot be decoded are checked as well.
-    Rows of a network may differ by the rounding of other processors and other numbers of threads. The exit code is 1
-    where a row is wrong.
+    The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that
+    cannot be decoded are checked as well. Rounding on another processor, or with another number of threads, is no
+    error. The exit code is 1 if a row is wrong.
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        share: Share of the stored rows that is computed again.
-        seed: Seed of their choice.
+        share: Share of the stored rows to compute again.
+        seed: Seed of the sample of rows.
 
     Returns:
         How many rows were checked, were wrong, and were removed.
@@ -33,10 +32,10 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
     """
     path = Path(run) / CONFIG if Path(run).is_dir() else Path(run)
     if not path.is_file():
-        raise UserError(f"run: there is no {str(path)!r}; name the folder of a run, or a configuration")
+        raise UserError(f"run: {str(path)!r} does not exist; give the folder of a run, or a configuration")
     task = begin([f"--config={path}", "--trainer.logger=false"])
     if not isinstance(task.datamodule, SampleStream):
-        raise UserError(f"run: {run!r} is no comparison, whose features could be checked; name the folder of one")
+        raise UserError(f"run: {run!r} is not a comparison and has no features to check; give the folder of one")
 
     stream, check = task.datamodule, RowCheck(share, seed)
     stream.trainer = task.trainer
@@ -44,8 +43,8 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
     stream.check_rows(check)
     if check.wrong:
         raise UserError(
-            f"{check.wrong} of {check.checked} rows were wrong; {check.removed} are removed, to be computed again. "
-            "Traces that were measured from them are still in ledgers: measure them again by --results.recompute=true"
+            f"{check.wrong} of {check.checked} rows were wrong; {check.removed} were removed; they are computed again. "
+            "Traces measured from them are still in ledgers: measure them again with --results.recompute=true"
         )
-    say(f"{check.checked} rows checked, none is wrong")
+    say(f"{check.checked} rows checked, none wrong")
     return check

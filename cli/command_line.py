@@ -42,7 +42,7 @@ def run_command(args: Sequence[str] | None, commands: Mapping[str, Command], pro
         if name is None:
             close = difflib.get_close_matches(names[-1], commands, n=1)
             closest = f" (closest: {close[0]})" if close else ""
-            raise UsageError(f"{names[-1]!r} is no command{closest}; {prog} --help lists them")
+            raise UsageError(f"{names[-1]!r} is not a command{closest}; {prog} --help lists them")
         _run(name, commands[name], given[len(name.split()) :], prog)
 
 

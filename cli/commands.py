@@ -27,19 +27,19 @@ COMMANDS = {
         "demo": Command("compare three methods on drawings, offline", TRAIN, preset=("--config=demo.yaml",)),
         "train": Command("compare transfer methods, or train one model", TRAIN),
         "sweep": Command("run many comparisons", "sweep:main"),
-        "sample-efficiency": Command("score one run again, by another criterion", "evaluation.sample_efficiency"),
-        "verify": Command("measure stored traces again and compare them", "cli.verify"),
+        "sample-efficiency": Command("score a run by another criterion", "evaluation.sample_efficiency"),
+        "verify": Command("measure stored traces again, and compare", "cli.verify"),
         "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
-        "forecast": Command("forecast how many labels will be needed", "evaluation.forecast.forecast"),
+        "forecast": Command("forecast how many labels you need", "evaluation.forecast.forecast"),
         "report": Command("write a page about runs", "evaluation.report.report"),
     },
-    "Which classifier do few labelled photos give, and how accurate will it be?": {
+    "How accurate is a classifier from few labelled photos?": {
         "fit": Command("fit a classifier to photos in class folders", "evaluation.classifiers.fit"),
-        "predict": Command("predict the classes of photos by such a classifier", "evaluation.classifiers.predict"),
+        "predict": Command("predict the classes of photos", "evaluation.classifiers.predict"),
     },
-    "How alike are the representations of two models?": {
+    "How similar are the representations of two models?": {
         "cka": Command("compare models on stimuli, or score a submission", "evaluation.alignment.cka"),
-        "cka-search": Command("search a submission with a high score", "evaluation.alignment.cka_search"),
+        "cka-search": Command("search for a submission with a high score", "evaluation.alignment.cka_search"),
         "cka-registry": Command("write a model registry", "evaluation.alignment.cka_registry"),
         "validate": Command("validate a submission", "scripts.validate_submission:main"),
         "submissions-report": Command(
@@ -50,27 +50,27 @@ COMMANDS = {
         ),
         "submit": Command("submit a document to a portal; see also submissions", "portal.client:submit"),
         "submissions": Command("", "portal.client:list_submissions"),
-        "portal": Command("serve a challenge; also worker, admin", "portal.serve:main", "portal"),
+        "portal": Command("serve a challenge; see also portal worker, portal admin", "portal.serve:main", "portal"),
         "portal worker": Command("", "portal.work.worker:main", "portal"),
         "portal admin": Command("", "portal.admin:main", "portal"),
     },
-    "Which source model should be transferred, and is that answer stable?": {
+    "Which source model transfers best, and how stable is the answer?": {
         "transferability": Command(
-            "score sources on targets by transferability metrics", "evaluation.sources.transferability"
+            "score sources on targets with transferability metrics", "evaluation.sources.transferability"
         ),
         "target-selection": Command("score targets for one source", "evaluation.target_selection.target_selection"),
         "performances": Command("collect the accuracies of runs in one table", "evaluation.performances"),
         "stability": Command("measure how stable rankings are", "evaluation.stability.stability"),
         "sources-report": Command("write a page about sources and metrics", "evaluation.sources_report.sources_report"),
-        "published": Command("check and audit tables that others have published", "evaluation.published.published"),
-        "audit": Command("check published tables of metrics and accuracies", "evaluation.audit.audit"),
+        "published": Command("audit tables from published studies", "evaluation.published.published"),
+        "audit": Command("audit a table of metric scores and accuracies", "evaluation.audit.audit"),
     },
-    "What is there?": {
-        "list": Command("what there is to name: methods, metrics, models, ...", "evaluation.listing:list_choices"),
-        "cache": Command("show and remove what is stored here; also verify", "cli.cache"),
+    "Look up, store and convert": {
+        "list": Command("list methods, data sets, models, metrics, ...", "evaluation.listing:list_choices"),
+        "cache": Command("show and delete stored data; see also cache verify", "cli.cache"),
         "cache verify": Command("", "cli.cache_verify"),
-        "embed": Command("compute features of pictures, and write them as files", "scripts.embed"),
-        "write-photos": Command("write photos of a data set as files", "scripts.write_photos"),
+        "embed": Command("compute features of pictures and write them to files", "scripts.embed"),
+        "write-photos": Command("write the photos of a data set to files", "scripts.write_photos"),
         "write-catalog": Command("write a stimuli catalog", "scripts.write_catalog"),
     },
 }

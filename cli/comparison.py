@@ -93,14 +93,14 @@ class ComparisonCLI(TaskCLI):
         precision, precisions = self.chosen_precision, self.datamodule.trainer_precisions
         if precision not in precisions:
             raise UserError(
-                f"trainer.precision: {precision} is not for this stream; give {' or '.join(precisions)}, "
+                f"trainer.precision: {precision} does not fit this stream; give {' or '.join(precisions)}, "
                 "and data.precision for the arithmetic of a frozen backbone"
             )
 
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
         if len(self.criterion.grid(samples, size, 1).samples_seen) < self.criterion.consecutive:
             raise UserError(
-                f"data.max_samples: {samples} is too few to meet the criterion, which takes "
+                f"data.max_samples: {samples} is too few to meet the criterion, which needs "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)

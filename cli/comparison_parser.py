@@ -7,17 +7,17 @@ from headstart.output.parser import OneLineErrorParser
 HEAD = """\
 usage: headstart train --config FILE [--OPTION=VALUE ...]
 
-Compare transfer methods by the samples that they need. configs/base.yaml is
-read first, then every --config and option in turn; what comes later wins.
-With --task=source_training or --task=target_accuracy, or the key task in a
-file, one model is trained instead, and the help is that of the task.
+Compare transfer methods by the number of samples that they need.
+configs/base.yaml is read first, then each --config and option in turn. Later
+values win. --task=source_training and --task=target_accuracy train one model
+instead; add --help for their options. A file can also set the key task.
 """
 FOOT = """\
 Options of a class:      --data.help=headstart.datamodules.PhotoStream,
                          --data.photos.help=headstart.datamodules.CatsAndDogs,
                          --model.baseline.help=headstart.modules.Replay
 Options of the trainer:  --trainer.help
-What there is to choose: headstart list methods; datasets; configs
+Available names:         headstart list methods; datasets; configs
 Version:                 --version
 """
 

@@ -1,6 +1,6 @@
-"""Finished comparisons: the same command prints their results again, without torch, as long as nothing has changed.
+"""Finished comparisons: a repeated command prints the results again, without torch, if nothing has changed.
 
-A run that depends on what cannot be known without importing it, such as code of the user's own, is never recognised.
+Runs that depend on the user's own code are never recognised, since this needs an import.
 """
 
 import json

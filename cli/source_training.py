@@ -46,10 +46,9 @@ class SourceFiles:
     """Writes the trained model: weights.safetensors, an entry of a model registry, and results.json.
 
     Args:
-        name: What the registry calls the model; by default the name of the run's folder.
-        registry: Registry that the entry is added to, such as one of a whole pool of sources; by default one of this
-            model alone, registry.json in the run's folder.
-        overwrite: Replace a model of another origin that lies in the folder, or in the registry under this name.
+        name: Name of the model in the registry. The default is the name of the run's folder.
+        registry: Registry to which the model is added. The default is registry.json in the run's folder.
+        overwrite: Replace a model of another configuration in the folder, or of the same name in the registry.
 
     Attributes:
         identity: Digest of all that decides the weights.
@@ -68,7 +67,7 @@ class SourceTrainingCLI(TrainingCLI):
     head = """\
 usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
 
-Train a source model on a data set: its weights, and an entry of a registry.
+Train a source model on a data set. Writes its weights and a registry entry.
 """
     model_class = SourceTraining
     datamodule_class = PhotoBatches
@@ -93,8 +92,8 @@ Train a source model on a data set: its weights, and an entry of a registry.
         """Raise an error for a registry that other runs add to, too; see `TaskCLI.require_portable`."""
         if self.results.registry:
             raise UserError(
-                f"results.registry: {self.results.registry!r} would be written on this machine, whose disk is not that "
-                "of the sweep; leave it out, and give the registries in the runs' folders as a list"
+                f"results.registry: {self.results.registry!r} would be written on this machine, not on the "
+                "sweep's; leave it out, and list the registries in the runs' folders instead"
             )
 
     def missing(self) -> str:
@@ -115,11 +114,11 @@ Train a source model on a data set: its weights, and an entry of a registry.
         with files.locked():
             weights = self.folder / WEIGHTS
             if files.document and weights.is_file() and digest_file(weights) == files.document.get("weights_sha256"):
-                say(f"{str(self.folder)!r} holds this model already; nothing is computed.")
+                say(f"{str(self.folder)!r} already has this model; nothing is computed.")
             elif self._train(files, network, preprocessing):
                 self._write(files, spec, network, preprocessing)
             else:
-                say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
+                say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False}
             self._register(files.document, spec, preprocessing, width)
         return files.document

@@ -40,8 +40,8 @@ class TargetAccuracyCLI(TrainingCLI):
     head = """\
 usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
 
-Fine-tune a source on a target, the whole network or the head alone, and measure
-its accuracy there, unless the ledger has it.
+Fine-tune a source on a target, the whole network or only the head, and measure
+its accuracy. Accuracies in the ledger are reused.
 """
     model_class = TargetAccuracy
     datamodule_class = TargetBatches
@@ -62,14 +62,14 @@ its accuracy there, unless the ledger has it.
         with files.locked(), self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             if files.document and not accuracies.missing:
-                say(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
+                say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
             stored = len(accuracies.keys) - len(accuracies.missing)
             if 0 < stored < len(accuracies.keys):
                 say(f"{stored} of {len(accuracies.keys)} orderings are in the ledger; the others are trained.")
             record_run(ledger, self.task, self.config_text, accuracies.keys.values())
             if not accuracies.measure(self._count, self._description):
-                say("INCOMPLETE: an option of the trainer ended it early. The same command continues.")
+                say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             files.write_results(self._document(ledger, accuracies), {})
             return files.document

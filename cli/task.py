@@ -61,7 +61,7 @@ def find_task(options: Sequence[str]) -> str:
     """
     task = list(_named(options))[-1]
     if task not in TASKS:
-        raise UsageError(f"task: {task!r} is no task; give one of {', '.join(TASKS)}")
+        raise UsageError(f"task: {task!r} is not a task; give one of {', '.join(TASKS)}")
     return task
 
 

@@ -205,7 +205,7 @@ class TaskCLI(LightningCLI):
 def require_seed(seed: int | bool) -> int:
     """Return a seed; raise an error for True and False, which are a random seed and none for Lightning."""
     if isinstance(seed, bool):
-        raise UserError(f"seed_everything: {seed} is no seed, without which results cannot be repeated; give a number")
+        raise UserError(f"seed_everything: {seed} is not a seed, and results need one to be repeatable; give a number")
     return seed
 
 

@@ -32,8 +32,8 @@ DEFAULTS: dict[str, Any] = {
 PRECISIONS = ("32-true", "bf16-mixed")
 FOOT = """\
 Options of a class:      --data.photos.help=headstart.datamodules.ClassFolders
-Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
-What there is to choose: headstart list datasets; configs
+Options of the trainer:  --trainer.help; duration: --trainer.max_epochs
+Available names:         headstart list datasets; configs
 Version:                 --version
 """
 # Options that decide the result.

@@ -32,16 +32,16 @@ def verify(
 ) -> list[Verified]:
     """Measure some of the stored traces of a run or of a ledger again, and compare them count by count.
 
-    The run is built again from its configuration, on the same photos and with the same code, packages and kind of
-    device, from the folder where it was started. Nothing is stored. A trace that differs is named with the first
-    evaluation that differs, and the command then ends with an error.
+    The run is repeated from its configuration. It needs the same photos, code, packages and kind of device, and the
+    folder where it was started. Nothing is stored. If a trace differs, the command reports its first evaluation that
+    differs and ends with an error.
 
     Args:
-        run_or_ledger: Folder of a run of headstart train, or of a ledger, which holds how its runs are built.
-        share: Share of the traces that are measured again, one at least.
-        seed: Seed of their choice.
-        ledger: Folder of the run's ledger; by default that of its configuration, else that in the environment variable
-            HEADSTART_LEDGER, else `ledger` beside the run's folder.
+        run_or_ledger: Folder of a run of headstart train, or of a ledger.
+        share: Share of the traces to measure again, at least one trace.
+        seed: Seed of the sample of traces.
+        ledger: Folder of the run's ledger. The default is the ledger of its configuration, then the environment
+            variable HEADSTART_LEDGER, then `ledger` beside the run's folder.
 
     Returns:
         What was measured again, by run.
@@ -64,15 +64,15 @@ def verify(
     print_lines(f"DIFFERENT: {difference}." for difference in differences)
     if differences:
         raise UserError(
-            f"run_or_ledger: {len(differences)} of {checked} traces in {run_or_ledger!r} came out differently when "
-            "measured again; the lines above name them"
+            f"run_or_ledger: {len(differences)} of {checked} traces in {run_or_ledger!r} differ when measured "
+            "again; the lines above list them"
         )
     if not checked:
         raise UserError(
-            f"run_or_ledger: no trace in {run_or_ledger!r} could be measured again; the ledger has none of these "
-            "methods on these photos, with the present code and versions"
+            f"run_or_ledger: no trace in {run_or_ledger!r} could be measured again; the ledger has none of "
+            "these methods on these photos with the current code and versions"
         )
-    say(f"{checked} traces were measured again, and came out the same.")
+    say(f"{checked} traces were measured again and are equal.")
     return verified
 
 
@@ -90,7 +90,7 @@ def _verify_run(folder: Path, ledger: str | None, share: float, generator: np.ra
     path = ledger or chosen or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
     path = Path(path).expanduser()
     if not (path / FILE).is_file():
-        raise UserError(f"ledger: {str(path)!r} holds no ledger; give the one of the run")
+        raise UserError(f"ledger: {str(path)!r} is not a ledger; give the ledger of the run")
     return _measure(task, options, path, lambda keys: _sample(keys, share, generator))
 
 
@@ -120,7 +120,7 @@ def _verify_ledger(folder: Path, share: float, generator: np.random.Generator) -
         try:
             verified = _measure(runs[index]["task"], runs[index]["options"], folder, keys.intersection)
         except UserError as error:
-            print_lines([f"NOT CHECKED: {len(keys)} traces, whose run cannot be built again: {error}"])
+            print_lines([f"NOT CHECKED: {len(keys)} traces, whose run cannot be repeated: {error}"])
             continue
         if missing := len(keys) - verified.checked:
             reason = (

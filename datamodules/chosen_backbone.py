@@ -41,9 +41,7 @@ def build_chosen(
     else:
         spec, tap = read_network(chosen, chosen.registry, seed)
         if spec.pixels and not of_pixels:
-            raise UserError(
-                f"name: {chosen.name!r} classifies pixels, where photos have one class each; choose another"
-            )
+            raise UserError(f"name: {chosen.name!r} classifies pixels, but photos have one class each; choose another")
 
     spec = replace(spec, pixels=of_pixels)
     backbone = build_backbone(spec).to(device)
@@ -72,19 +70,19 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
 
     for option in fields(backbone):
         if option.name not in OF_REGISTRY and getattr(backbone, option.name) != getattr(BackboneSpec(), option.name):
-            raise UserError(f"{option.name}: not allowed beside a registry, whose entry says it; leave it out")
+            raise UserError(f"{option.name}: not allowed with a registry, whose entry defines it; leave it out")
     with prefix_errors("registry"):
         known = read_registry(registry_path(registry))
     name = backbone.name
     if name not in known.entries:
         close = ", ".join(get_close_matches(name, known.entries)) or ", ".join(known.entries)
-        raise UserError(f"name: {name!r} is no entry of {registry!r}; it has {close}")
+        raise UserError(f"name: {name!r} is not an entry of {registry!r}; it has {close}")
 
     entry = known.entries[name]
     if entry.source not in CLASSIFIERS:
         raise UserError(f"name: {name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones")
     if entry.forward_args:
-        raise UserError(f"name: {name!r} has forward_args, which a backbone is run without; choose another entry")
+        raise UserError(f"name: {name!r} has forward_args, which a backbone does not support; choose another entry")
     return known.networks([name], seed)[name], Tap(entry.layer, entry.embedding, entry.output_dim)
 
 
@@ -109,6 +107,6 @@ def _require_features(name: str, tap: Tap, backbone: Backbone) -> None:
     embeddings = LayerEmbedding(name, backbone.network, [tap], backbone.preprocessing)(photo)
     if embeddings.shape != features.shape or not torch.allclose(embeddings, features, rtol=1e-3, atol=1e-4):
         raise UserError(
-            f"name: {name!r} takes embeddings at the layer {tap.layer!r}, where a backbone gives what enters the "
+            f"name: {name!r} takes embeddings at the layer {tap.layer!r}, but a backbone needs the input of the "
             f"classifier; choose an entry with the layer {PENULTIMATE!r}"
         )

@@ -19,10 +19,10 @@ LOGITS = 64 * 2**20
 
 
 class FeatureStream(SampleStream):
-    """Feeds features of the frozen backbone, computed once and stored on disk.
+    """Feeds features of the frozen backbone, which are computed once and stored on disk.
 
     Args:
-        precision: Arithmetic of the backbone; `auto` takes bfloat16 where the processor or GPU gains from it.
+        precision: Arithmetic of the backbone. `auto` uses bfloat16 if the hardware supports it, else float32.
     """
 
     def __init__(self, precision: Literal["auto", "float32", "bfloat16"] = "auto", **kwargs: Any) -> None:

@@ -73,9 +73,9 @@ class _Samples(Dataset[tuple[Tensor, Tensor]]):
 
 
 class PhotoBatches(PhotoData):
-    """Feeds the training photos of a data set in batches, every epoch in another order, and its validation photos.
+    """Feeds the training photos of a data set in shuffled batches, and its validation photos.
 
-    Photos are drawn or decoded once, and stored on disk as bytes, for all runs.
+    Photos are drawn or decoded once, and stored on disk for all runs.
 
     Args:
         batch_size: Photos in a batch.
@@ -207,15 +207,14 @@ class TargetBatches(PhotoBatches):
     """Feeds a target's training photos, or their features, in batches, and its validation photos.
 
     Args:
-        orderings: How often training is repeated, from heads and in orders of their own.
-        first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
-        precision: Arithmetic of the frozen source where the head alone is trained; `auto` takes bfloat16 where the
-            processor or GPU gains from it.
-        selection_share: Share of the training photos that are not trained on. The accuracy on them is measured as well:
-            it chooses one of several learning rates, say, while that on the validation photos is reported. Photos of
-            equal content are all trained on, or all selected.
-        trainable_from: The first module of the source that is trained, such as `features.14`; what comes before it
-            stays frozen, with batch norm on its stored statistics. `all` for the whole network.
+        orderings: Number of repetitions of training, each with its own head and order.
+        first_ordering: Number of the first ordering. Ordering k does not depend on the others.
+        precision: Arithmetic of the frozen source if only the head is trained. `auto` uses bfloat16 if the hardware
+            supports it, else float32.
+        selection_share: Share of the training photos that are held out to choose a recipe, such as a learning rate.
+            The accuracy on them is measured as well. Photos of equal content stay together.
+        trainable_from: The first module of the source that is trained, such as `features.14`. Earlier modules stay
+            frozen, with batch norm on its stored statistics. `all` trains the whole network.
     """
 
     selection_inputs: Any

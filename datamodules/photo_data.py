@@ -26,22 +26,22 @@ NAMED = 10
 
 
 class PhotoData(LightningDataModule):
-    """Reads a data set for a network, and names its mistakes.
+    """Reads a data set for a network, and reports errors in it.
 
     Args:
         photos: The data set.
         backbone: The network, and its weights.
-        on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
-            name them in the results.
-        on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
-            their names, or `keep` them and name them in the results.
-        cache_dir: Folder of what is computed of photos and of downloads; by default that in the environment variable
-            HEADSTART_CACHE, else a folder in the user's cache directory.
-        num_workers: Processes that decode photos; by default one per processor that the run may use.
-        workers: Processes in which a frozen backbone computes missing rows side by side, each with a share of the
-            processors, or a GPU of its own; by default the run computes them itself.
-        ray: Compute missing rows on the Ray cluster at this address, or on that of this machine with `auto`.
-        seed: Seed of all that is random: orders, heads and random weights; taken from `seed_everything`.
+        on_bad_image: Photos that cannot be decoded raise an error (`stop`), or are skipped and listed in the results
+            (`skip`).
+        on_duplicates: Photos of equal content in both splits or in two classes raise an error (`stop`), or are kept
+            and listed in the results (`keep`).
+        cache_dir: Folder for features, decoded photos and downloads. The default is the environment variable
+            HEADSTART_CACHE, or else a folder in the user's cache directory.
+        num_workers: Number of processes that decode photos. The default is one per available processor.
+        workers: Number of processes that compute missing features of a frozen backbone. Each uses its share of the
+            processors, or a GPU of its own. By default the run computes them itself.
+        ray: Address of the Ray cluster that computes missing features; `auto` is the cluster of this machine.
+        seed: Seed of orderings, heads and random weights. `seed_everything` sets it.
     """
 
     # Whether it feeds photos with a class for every pixel as well.
@@ -157,7 +157,7 @@ class PhotoData(LightningDataModule):
             listed += f" and {len(bad) - NAMED} more" if len(bad) > NAMED else ""
             raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
-                "mend or remove them, or leave them out with data.on_bad_image=skip"
+                "repair or remove them, or skip them with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
         readable = torch.ones(len(photos), dtype=torch.bool)
@@ -190,7 +190,7 @@ class PhotoData(LightningDataModule):
         needed, spare = sum(tensor.nbytes for tensor in samples), _spare_bytes(device)
         if needed > spare:
             say(
-                f"{device} can spare {spare / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
+                f"{device} can use {spare / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
                 "they stay in main memory, and every batch is copied"
             )
             return

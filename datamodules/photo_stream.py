@@ -32,20 +32,20 @@ MOST_AT_ONCE = 32
 class PhotoStream(SampleStream):
     """Feeds photos to methods that train the backbone, or a part of it.
 
-    Photos are decoded once and stored on disk as bytes. Where the first part of the network stays frozen, its output is
-    stored instead, and only the part behind it is trained, copied and evaluated. Every method has its own
-    copy, so that orderings follow each other.
+    Photos are decoded once and stored on disk. If the first part of the network is frozen, its output is stored
+    instead, and only the rest is trained, copied and evaluated. Every method has its own copy, and orderings run one
+    by one.
 
     Args:
-        trainable_from: The first module of the backbone that may be trained, such as `features.14`; what comes before
-            it stays frozen, with batch norm on its stored statistics. `all` for the whole backbone.
-        precision: Arithmetic of the frozen part and of evaluations; `auto` takes bfloat16 where the processor or GPU
-            gains from it. That of training is `trainer.precision`.
-        batch_norm: Whether batch norm runs on its stored statistics while the backbone is trained (`frozen`), or on
-            those of each batch (`trained`), which takes batches of 16 samples or more to be no noise.
-        dropout: Whether dropout is on while the backbone is trained.
-        views: Number of views of each training photo: the photo as it is, and augmented ones, a random
-            resized crop and flip each. Which of them an ordering feeds is random.
+        trainable_from: The first module of the backbone that can be trained, such as `features.14`. Earlier modules
+            stay frozen, with batch norm on its stored statistics. `all` trains the whole backbone.
+        precision: Arithmetic of the frozen part and of evaluations. `auto` uses bfloat16 if the hardware supports it,
+            else float32. `trainer.precision` sets the arithmetic of training.
+        batch_norm: Statistics of batch norm during training: the stored ones (`frozen`), or those of each batch
+            (`trained`). Use `trained` with batches of 16 samples or more.
+        dropout: Whether dropout is on during training.
+        views: Number of views of each training photo: the photo itself, and augmented ones. An augmented view is a
+            random resized crop, possibly flipped. Orderings feed random views.
     """
 
     trainer_precisions = ("32-true", "bf16-mixed")

@@ -97,7 +97,7 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
         backbone = build_backbone(spec).to(device)
         digest = backbone.digest()
         if spec.loaded not in {None, digest}:
-            raise UserError("it has other weights whenever it is built; sample them from torch's own generator")
+            raise UserError("its weights differ each time it is built; sample them from torch's own generator")
     widths = None if boundary else [backbone.width]
     part = cut(backbone, boundary).stem if boundary else backbone
     return FrozenNetwork(spec.name, part.folded() if policy.folded else part, backbone.device, widths, digest)
@@ -116,7 +116,7 @@ def require_device(policy: Policy) -> torch.device:
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
-        raise UserError(f"device: torch can use no {device} on this machine; choose another") from error
+        raise UserError(f"device: torch cannot use {device} on this machine; choose another") from error
 
 
 @dataclass

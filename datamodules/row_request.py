@@ -197,6 +197,6 @@ def explain_decoding_errors() -> Iterator[None]:
             raise
         *_, reason = str(error).strip().splitlines()
         raise UserError(
-            f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
-            "try again, with fewer of them or more memory"
+            f"num_workers: a process that decodes pictures stopped ({reason}); computed rows are kept, so "
+            "try again, with fewer processes or more memory"
         ) from error

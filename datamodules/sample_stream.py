@@ -66,15 +66,13 @@ class SampleStream(PhotoData):
     """Feeds one stream of samples in many seeded orderings, and the validation set after every batch.
 
     Args:
-        batch_size: New samples in each batch, for every ordering.
-        max_samples: The sample limit: each ordering feeds this many at most.
+        batch_size: New samples per batch in each ordering.
+        max_samples: Sample limit of each ordering.
         orderings: Number of orderings.
-        first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
-        validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
-            by default.
-        order: Orderings are `shuffled`, or `balanced`: every block of as many samples as there are classes holds each
-            class once, so that the accuracy after k blocks is that of k samples per class. A class that runs out ends
-            the stream.
+        first_ordering: Number of the first ordering. Ordering k does not depend on the others.
+        validation_size: Number of validation photos, a seeded sample stratified by class. All are used by default.
+        order: `shuffled`, or `balanced`: each block contains one sample of every class. The accuracy after k blocks
+            is then that of k samples per class. The stream ends when a class runs out.
     """
 
     # Precisions of methods, as the trainer names them.
@@ -203,7 +201,7 @@ class SampleStream(PhotoData):
         self._require("data.validation_size", self.validation_size, len(validation), "validation")
         if self.validation_size < len(validation.classes):
             raise UserError(
-                f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
+                f"data.validation_size: {self.validation_size} photos cannot contain one of each of the "
                 f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
 

@@ -18,8 +18,8 @@ class EngineOptions:
     As a base class, it adds its options to those of the next base class.
 
     Args:
-        workers: Number that run side by side, each in a process of its own; by default one after the other.
-        ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
+        workers: Number of worker processes. By default tasks run one after the other in this process.
+        ray: Address of a Ray cluster that runs the tasks; `auto` is the cluster of this machine.
         **options: Options of the next base class.
 
     Raises:
@@ -29,7 +29,7 @@ class EngineOptions:
     def __init__(self, workers: PositiveInt | None = None, ray: str | None = None, **options: Any) -> None:
         super().__init__(**options)
         if workers is not None and ray is not None:
-            raise UserError("ray: it runs in workers of this machine or on a cluster; leave out --workers or --ray")
+            raise UserError("ray: tasks run in workers of this machine or on a cluster; leave out --workers or --ray")
         self.workers, self.ray = workers, ray
 
     @property
@@ -57,6 +57,6 @@ class EngineOptions:
 
         available, used = count_processors(), resources.cpus * (self.workers or 1)
         if used < available:
-            say(f"{used} of {available} processors are used; --workers runs more side by side")
+            say(f"{used} of {available} processors are used; --workers runs more tasks at once")
         # A single worker sees all GPUs.
         return Workers(1, []) if self.workers is None else Workers(self.workers, list_gpus())

@@ -89,7 +89,7 @@ class RayCluster:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UserError(
-                f"ray: no cluster answers at {address!r} ({reason_of(error)}); ray start --head begins one here"
+                f"ray: no cluster answers at {address!r} ({reason_of(error)}); ray start --head starts one here"
             ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
@@ -113,7 +113,7 @@ class RayCluster:
                 self._wait(receive, ended)
         except self.ray.exceptions.RayError as error:
             raise UserError(
-                f"ray: the cluster was lost ({reason_of(error)}); the ledger is kept, and the same command continues"
+                f"ray: the cluster was lost ({reason_of(error)}); the ledger is kept; run the command again to continue"
             ) from error
 
     def _wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
@@ -207,7 +207,7 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
 def _tell_of_unused_gpus(gpus: float) -> None:
     """Say that GPUs of the cluster stay unused: the command's own machine decides which device `auto` is."""
     if gpus:
-        say(f"tasks run on processors alone; give the device cuda to use the cluster's {gpus:g} GPU{'s' * (gpus != 1)}")
+        say(f"tasks run on processors only; give the device cuda to use the cluster's {gpus:g} GPU{'s' * (gpus != 1)}")
 
 
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:

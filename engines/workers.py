@@ -94,7 +94,7 @@ class _Worker:
             except OSError as error:
                 raise UserError(
                     f"workers: a process cannot be started ({reason_of(error)}); repeat the command, "
-                    "perhaps with fewer of them"
+                    "perhaps with fewer workers"
                 ) from error
             self.process = process
             # With its other end closed here, the connection ends with the process.

@@ -1,4 +1,4 @@
-"""`headstart embed`: features of pictures, computed once, kept in the store and written as files."""
+"""`headstart embed`: compute features of pictures once, and write them to files."""
 
 import re
 import shlex
@@ -46,28 +46,29 @@ def embed(
     cache_dir: str | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Compute features of pictures with a frozen network: what enters its classifier.
+    """Compute features of pictures with a frozen network: the input of its classifier.
 
-    They are kept in the store, where all commands find them. With `--export` they are written as files, too, beside
-    what is known of each picture and a card that says how they were made.
+    Features are kept in the store, where all commands find them. `--export` also writes them to files, with an index of
+    the pictures and a card that describes how they were made.
 
     Args:
-        pictures: A folder, whose pictures come first, then those of its folders, each in the order of their names;
-            files by a pattern; tar shards `shards-{000000..000099}.tar` or Parquet files; a CSV file with the column
-            path; or a data set of the Hugging Face Hub, `hf://owner/name`.
+        pictures: A folder of pictures, or of folders of pictures; a pattern of files; tar shards
+            `shards-{000000..000099}.tar` or Parquet files; a CSV file with the column path; or a data set of the
+            Hugging Face Hub, `hf://owner/name`.
         backbone: The network.
-        export: Folder for the files; by default none are written.
-        format: `npy` for features.npy and index.csv; `safetensors` for files of a gigabyte and index.csv; `parquet` for
-            features.parquet, with all in one table.
+        export: Folder for the files. By default no files are written.
+        format: `npy` writes features.npy and index.csv. `safetensors` writes files of a gigabyte and index.csv.
+            `parquet` writes one table, features.parquet.
         dtype: Type of the numbers in the files. float16 takes half the space and keeps 11 significant bits.
         overwrite: Replace other features in the folder.
-        on_bad_image: What happens if pictures cannot be decoded: `skip` names them and writes NaN as their features,
-            `stop` raises an error when all others are computed.
-        precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
-        device: Where the network runs; `auto` takes a GPU where there is one.
+        on_bad_image: `skip` reports pictures that cannot be decoded and writes NaN as their features. `stop` raises an
+            error after all others are computed.
+        precision: Arithmetic of the network. `auto` uses bfloat16 if the hardware supports it, else float32.
+        device: Device of the network. `auto` uses a GPU if there is one.
         seed: Seed of random weights.
-        num_workers: Processes that decode pictures; by default one per processor, in a task of a Ray cluster one.
-        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+        num_workers: Number of processes that decode pictures. The default is one per processor, and one in a task of a
+            Ray cluster.
+        cache_dir: Folder of stored features. The default is HEADSTART_CACHE, or else a folder in the user's cache
             directory.
         **options: Options of `EngineOptions`.
 
@@ -79,7 +80,7 @@ def embed(
     if export is not None:
         folder = FeatureFolder(export, format, overwrite)
     elif (format, dtype, overwrite) != ("npy", "float32", False):
-        raise UserError("export: without a folder, --format, --dtype and --overwrite have no effect; name one")
+        raise UserError("export: --format, --dtype and --overwrite need a folder; give one")
 
     choice = Choice(backbone, precision, device, int(seed))
     resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
@@ -149,7 +150,7 @@ def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", 
     quoted = [f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED]]
     line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {_quote(quoted, len(unreadable))}"
     if on_bad_image == "stop":
-        raise UserError(f"pictures: {line}; mend or remove them, or take --on_bad_image=skip")
+        raise UserError(f"pictures: {line}; repair or remove them, or skip them with --on_bad_image=skip")
     say(f"WARNING: {line}; their features are NaN in exported files")
 
 

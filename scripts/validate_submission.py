@@ -2,11 +2,10 @@
 
     headstart validate SUBMISSION
 
-prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
-(document, JSON pointer, value, rule) and exits with 1. With --check_files the files of all stimuli that it would be
-scored on must be found, too, as the contract asks for: those of a Red Team's submission, or of the whole catalog.
-Where the registry or the catalog breaks the contract, the submission is not looked at, and each of the two takes one
-line. With --challenge its rules hold, too.
+prints one line and exits with 0 if the submission is valid. Otherwise it prints each problem on a line of its own
+(document, JSON pointer, value, rule) and exits with 1. An invalid registry or catalog takes one line, and the
+submission is then not checked. --check_files also requires the files of all stimuli: those of a Red Team's submission,
+or of the whole catalog. --challenge adds the rules of a challenge.
 """
 
 import argparse

@@ -24,15 +24,14 @@ def write_catalog(
 ) -> None:
     """Write a stimuli catalog of the pictures in a folder, one JSON line each, in the order of their paths.
 
-    Files that the contract has no name for, those with a backslash, are left out, and so are links that lead out of
-    the folder.
+    Files with a backslash in their names and links that lead out of the folder are left out.
 
     Args:
         folder: Root of the data set.
         output: JSON lines file to write.
-        dataset_name: What the catalog calls the data set; by default the folder's name, which
-            HACKATHON_DATASET_ROOT finds when it names the folder above.
-        count: Number of pictures, sampled at random; all by default.
+        dataset_name: Name of the data set in the catalog. The default is the name of the folder. Set
+            HACKATHON_DATASET_ROOT to the folder above it.
+        count: Number of pictures, sampled at random. All are used by default.
         seed: Seed of the sample.
 
     Raises:
@@ -41,7 +40,7 @@ def write_catalog(
     root = Path(folder)
     found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
     if not found or (count or 0) > len(found):
-        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are needed")
+        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, but {count or 'some'} are needed")
     if count is not None:
         found = sorted(random.Random(seed).sample(found, int(count)))
     name = dataset_name or root.resolve().name

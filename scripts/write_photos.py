@@ -12,9 +12,9 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     """Write the first training photos of a data set as `FOLDER/CLASS/NUMBER.png`.
 
     Args:
-        folder: Folder to write to; files of the same names are replaced.
-        photos: The data set; by default the drawn cats and dogs.
-        count: How many photos are written.
+        folder: Output folder. Files of the same names are replaced.
+        photos: The data set, by default the drawn cats and dogs.
+        count: Number of photos to write.
 
     Raises:
         UserError: The data set has fewer photos, or the folder cannot be written.
@@ -24,7 +24,7 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     source.prepare()
     train = source.train()
     if count > len(train):
-        raise UserError(f"count: {count} photos are requested, {source.name} has {len(train)} for training")
+        raise UserError(f"count: {count} photos requested, but {source.name} has {len(train)} for training")
 
     for index in range(count):
         path = target / train.classes[train.labels[index]] / f"{index}.png"

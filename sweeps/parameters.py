@@ -42,7 +42,7 @@ def flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[s
     for key, parameter in parameters.items():
         name = f"{prefix}{key}"
         if not isinstance(parameter, dict):
-            raise UserError(f"file: parameter {name} is {parameter!r}; give it value, values or a distribution")
+            raise UserError(f"file: parameter {name} is {parameter!r}; give value, values or a distribution")
         if name in OWN:
             raise UserError(f"file: parameter {name} is the sweep's own; give {OWN[name]} instead")
 
@@ -116,7 +116,7 @@ def list_points(
     count = min(count, cap or count)
     if count > MOST_RUNS:
         raise UserError(
-            f"file: there are {count:,} runs, and a sweep has at most {MOST_RUNS:,}; give fewer values, or run_cap"
+            f"file: there are {count:,} runs, but a sweep has at most {MOST_RUNS:,}; give fewer values, or run_cap"
         )
     if method == "random":
         return _sample(parameters, count, seed)

@@ -102,7 +102,7 @@ def _read(path: Path) -> dict[str, Row]:
         return {row.name: row for row in rows}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
-            f"output: {str(path)!r} is no table of a sweep ({reason_of(error)}); choose another folder"
+            f"output: {str(path)!r} is not a table of a sweep ({reason_of(error)}); choose another folder"
         ) from error
 
 

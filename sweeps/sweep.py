@@ -52,31 +52,31 @@ def sweep(
     overwrite: bool = False,
     **options: Any,
 ) -> None:
-    """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again continues.
+    """Run the runs of a sweep file, here or on a cluster. Existing results are reused, and interrupted sweeps continue.
 
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep.
-        dry_run: Print what would run and what the ledger has, and run nothing.
-        output: Folder of the runs, their logs and the table of them; by default runs/sweep- and the file's name.
-        ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
+        dry_run: Print which runs are missing, without running them.
+        output: Folder of the runs, their logs and their table. The default is runs/sweep- and the file's name.
+        ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the output folder.
-        cpus: Processors of each run, the same wherever it runs: another number may round differently.
-        gpus: GPUs of each run on a Ray cluster; 0.5 lets two share one.
+        cpus: Processors of each run. Another number can round differently.
+        gpus: GPUs of each run on a Ray cluster. With 0.5, two runs share a GPU.
         memory: Memory of each run on a Ray cluster, in gigabytes.
         runtime_env: YAML file of Ray's runtime environment for the runs.
-        retries: How often a run is started again whose process or machine was lost.
-        memory_retries: How often a run is started again that ran out of memory.
-        timeout: Minutes after which a run that has not ended is stopped, and fails; the next start continues with it.
-        seed: Seed of the values that a random search samples.
-        choose: Variants of a method, such as those of swept hyperparameters, that become one row of the leaderboard
-            which is then written when all runs are complete, by the row's name: --choose.ridge='ridge (*'. On each data
-            set the row is that variant which is best on the other data sets.
-        overwrite: Replace results that other code, photos, weights or versions gave.
+        retries: Number of restarts of a run whose process or machine was lost.
+        memory_retries: Number of restarts of a run that ran out of memory.
+        timeout: Minutes after which a run is stopped and fails. The next sweep continues it.
+        seed: Seed of a random search.
+        choose: Variants of a method that become one row of a leaderboard, by the row's name: --choose.ridge='ridge (*'.
+            On each data set the row is the variant that is best on the other data sets. The leaderboard is written when
+            all runs are complete.
+        overwrite: Replace results of other code, photos, weights or versions.
         **options: Options of `EngineOptions`.
     """
     engines = EngineOptions(**options)
     if gpus > 1 and gpus % 1:
-        raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
+        raise UserError(f"gpus: {gpus:g} is neither a fraction of one GPU nor a whole number; give 0.5, 1 or 2")
     content = read_sweep(find_file(file), seed)
 
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")

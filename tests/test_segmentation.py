@@ -193,7 +193,7 @@ def test_networks_of_pixels_and_of_photos_are_not_interchangeable(
     folders = ["--data.photos=headstart.datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
     chosen = [f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
     line = error_line(capsys, tmp_path / "run", whole, *folders, *chosen)
-    assert line.startswith("error: data.backbone.name: 'source' classifies pixels, where photos have one class each")
+    assert line.startswith("error: data.backbone.name: 'source' classifies pixels, but photos have one class each")
     comparison = [f"--config={CONFIGS / 'demo.yaml'}", *FEW[:1], "--trainer.logger=false"]
     with pytest.raises(SystemExit):
         train.main([*comparison, f"--trainer.default_root_dir={tmp_path / 'run'}"])

@@ -79,7 +79,7 @@ def test_the_same_command_computes_nothing(
     monkeypatch.setattr(PhotoTraining, "training_step", refuse)
     (tmp_path / "source" / "registry.json").unlink()
     assert train_source(tmp_path / "source") == first
-    assert "holds this model already" in capsys.readouterr().out
+    assert "already has this model" in capsys.readouterr().out
     assert (tmp_path / "source" / "registry.json").is_file()
     monkeypatch.undo()
     # Weights that are not those that were written are trained again.

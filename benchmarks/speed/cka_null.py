@@ -7,15 +7,18 @@ from functools import partial
 import numpy as np
 
 from headstart.benchmarks.speed.cka import MODELS, random_embeddings
-from headstart.benchmarks.speed.frame import compare
+from headstart.benchmarks.speed.frame import compare, ratios
 from headstart.metrics import biased_and_debiased_cka, calibrated_cka, cka_intervals
 
 
-def main(models: int = MODELS) -> None:
+def main(models: int = MODELS) -> dict[str, float]:
     """Print processor times, in turn, of the matrix alone and with more.
 
     Args:
         models: Number of models.
+
+    Returns:
+        The ratios to the matrix alone.
     """
     embeddings = random_embeddings(np.random.default_rng(0), models)
     calls: dict[str, Callable[[], object]] = {
@@ -23,4 +26,4 @@ def main(models: int = MODELS) -> None:
         "with nulls": partial(calibrated_cka, embeddings),
         "intervals": partial(cka_intervals, embeddings),
     }
-    compare(calls, "matrix", clock=time.process_time)
+    return ratios(compare(calls, "matrix", clock=time.process_time), "matrix")

@@ -9,7 +9,7 @@ from pathlib import Path
 import torch
 
 from headstart.benchmarks.speed.decoding import PREPROCESSING, jpeg_files
-from headstart.benchmarks.speed.frame import PHOTOS, WEIGHTS, compare
+from headstart.benchmarks.speed.frame import PHOTOS, WEIGHTS, compare, ratios
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
 from headstart.datamodules.row_policy import Policy, Resources, device_kind, pass_size
 from headstart.modules import BackboneSpec
@@ -24,7 +24,7 @@ def main(
     count: int = 1000,
     busy: int = 0,
     repeats: int = 3,
-) -> None:
+) -> dict[str, float]:
     """Measure both in turn, on a processor also in two processes of one thread each, and print their times.
 
     Args:
@@ -34,6 +34,9 @@ def main(
         count: Photos in each measurement. Files are used again where there are fewer.
         busy: Other processes that keep a processor busy each.
         repeats: Measurements of each, of which the median counts.
+
+    Returns:
+        The time of each over that of the network alone.
     """
     spawning = multiprocessing.get_context("spawn")
     for _ in range(busy):
@@ -60,6 +63,7 @@ def main(
             function()
         seconds = compare(functions, "network alone", repeats)
     print(", ".join(f"{name} {count / each:.0f} pictures a second" for name, each in seconds.items()))
+    return ratios(seconds, "network alone")
 
 
 def _extract(photos: str, weights: str, network: str, workers: int | None, indices: Sequence[int]) -> None:

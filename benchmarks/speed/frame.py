@@ -80,6 +80,16 @@ def compare(
     return seconds
 
 
+def ratios(seconds: Mapping[str, float], reference: str) -> dict[str, float]:
+    """Return the times of functions over that of the reference, by name.
+
+    Args:
+        seconds: The times.
+        reference: Name of the function that the others are compared with.
+    """
+    return {name: each / seconds[reference] for name, each in seconds.items()}
+
+
 def peak_mib(function: Callable[[], T]) -> tuple[float, T]:
     """Return the peak memory that Python and NumPy allocate in a call, in MiB, and its result."""
     tracemalloc.start()

@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from headstart.benchmarks.speed.frame import compare, processor_time_of_commands, run
+from headstart.benchmarks.speed.frame import compare, processor_time_of_commands, ratios, run
 
 KINDS = ("methods", "datasets", "configs", "models", "measures", "metrics")
 COMMANDS = {
@@ -14,11 +14,14 @@ COMMANDS = {
 }
 
 
-def main(rounds: int = 9) -> None:
+def main(rounds: int = 9) -> dict[str, float]:
     """Run every command in turn, and print the least processor time of each, and its ratio to the bare interpreter's.
 
     Args:
         rounds: How often each is run.
+
+    Returns:
+        The ratios, by command.
     """
     commands = {name: partial(run, *command) for name, command in COMMANDS.items()}
-    compare(commands, "python", rounds, summary=min, clock=processor_time_of_commands)
+    return ratios(compare(commands, "python", rounds, summary=min, clock=processor_time_of_commands), "python")

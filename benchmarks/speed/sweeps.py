@@ -2,17 +2,20 @@
 
 import yaml
 
-from headstart.benchmarks.speed.frame import Run, compare, run, temporary_folder
+from headstart.benchmarks.speed.frame import Run, compare, ratios, run, temporary_folder
 
 OPTIONS = ("--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100")
 
 
-def main(runs: int = 16, workers: int = 2) -> None:
+def main(runs: int = 16, workers: int = 2) -> dict[str, float]:
     """Print both times and their ratio; photos are embedded before, for both.
 
     Args:
         runs: Number of runs.
         workers: Workers of the sweep.
+
+    Returns:
+        The ratios, by way.
     """
     with temporary_folder() as folder:
 
@@ -32,4 +35,4 @@ def main(runs: int = 16, workers: int = 2) -> None:
             "commands": lambda: [train("alone", seed) for seed in range(runs)],
             "sweep": lambda: run("sweep.py", str(file), *options, cache=folder / "cache"),
         }
-        compare(ways, "commands", repeats=1)
+        return ratios(compare(ways, "commands", repeats=1), "commands")

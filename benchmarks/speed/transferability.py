@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from headstart.benchmarks.speed.frame import compare, overlapping_classes
+from headstart.benchmarks.speed.frame import compare, overlapping_classes, ratios
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.fisher_discriminant import softmax
@@ -25,7 +25,7 @@ def main(
     apart: float = 1.0,
     metrics: list[str] | None = None,
     repeats: int = 3,
-) -> None:
+) -> dict[str, float]:
     """Print the processor time of metrics, over their floor, and without a part of the samples over that of plain rows.
 
     Args:
@@ -36,6 +36,9 @@ def main(
         apart: Spread of the classes' means, in spreads within classes.
         metrics: Names of the metrics that are timed, each with all samples; by default the quick ones in all ways.
         repeats: How often each is timed.
+
+    Returns:
+        The time of each over the floor, with all samples.
     """
     x, labels = overlapping_classes(np.random.default_rng(0), samples, features, classes, apart=apart)
     x *= scale
@@ -56,9 +59,10 @@ def main(
     }
     if not metrics:
         functions["all five on shared statistics"] = partial(score, *SHARED)
-    compare(functions, "the floor", repeats, min, time.process_time)
+    seconds = compare(functions, "the floor", repeats, min, time.process_time)
     if not metrics:
         _compare_left_out(Inputs(x, labels, probabilities))
+    return ratios(seconds, "the floor")
 
 
 def _compare_left_out(whole: Inputs) -> None:

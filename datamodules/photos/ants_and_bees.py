@@ -15,10 +15,10 @@ class AntsAndBees(ZipSource, SplitSource):
     `train/` and `val/` or `validation/` each hold `ants/` and `bees/`, as in the public archive.
 
     Args:
-        root: Folder that holds train/, or whose one subfolder does; by default a folder in the cache folder.
-        download: Fetch the archive and unpack it into the root, if that is missing or empty.
+        root: Folder that holds train/, or whose only subfolder does. The default is a folder in the cache.
+        download: Download the archive and unpack it into the root, if the root is missing or empty.
         url: Address of the archive.
-        sha256: SHA-256 of the archive, which is refused if it has another; by default any will do.
+        sha256: SHA-256 of the archive. Another digest raises an error. By default it is not checked.
     """
 
     name = "ants_and_bees"

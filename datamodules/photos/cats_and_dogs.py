@@ -21,15 +21,15 @@ _FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.[a-z]+", re.IGNORECASE)
 class CatsAndDogs(ZipSource, SplitSource):
     """Cats (class 0) and dogs (class 1) in one of two layouts, whichever is there.
 
-    Either `train/` and `validation/` each hold `cats/` and `dogs/`, as in the public archive, or `train/`
-    holds photos named like `cat.0.jpg`, as in Kaggle's, of which a part is then split off for validation.
+    In the public archive, `train/` and `validation/` each hold `cats/` and `dogs/`. In Kaggle's archive, `train/` holds
+    photos named like `cat.0.jpg`, and a part of them is split off for validation.
 
     Args:
-        root: Folder that holds train/, or whose one subfolder does; by default a folder in the cache folder.
-        download: Fetch the archive and unpack it into the root, if that is missing or empty.
+        root: Folder that holds train/, or whose only subfolder does. The default is a folder in the cache.
+        download: Download the archive and unpack it into the root, if the root is missing or empty.
         url: Address of the archive.
-        sha256: SHA-256 of the archive, which is refused if it has another; by default any will do.
-        validation_fraction: Share of each class that is split off for validation; for Kaggle's layout only.
+        sha256: SHA-256 of the archive. Another digest raises an error. By default it is not checked.
+        validation_fraction: Share of each class that is split off for validation, in Kaggle's layout only.
         split_seed: Seed of that split.
     """
 

@@ -65,10 +65,10 @@ class UnsplitClassFolders(FolderSource):
     """Photos in `<class>/`, of which a seeded part may be held out for validation.
 
     Args:
-        root: Folder that holds a folder of photos for each of two or more classes, or its URL, such as
-            `s3://bucket/folder`. Its name is the data set's name in the results.
-        validation_fraction: Share of each class that is held out for validation; by default all photos are for
-            training, which suffices where no others are needed.
+        root: Folder that holds a folder of photos for each class, or its URL, such as `s3://bucket/folder`. Its name is
+            the data set's name in the results.
+        validation_fraction: Share of each class that is held out for validation. By default all photos are for
+            training.
         split_seed: Seed of that split.
     """
 

@@ -16,7 +16,7 @@ class ClassSubset(PhotoSource):
 
     Args:
         source: The data set to select from.
-        classes: Names of the classes to keep, two or more; they are numbered in this order.
+        classes: Names of the classes to keep, two or more, numbered in this order.
     """
 
     def __init__(self, source: PhotoSource, classes: list[str]) -> None:

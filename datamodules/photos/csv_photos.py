@@ -20,15 +20,15 @@ QUOTED = 5
 
 
 class CsvPhotos(SplitSource):
-    """Photos that a CSV file lists: one per line, with the columns path, label and, where there is a split, split.
+    """Photos that a CSV file lists, one per line, with the columns path, label and optionally split.
 
     Paths are relative to the file's folder, or URLs such as `https://host/photo.jpg`. The classes are numbered in the
-    order of their labels. The split is train or validation (val will do); without that column, a seeded part is held
-    out for validation.
+    order of their labels. The split is train, validation or val. Without that column, a seeded part is held out for
+    validation.
 
     Args:
         file: The CSV file, in UTF-8, or its URL. Its name without the ending is the data set's name in the results.
-        validation_fraction: Share of each class that is held out for validation, where there is no column split.
+        validation_fraction: Share of each class that is held out for validation, if there is no column split.
         split_seed: Seed of that split.
     """
 

@@ -108,8 +108,8 @@ class DrawnPets(DrawnSource):
         validation_size: Number of validation drawings; none of them is a training drawing.
         drawing_seed: Seed of the drawings.
         occlusion: Amount of clutter in front of the pets, as a multiple of the default.
-        noise: How strong the noise is, likewise.
-        pose: How far the pets are turned, likewise; at 12 they stand at any angle.
+        noise: Strength of the noise, as a multiple of the default.
+        pose: Rotation of the pets, as a multiple of the default. At 12 they stand at any angle.
     """
 
     name = "drawn_pets"
@@ -139,10 +139,9 @@ class DrawnObjects(DrawnSource):
     """The task that the embedded backbone was pre-trained on: drawn objects of 60 classes, none of them a pet.
 
     Args:
-        train_size: Number of training drawings, as many of every class if 60 divides it.
+        train_size: Number of training drawings. Classes have equal sizes if it is a multiple of 60.
         validation_size: Number of validation drawings; none of them is a training drawing.
-        drawing_seed: Seed of the drawings. The backbone was pre-trained on drawings of seed 0, which are none of any
-            other seed.
+        drawing_seed: Seed of the drawings. The backbone was pre-trained on drawings of seed 0. Seeds share no drawing.
     """
 
     name = "drawn_objects"
@@ -160,17 +159,17 @@ class DrawnObjects(DrawnSource):
 
 
 class DrawnScenes(DrawnSource):
-    """Drawn scenes with a class for every pixel: background, and the subjects that are asked for.
+    """Drawn scenes with a class for every pixel: background, and the named subjects.
 
     Args:
         subjects: The objects in the scenes, some of the 60 classes of drawn objects; label 0 is the background.
-        most: The most subjects in one scene.
+        most: Largest number of subjects in one scene.
         train_size: Number of training scenes.
         validation_size: Number of validation scenes; none of them is a training scene.
         drawing_seed: Seed of the scenes.
         occlusion: Amount of clutter in front of the subjects, as a multiple of the default.
-        noise: How strong the noise is, likewise.
-        pose: How far the subjects are turned, likewise; at 9 they stand at any angle.
+        noise: Strength of the noise, as a multiple of the default.
+        pose: Rotation of the subjects, as a multiple of the default. At 9 they stand at any angle.
         size: Width and height of a scene in pixels.
         name: Name of the data set in results.
     """

@@ -54,7 +54,7 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
     if not is_remote(photos) and any((Path(photos).expanduser() / name).is_file() for name in SAVED):
         return HuggingFaceDataset(photos)
     if _is_compressed(photos) and (is_remote(photos) or "*" in photos or Path(photos).expanduser().is_file()):
-        raise UserError(f"{photos} names no picture; {UNPACK}")
+        raise UserError(f"{photos} matches no picture; {UNPACK}")
     return None
 
 
@@ -124,7 +124,7 @@ def _require_picture(pattern: str, files: Sequence[str]) -> None:
     remedy = f"give a folder, or files that end in {', '.join((*SUFFIXES, *PACKED))} or .csv"
     if any(map(_is_compressed, files)):
         remedy = UNPACK
-    raise UserError(f"{pattern} names no picture; {remedy}")
+    raise UserError(f"{pattern} matches no picture; {remedy}")
 
 
 def _is_picture(location: str) -> bool:

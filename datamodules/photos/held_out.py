@@ -82,7 +82,7 @@ class SplitSource(PhotoSource):
     def _split(self, photos: Photos, held: bool) -> Photos:
         if self.validation_fraction is None:
             raise UserError(
-                f"validation_fraction: nothing is given, so that all photos of {self.name} are for training; "
+                f"validation_fraction: required, since all photos of {self.name} are for training; "
                 "give a share to hold out, such as 0.2"
             )
         chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)

@@ -32,24 +32,23 @@ SAVED = ("dataset_dict.json", "state.json")
 class HuggingFaceDataset(SplitSource):
     """An image classification data set of the Hugging Face Hub, or a local one.
 
-    The photos are those of the only column of type Image, their classes those of the only one of type ClassLabel. It
-    is stored where the package datasets stores it (HF_HOME).
+    Photos come from the only column of type Image, classes from the only column of type ClassLabel. The package
+    datasets stores the data set in HF_HOME.
 
     Args:
-        path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder: one that `save_to_disk` wrote, one of
-            Parquet files, or one of photos by split and class.
-        subset: Which of its parts, where it has several.
-        revision: Version on the Hub, a commit, branch or tag; by default the newest.
-        image: Column of the photos, where there are several.
-        label: Column of the classes, where there are several.
+        path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder. The folder is the output of `save_to_disk`,
+            or holds Parquet files, or photos by split and class.
+        subset: Name of the subset, if there are several.
+        revision: Commit, branch or tag on the Hub. The default is the newest version.
+        image: Column of the photos, if there are several.
+        label: Column of the classes, if there are several.
         train_split: Split of the training photos.
-        validation_split: Split of the validation photos; by default validation, valid, val, dev or test, whichever of
-            them is there first with a class for every photo. Without any, a seeded part of the training split is held
-            out.
-        validation_fraction: Share of each class that is then held out.
+        validation_split: Split of the validation photos. The default is the first of validation, valid, val, dev and
+            test that has a class for every photo. Without one, a seeded part of the training split is held out.
+        validation_fraction: Share of each class that is held out without a validation split.
         split_seed: Seed of that split.
-        streaming: Read the photos from the Parquet files where they lie, on the Hub too, without downloading the data
-            set. Every file is read once for its digests, and again where features are computed.
+        streaming: Read the photos from the Parquet files without downloading the data set. Each file is read once for
+            its digests, and again to compute features.
     """
 
     def __init__(

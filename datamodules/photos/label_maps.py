@@ -61,15 +61,14 @@ class MapFiles(PhotoFiles):
 
 
 class MapFolders(PhotoSource):
-    """Photos in `train/images/` with label maps of the same names in `train/masks/`, and likewise in `validation/`.
+    """Photos in `train/images/` with label maps of the same names in `train/masks/`.
 
-    `val/` will do for the latter.
-    A map is a PNG of one channel, grey or with a palette, whose values are labels from 0; 255 is a pixel without a
-    class.
+    `validation/` or `val/` holds the validation photos in the same way. A map is a PNG with one channel, grey or with a
+    palette. Its values are labels from 0; 255 is a pixel without a class.
 
     Args:
         root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
-        classes: Names of the classes, the first being label 0.
+        classes: Names of the classes, from label 0.
     """
 
     def __init__(self, root: str, classes: list[str]) -> None:
@@ -115,7 +114,7 @@ class TorchvisionSegmentation(TorchvisionSource):
 
     Args:
         name: Name of torchvision's class.
-        root: Folder that torchvision's class has as its root; by default one in the cache folder.
+        root: Root of torchvision's class. The default is a folder in the cache.
         download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 

@@ -14,7 +14,7 @@ class OxfordPets(FetchedSource):
     """Oxford-IIIT Pet with two classes, cat and dog; training on `trainval`, validation on `test`.
 
     Args:
-        root: Folder that holds torchvision's oxford-iiit-pet/; by default a folder in the cache folder.
+        root: Folder that holds torchvision's oxford-iiit-pet/. The default is a folder in the cache.
         download: Fetch the data set with torchvision, if it is missing.
     """
 

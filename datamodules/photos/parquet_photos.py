@@ -28,16 +28,16 @@ KEPT_GROUPS = 2
 class ParquetPhotos(PackedSource):
     """Labelled photos in Parquet files, as bytes in one of their columns.
 
-    The column holds bytes, or is of type Image as Hugging Face's library writes it. Every file is read once; digests of
-    its photos are kept in the cache folder as long as the file does not change. Classes have the order of the type
-    ClassLabel, else of their names. Files may lie on a remote file system. Needs `headstart[datasets]`.
+    The column holds bytes, or has the type Image of Hugging Face's library. Each file is read once; the cache keeps
+    digests of its photos until the file changes. Classes have the order of the type ClassLabel, or else of their names.
+    Files can be on a remote file system. Needs `headstart[datasets]`.
 
     Args:
         train: Files of the training photos: paths or URLs with `{0000..0099}` and wildcards, one or a list.
         validation: Files of the validation photos. Without any, a seeded part of the training photos is held out.
-        image: Column of the photos, where there are several of bytes.
-        label: Column of the labels; by default the one of type ClassLabel, else `label`.
-        validation_fraction: Share of each class that is held out for validation, where there are no files of it.
+        image: Column of the photos, if several hold bytes.
+        label: Column of the labels. The default is the column of type ClassLabel, or else `label`.
+        validation_fraction: Share of each class that is held out if `validation` is not given.
         split_seed: Seed of that split.
     """
 

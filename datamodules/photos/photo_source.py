@@ -211,7 +211,7 @@ def require_classes(photos: Photos, split: str) -> None:
     """
     if photos.maps is not None:
         raise UserError(
-            f"the {split} photos have a class for every pixel, where one for each photo is needed; headstart train "
+            f"the {split} photos have a class for every pixel, but the command needs one per photo; headstart train "
             "takes them with --task=source_training and --task=target_accuracy, headstart transferability does, too"
         )
     if len(photos.classes) < 2:

@@ -76,7 +76,7 @@ def _explain(error: Exception, location: str, intact: int) -> str:
             )
         case TrailingError():
             return (
-                f"the shard {location} goes on behind its end mark, as archives that cat has joined do; unpack it with "
+                f"the shard {location} has data after its end mark, as archives joined by cat do; unpack it with "
                 "tar --ignore-zeros, and pack it again"
             )
         case _:

@@ -69,7 +69,7 @@ class TorchvisionDataset(TorchvisionSource):
 
     Args:
         name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
-        root: Folder that torchvision's class has as its root; by default one in the cache folder.
+        root: Root of torchvision's class. The default is a folder in the cache.
         download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 

@@ -24,16 +24,16 @@ OPEN = 16
 class WebDatasetShards(PackedSource):
     """Labelled photos in tar shards: `shards-{000000..000099}.tar`.
 
-    A sample is one picture and its label, members that follow each other with the same name up to its first dot. Every
-    shard is read once; where its pictures are is kept in the cache folder as long as the shard does not change. The
-    classes are numbered in the order of their labels. Shards may lie on a remote file system.
+    A sample is one picture and its label: consecutive members with the same name up to the first dot. Each shard is
+    read once; the cache keeps the positions of its pictures until the shard changes. The classes are numbered in the
+    order of their labels. Shards can be on a remote file system.
 
     Args:
         train: Shards of the training photos: paths or URLs with `{000000..000099}` and wildcards, one or a list.
         validation: Shards of the validation photos. Without any, a seeded part of the training photos is held out.
-        label: Key of the .json member that holds the label; by default it is the text of the .cls member.
-        image: Ending of the pictures, such as `left.png`, where samples have several.
-        validation_fraction: Share of each class that is held out for validation, where there are no shards of it.
+        label: Key of the .json member that holds the label. The default is the text of the .cls member.
+        image: Ending of the pictures, such as `left.png`, if samples have several.
+        validation_fraction: Share of each class that is held out if `validation` is not given.
         split_seed: Seed of that split.
     """
 
@@ -121,6 +121,6 @@ def _require_different_keys(photos: ShardPhotos, keys: NDArray[np.uint64]) -> No
             shards = f"the shard {one}" if one == other else f"the shards {one} and {other}"
             others = f" ({len(equal) - 1} other keys, too)" if len(equal) > 1 else ""
             raise UserError(
-                f"the key {key!r} comes twice in {shards}{others}; give every sample a key of its own, and pack its "
+                f"the key {key!r} is used twice in {shards}{others}; give every sample a key of its own, and pack its "
                 "members one after the other (tar --sort=name)"
             )

@@ -38,14 +38,14 @@ class Features:
     """How features are computed.
 
     Args:
-        precision: Arithmetic of the backbones; `auto` takes bfloat16 where the processor or GPU gains from it.
-        device: Where they run; `auto` takes a GPU where there is one.
-        num_workers: Processes that decode photos; by default one per processor.
-        cache_dir: Folder of stored features; by default that in HEADSTART_CACHE, else one in the user's cache
+        precision: Arithmetic of the backbones. `auto` uses bfloat16 if the hardware supports it, else float32.
+        device: Device of the backbones. `auto` uses a GPU if there is one.
+        num_workers: Number of processes that decode photos. The default is one per processor.
+        cache_dir: Folder of stored features. The default is HEADSTART_CACHE, or else a folder in the user's cache
             directory.
-        workers: Processes in which a backbone computes missing features side by side, each with a share of the
-            processors, or a GPU of its own; by default the command computes them itself.
-        ray: Compute missing features on the Ray cluster at this address, or on that of this machine with `auto`.
+        workers: Number of processes that compute missing features. Each uses its share of the processors, or a GPU of
+            its own. By default the command computes them itself.
+        ray: Address of the Ray cluster that computes missing features; `auto` is the cluster of this machine.
     """
 
     precision: Literal["auto", "float32", "bfloat16"] = "auto"
@@ -84,13 +84,13 @@ def fit(
     Args:
         photos: A folder with one folder of photos per class, a CSV file with the columns path and label, or a data set
             of the Hugging Face Hub, `hf://owner/name`.
-        demo: Take drawn cats and dogs and the embedded backbone instead; no network is needed.
-        backbones: The networks to try, such as `[{name: resnet18}]`, with `weights` from a file; by default
-            MobileNetV2 pre-trained on ImageNet. The first one is kept unless another is a standard error better.
-        orderings: Orderings of the learning curve.
+        demo: Use drawn cats and dogs and the embedded backbone. No network is needed.
+        backbones: Networks to try, such as `[{name: resnet18}]`. The default is MobileNetV2 pre-trained on ImageNet.
+            The first one is kept unless another is better by a standard error. `weights` can be a file.
+        orderings: Number of orderings of the learning curve.
         seed: Seed of folds, orderings, bootstraps and random weights.
         features: How features are computed.
-        onnx: Whether to write backbone and head as one file, model.onnx, too.
+        onnx: Also write backbone and head as one file, model.onnx.
         figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
         **options: Options of `ResultsFolder`.
 

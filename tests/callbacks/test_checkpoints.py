@@ -323,4 +323,4 @@ def test_a_recomputation_that_is_cut_off_leaves_finished_traces_as_they_were(
     assert same.correct[0, 1].tolist() == (COUNTS[0, 1, :14] - 1).tolist()
     capsys.readouterr()
     script(COUNTS[:1], results=ComparisonRun(recompute=True), threshold=0.95, consecutive=6)
-    assert "baseline came out differently from its stored traces in 1 orderings" in capsys.readouterr().out
+    assert "baseline differs from its stored traces in 1 orderings" in capsys.readouterr().out

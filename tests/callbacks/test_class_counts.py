@@ -225,7 +225,7 @@ def test_a_spot_check_and_a_recomputation_compare_them(
 
     capsys.readouterr()
     again = script(COUNTS, results=ComparisonRun(per_class=True, recompute=True), folder="anew")
-    assert "method_0 came out differently from its stored traces in 1 orderings" in capsys.readouterr().out
+    assert "method_0 differs from its stored traces in 1 orderings" in capsys.readouterr().out
     assert arrays(again)["class_correct"].tolist() == split(COUNTS).tolist()
 
 

@@ -65,7 +65,7 @@ def test_one_trace_of_every_method_is_measured_again(
     assert len({each["ordering"] for each in checked(second)}) == 1
     printed = " ".join(capsys.readouterr().out.split())
     assert "6 of 8 traces were in the ledger" in printed
-    assert "; 2 of them came out the same when measured again." in printed
+    assert "; 2 of them were equal when measured again." in printed
 
 
 def test_a_run_that_measures_nothing_checks_nothing(script: Script, fed: list[int]) -> None:
@@ -104,7 +104,7 @@ def test_a_stale_trace_is_an_error(script: Script, evaluation: str, tmp_path: Pa
     assert str(error.value) == (
         f"results.ledger: in {str(folder)!r} the trace of method_0 in ordering {ordering} differs first at evaluation "
         f"{first + 1} ({first + 1} samples): {then[first]} correct predictions are stored, measured again there are "
-        f"{now[first]}. Something has changed that no digest sees: give --results.recompute=true, or another folder"
+        f"{now[first]}. Something changed that no digest covers: give --results.recompute=true, or another folder"
     )
     assert not (tmp_path / "more" / "results.json").exists()
     with Ledger(folder) as ledger:

@@ -43,5 +43,5 @@ def test_a_higher_limit_goes_on_where_the_lower_one_ended(script: Script) -> Non
 
 @pytest.mark.parametrize("other", [{"stop_when_met": True}, {"evaluation": "lazy"}])
 def test_a_run_that_stops_at_the_criterion_cannot_continue_to_the_limit(other: dict[str, Any]) -> None:
-    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, and criterion\."):
+    with pytest.raises(UserError, match=r"^criterion\.until: limit continues after the criterion, but criterion\."):
         SampleEfficiency(until="limit", **other)

@@ -38,7 +38,7 @@ def test_warnings_of_a_method_stand_with_its_scores(script: Script) -> None:
     other[1, 0, 0] += 1
     run = script(other, results=ComparisonRun(recompute=True, overwrite=True))
     document = json.loads((run.folder / "results.json").read_text())
-    changed = "came out differently from its stored traces in 1 orderings."
+    changed = "differs from its stored traces in 1 orderings."
     assert document["methods"]["method_0"]["warnings"] == [changed]
     assert "warnings" not in document["methods"]["baseline"]
     assert f"method_0 {changed}" in document["warnings"]

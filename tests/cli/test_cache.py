@@ -63,7 +63,7 @@ def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture
     assert not second.path.exists()
     assert not (stored / "datasets" / "mine").exists()
     assert Path("runs/ledger").exists()
-    assert "are free again" in capsys.readouterr().out
+    assert "freed" in capsys.readouterr().out
     Path("runs/ledger/results.json").touch()
     cache(remove="runs/ledger")
     # Only files of the ledger are removed.
@@ -122,4 +122,5 @@ def test_mistakes_and_an_empty_cache(
     with pytest.raises(SystemExit) as caught:
         main(["cache", "--remove=nothing"])
     assert caught.value.code == 1
-    assert capsys.readouterr().err.startswith("error: remove: there is no 'nothing'; headstart cache lists all names")
+    error = capsys.readouterr().err
+    assert error.startswith("error: remove: 'nothing' does not exist; headstart cache lists all names")

@@ -52,7 +52,7 @@ def test_right_rows_are_kept(run: Callable[..., Path], capsys: pytest.CaptureFix
     half = cache_verify(str(folder), share=0.5)
     assert half.checked == check.checked // 2
     assert sorted(path.name for path in cache_folder().rglob("*.rows")) == before
-    assert f"{half.checked} rows checked, none is wrong" in capsys.readouterr().out
+    assert f"{half.checked} rows checked, none wrong" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -62,7 +62,7 @@ def test_wrong_rows_and_remarks_are_removed(
     with monkeypatch.context() as patch:
         poison(patch, broken)
         folder = run("--data.on_bad_image=skip", "--data.num_workers=0")
-    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ are removed") as error:
+    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ were removed") as error:
         cache_verify(str(folder), share=1.0)
     assert "\n" not in str(error.value)
     pattern = r"training photos: (\d+) of \1 rows are stored; \1 computed again, [12] wrong, 0 damaged, \1 removed"
@@ -82,7 +82,7 @@ def test_a_damaged_row_is_removed(fit: Fit, capsys: pytest.CaptureFixture[str]) 
 
 
 def test_mistakes(tmp_path: Path, fit: Fit) -> None:
-    with pytest.raises(UserError, match=r"^run: there is no '.*'; name the folder of a run"):
+    with pytest.raises(UserError, match=r"^run: '.*' does not exist; give the folder of a run"):
         cache_verify(str(tmp_path / "nowhere"))
     folder: Any = fit("--data.max_samples=10")
     shutil.rmtree(cache_folder())

@@ -50,8 +50,8 @@ def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("args", "line"),
     [
-        (["lis"], "'lis' is no command (closest: list); headstart --help lists them"),
-        (["xyzzy"], "'xyzzy' is no command; headstart --help lists them"),
+        (["lis"], "'lis' is not a command (closest: list); headstart --help lists them"),
+        (["xyzzy"], "'xyzzy' is not a command; headstart --help lists them"),
         (["list"], "kind: it is required, and not given"),
         (["train", "--config=nowhere.yaml"], "config: File does not exist"),
     ],

@@ -36,12 +36,12 @@ def test_task(options: list[str], task: str, tmp_path: Path, monkeypatch: pytest
 
 
 def test_a_wrong_task_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(UsageError, match="task: 'x' is no task; give one of comparison"):
+    with pytest.raises(UsageError, match="task: 'x' is not a task; give one of comparison"):
         find_task(["--task=x"])
     with pytest.raises(SystemExit) as ended:
         train.main(["--task=nonsense"])
     assert ended.value.code == 2
-    assert capsys.readouterr().err.startswith("error: task: 'nonsense' is no task; give one of ")
+    assert capsys.readouterr().err.startswith("error: task: 'nonsense' is not a task; give one of ")
 
 
 @pytest.mark.parametrize("task", TASKS)

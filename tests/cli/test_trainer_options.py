@@ -58,11 +58,11 @@ def test_no_nonsense_ends_in_a_traceback(
             "error: trainer.callbacks: EarlyStopping would change",
         ),
         ("--trainer.barebones=true", "error: trainer.barebones: True would change the protocol"),
-        ("--seed_everything=true", "error: seed_everything: True is no seed"),
+        ("--seed_everything=true", "error: seed_everything: True is not a seed"),
         ("--trainer.min_steps=3", "error: trainer.min_steps: 3 would change"),
-        ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true is not for this stream; give 32-true"),
-        ("--trainer.precision=16-mixed", "error: trainer.precision: 16-mixed is not for this stream; give 32-true"),
-        ("--trainer.precision=16", "error: trainer.precision: 16-mixed is not for this stream; give 32-true"),
+        ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true does not fit this stream; give 32-true"),
+        ("--trainer.precision=16-mixed", "error: trainer.precision: 16-mixed does not fit this stream; give 32-true"),
+        ("--trainer.precision=16", "error: trainer.precision: 16-mixed does not fit this stream; give 32-true"),
         ("--trainer.precision=64-true", "error: trainer.precision: 64-true is not for this stream"),
         ("--trainer.enable_checkpointing=true", "error: trainer.enable_checkpointing: True would change"),
         (
@@ -91,7 +91,7 @@ def test_mistake_is_named(option: str, words: str, fit: Fit, capsys: pytest.Capt
 def test_float16_is_not_replaced_where_bfloat16_is_allowed(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
     options = ["--data=headstart.datamodules.PhotoStream", "--trainer.precision=16-mixed"]
     line = error_line(capsys, lambda: fit(*options))
-    assert "error: trainer.precision: 16-mixed is not for this stream; give 32-true or bf16-mixed" in line
+    assert "error: trainer.precision: 16-mixed does not fit this stream; give 32-true or bf16-mixed" in line
 
 
 def test_a_defect_keeps_its_traceback(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:

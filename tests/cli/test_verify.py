@@ -65,7 +65,7 @@ def test_a_run_and_a_ledger_whose_traces_are_as_measured(
         }
         printed = " ".join(capsys.readouterr().out.split())
         assert "Measured again: mean in orderings 0, 1." in printed
-        assert "4 traces were measured again, and came out the same." in printed
+        assert "4 traces were measured again and are equal." in printed
     assert (content(run), content(ledger)) == before
 
 
@@ -161,7 +161,7 @@ def test_what_is_no_run_is_an_error(fit: Fit, ledger: Path, tmp_path: Path) -> N
     with pytest.raises(UserError, match="run_or_ledger: 'missing' is neither a ledger nor the folder of a run"):
         verify("missing")
     run = fit()
-    with pytest.raises(UserError, match="ledger: 'none' holds no ledger"):
+    with pytest.raises(UserError, match="ledger: 'none' is not a ledger"):
         verify(str(run), ledger="none")
     fit("--results.ledger=other", "--seed_everything=1", folder="two")
     with pytest.raises(UserError, match=r"run_or_ledger: no trace in .* could be measured again"):

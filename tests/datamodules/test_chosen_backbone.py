@@ -101,7 +101,7 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "from flie"}, "data.backbone.name: 'from flie' is no entry of '.*'; it has from file"),
+        ({"name": "from flie"}, "data.backbone.name: 'from flie' is not an entry of '.*'; it has from file"),
         (
             {"name": "mobilenet"},
             "it has from file, drawn, halfway, clip, own, what is called mobilenet_v2 elsewhere, scaled",

@@ -176,7 +176,7 @@ def test_end_of_a_decoding_process_is_reported_in_one_line(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, failure: Any, reason: str
 ) -> None:
     monkeypatch.setattr(target, failure)
-    message = rf"^num_workers: a process that decodes pictures came to an end \(.*({reason}).*\); what is computed is"
+    message = rf"^num_workers: a process that decodes pictures stopped \(.*({reason}).*\); computed rows are"
     with pytest.raises(UserError, match=message) as caught:
         rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 1))
     assert "\n" not in str(caught.value)

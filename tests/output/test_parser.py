@@ -270,7 +270,7 @@ def test_options_of_a_command_in_a_file(
 @pytest.mark.usefixtures("two_commands")
 def test_no_such_command(capsys: pytest.CaptureFixture[str]) -> None:
     line = error_line(capsys, lambda: evaluate.main(["lihgt", "3"]), code=2)
-    assert line == "error: 'lihgt' is no command (closest: light); evaluate.py --help lists them"
+    assert line == "error: 'lihgt' is not a command (closest: light); evaluate.py --help lists them"
 
 
 @pytest.mark.usefixtures("two_commands")

@@ -223,7 +223,7 @@ def test_unreadable_pictures_are_named_or_end_the_command(capsys: pytest.Capture
     run()
     assert f"WARNING: {line}their features are NaN in exported files" in capsys.readouterr().out
     stopped = error_line(capsys, lambda: run("--export=out", "--on_bad_image=stop"))
-    assert stopped == f"error: pictures: {line}mend or remove them, or take --on_bad_image=skip"
+    assert stopped == f"error: pictures: {line}repair or remove them, or skip them with --on_bad_image=skip"
     assert not Path("out").exists()
 
 
@@ -294,12 +294,12 @@ def test_an_interrupted_export_leaves_what_was_there(tmp_path: Path, monkeypatch
     ("options", "message"),
     [
         (["--format=csv", "--export=out"], "format: "),
-        (["--format=parquet"], "export: without a folder, --format, --dtype and --overwrite have no effect"),
-        (["--dtype=float16"], "export: without a folder"),
-        (["--workers=2", "--ray=auto"], "ray: it runs in workers of this machine or on a cluster"),
+        (["--format=parquet"], "export: --format, --dtype and --overwrite need a folder"),
+        (["--dtype=float16"], "export: --format, --dtype and --overwrite need a folder"),
+        (["--workers=2", "--ray=auto"], "ray: tasks run in workers of this machine or on a cluster"),
         (["--backbone.name=resnet19"], "backbone.name: 'resnet19' given"),
         (["--export=pictures/b/10.png"], "export: 'pictures/b/10.png' cannot be"),
-        (["--device=mps"], "device: torch can use no mps on this machine; choose another"),
+        (["--device=mps"], "device: torch cannot use mps on this machine; choose another"),
     ],
 )
 def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ def damage(path: Path) -> None:
         (lambda path: write_tar(path, [("a.png", b"")] * 2), r"the sample 'a' of .* has several pictures"),
         (
             lambda path: write_tar(path, [("a.png", b""), ("b.png", b""), ("a.png", b"")]),
-            r"the key 'a' comes twice in the shard .*b\.tar; give every sample a key of its own",
+            r"the key 'a' is used twice in the shard .*b\.tar; give every sample a key of its own",
         ),
         (lambda path: write_tar(path, [("a.png", b""), ("a.cls", b"\xff")]), r"the member 'a\.cls' .* is not text"),
         (lambda path: path.unlink(), r"the file .* cannot be read \(No such file or directory\)"),

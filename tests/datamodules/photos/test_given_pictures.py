@@ -116,9 +116,9 @@ COMPRESSED = (".tar.gz", ".tgz", ".tar.zst", ".TAR.XZ")
             r"'.*imagenet/val'",
         ),
         ("nowhere.tar", r"photos: the file .*nowhere\.tar cannot be read"),
-        ("notes.txt", r"photos: .*notes\.txt names no picture; give a folder, or files that end in \.jpg, .* or \.csv"),
-        ("*.txt", r"photos: .*\*\.txt names no picture; give a folder, or files that end in"),
-        *((f"a{end}", r"photos: .* names no picture; unpack compressed shards to plain \.tar") for end in COMPRESSED),
+        ("notes.txt", r"photos: .*notes\.txt matches no picture; give a folder, or files that end in \.jpg, .* or"),
+        ("*.txt", r"photos: .*\*\.txt matches no picture; give a folder, or files that end in"),
+        *((f"a{end}", r"photos: .* matches no picture; unpack compressed shards to plain \.tar") for end in COMPRESSED),
         ("nowhere.csv", r"photos\.file: .*nowhere\.csv cannot be read"),
         ("wrong.csv", r"photos\.file: .* must have the columns path and perhaps label, split; it has file"),
     ],
@@ -146,12 +146,12 @@ def test_a_compressed_shard_is_no_data_set(name: str, tmp_path: Path) -> None:
     assert find_source(str(folder)) is None
     assert find_source(str(tmp_path / "photos.tar.unpacked")) is None
     for given in (str(file), str(tmp_path / f"*{name}"), f"s3://bucket/a{name}"):
-        with pytest.raises(UserError, match=r"a.* names no picture; unpack compressed shards to plain \.tar$"):
+        with pytest.raises(UserError, match=r"a.* matches no picture; unpack compressed shards to plain \.tar$"):
             find_source(given)
 
 
 def test_a_compressed_shard_at_a_url() -> None:
-    with pytest.raises(UserError, match=r"^photos: s3://bucket/a\.tar\.gz names no picture; unpack compressed shards"):
+    with pytest.raises(UserError, match=r"^photos: s3://bucket/a\.tar\.gz matches no picture; unpack compressed"):
         read_pictures("s3://bucket/a.tar.gz")
 
 

@@ -105,7 +105,7 @@ def test_mistakes_in_folders(folder: Path, tmp_path: Path) -> None:
         MapFolders(str(tmp_path / "none"), CLASSES).train()
     with pytest.raises(UserError, match=r"^classes: ground given; two or more are needed"):
         MapFolders(str(folder), ["ground"]).train()
-    with pytest.raises(UserError, match=r"have a class for every pixel, where one for each photo is needed"):
+    with pytest.raises(UserError, match=r"have a class for every pixel, but the command needs one per photo"):
         require_classes(MapFolders(str(folder), CLASSES).train(), "training")
     (folder / "train" / "masks" / "0.png").unlink()
     with pytest.raises(UserError, match=r"^root: 1 files of .* have no partner .* images/0.jpg first"):

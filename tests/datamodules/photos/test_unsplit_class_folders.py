@@ -40,7 +40,7 @@ def test_mistakes_are_reported(tmp_path: Path) -> None:
 def test_validation_photos_are_held_out_on_request(photo_folder: Path) -> None:
     root = str(photo_folder / "train")
     whole = UnsplitClassFolders(root)
-    with pytest.raises(UserError, match=r"^validation_fraction: nothing is given, .* such as 0\.2"):
+    with pytest.raises(UserError, match=r"^validation_fraction: required, .* such as 0\.2"):
         whole.validation()
     source = UnsplitClassFolders(root, validation_fraction=0.25, split_seed=1)
     train, validation = source.train(), source.validation()

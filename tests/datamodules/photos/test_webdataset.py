@@ -198,7 +198,7 @@ def test_shards_that_come_twice(tmp_path: Path) -> None:
     for again in (str(one), str(tmp_path / "link.tar")):
         with pytest.raises(UserError, match=r"^train: the shard .*a\.tar is listed twice; list it once"):
             WebDatasetShards([str(one), again]).train()
-    with pytest.raises(UserError, match=r"^train: the key '000002' comes twice in the shards .*a\.tar and .*b\.tar;"):
+    with pytest.raises(UserError, match=r"^train: the key '000002' is used twice in the shards .*a\.tar and .*b\.tar;"):
         WebDatasetShards([str(one), str(other)]).train()
 
 

@@ -67,7 +67,7 @@ def test_options(refuse: Refuse, tmp_path: Path) -> None:
 @pytest.mark.skipif(torch.backends.mps.is_available(), reason="it has the device")
 def test_device_that_is_not_there(refuse: Refuse) -> None:
     message = refuse("--extraction.device=mps")
-    assert message == "error: extraction.device: torch can use no mps on this machine; choose another\n"
+    assert message == "error: extraction.device: torch cannot use mps on this machine; choose another\n"
 
 
 def test_photos(refuse: Refuse, photo_folder: Path, tmp_path: Path) -> None:
