@@ -99,7 +99,7 @@ def main(
     sets: list[str] = [*SHARED_SETS, DRAWN],  # noqa: B006 - never changed
     sizes: list[int] = [5, 20, 50],  # noqa: B006 - never changed
     draws: int = 40,
-) -> None:
+) -> dict[str, Shares]:
     """Print the coverage at a nominal 95 %, for draws of some labels of each class; the rest is what is predicted.
 
     Args:
@@ -108,6 +108,9 @@ def main(
         sets: Data sets, `drawn_pets` for 1,000 drawings.
         sizes: Labels of each class.
         draws: Draws of each data set and size.
+
+    Returns:
+        The shares, by case.
     """
     torch.set_num_threads(1)
 
@@ -123,4 +126,4 @@ def main(
             for size in sizes:
                 yield f"{name}, {size} labels per class", coverage(samples, labels, size, draws)
 
-    print_table(cases())
+    return print_table(cases())

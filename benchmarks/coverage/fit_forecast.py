@@ -103,7 +103,7 @@ def main(
     sizes: list[int] = [5, 20, 50],  # noqa: B006 - never changed
     draws: int = 10,
     orderings: int = 30,
-) -> None:
+) -> dict[str, Shares]:
     """Print the coverage of 80 % intervals, for draws of some labels of each class; the rest is what is predicted.
 
     Args:
@@ -112,6 +112,9 @@ def main(
         sizes: Labels of each class.
         draws: Draws of each target, source and size.
         orderings: Orderings of the learning curves.
+
+    Returns:
+        The shares, by case.
     """
     torch.set_num_threads(1)
     known = shipped_curves()
@@ -127,4 +130,4 @@ def main(
                     yield f"{target}, {source}, {size} labels per class", found[-1]
         yield "all", {name: float(np.mean([each[name] for each in found])) for name in found[0]}
 
-    print_table(cases())
+    return print_table(cases())

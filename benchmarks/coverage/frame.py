@@ -36,15 +36,25 @@ def holds(interval: Sequence[ArrayLike] | Values, truth: ArrayLike) -> NDArray[n
     return np.asarray((low <= truth) & (truth <= high))
 
 
-def print_table(cases: Iterable[tuple[str, Shares]]) -> None:
-    """Print a line for each case as soon as it is simulated, and a header where the columns change."""
+def print_table(cases: Iterable[tuple[str, Shares]]) -> dict[str, Shares]:
+    """Print a line for each case as soon as it is simulated, and a header where the columns change.
+
+    Args:
+        cases: Names of cases, and their shares.
+
+    Returns:
+        The shares, by case.
+    """
     columns: list[str] = []
+    found = {}
     for case, shares in cases:
+        found[case] = shares
         if columns != list(shares):
             columns = list(shares)
             print(f"{'':48}{'  '.join(columns)}")
         cells = "  ".join(f"{share:{len(name)}.1%}" for name, share in shares.items())
         print(f"{case:48}{cells}", flush=True)
+    return found
 
 
 def samples_to_criterion(
