@@ -56,7 +56,7 @@ def test_whatever_is_sent_is_answered(site: Site, content: bytes) -> None:
 
 
 def test_a_submission_of_the_other_team_is_refused(site: Site) -> None:
-    assert "Red Team is expected" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
+    assert "Red Team submission is expected" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
 
 
 def test_a_submission_sent_twice_with_one_key_is_accepted_once(site: Site) -> None:

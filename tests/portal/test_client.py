@@ -173,7 +173,7 @@ def test_after_ctrl_c_the_same_command_follows(site: Site, front: Front, documen
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     hint, last = error.splitlines()
-    assert hint.endswith(f"look later by `headstart submissions --url={front.url}`")
+    assert hint.endswith(f"To see it later: `headstart submissions --url={front.url}`")
     assert last == "error: interrupted"
     with start(*command) as process:
         assert process.stdout is not None
@@ -271,7 +271,7 @@ def test_what_cannot_be_asked_is_one_line(
     secure = front.url.replace("http", "https")
     assert re.fullmatch(rf"url: {secure} cannot be reached \(.*SSL.*\)", error(secure))
     for url in ("challenge.example.org", "ftp://example.org", "http:///submissions"):
-        assert error(url) == f"url: {url!r} is no address; give it with https:// or http://"
+        assert error(url) == f"url: {url!r} is not an address; begin it with https:// or http://"
     for url in ("http://[::1", "http://127.0.0.1:none", "http://a b", "http://é..org"):
         assert error(url).startswith(f"url: {url} cannot be reached (")
     assert error(f"{front.url}/blue") == (
@@ -298,9 +298,9 @@ def test_what_cannot_be_asked_is_one_line(
 def test_what_the_portal_does_not_take_is_one_line(
     status: int, front: Front, document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front.answer(SUBMITTED, status, b'{"error": "The organisers take in no submissions."}')
+    front.answer(SUBMITTED, status, b'{"error": "The organisers paused submissions."}')
     code, _, error = run(capsys, "submit", document, f"--url={front.url}")
-    assert (code, error) == (1, f"error: url: {front.url} answers: The organisers take in no submissions.")
+    assert (code, error) == (1, f"error: url: {front.url} answers: The organisers paused submissions.")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_what_the_portal_does_not_take_is_one_line(
         (b"{}", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
         (b"[]", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
         (b"{", "{}: 1 problem: is not JSON: "),
-        (b" " * 1_000_001, "{}: 1 problem: is larger than 1,000,000 bytes, the limit"),
+        (b" " * 1_000_001, "{}: 1 problem: is larger than the limit of 1,000,000 bytes"),
         (None, "{}: 1 problem: there is no such file"),
     ],
 )

@@ -153,7 +153,7 @@ def test_pages_of_others(open_site: OpenSite) -> None:
     page = shown.client.get("/submissions/1")
     assert page.status_code == 200
     assert "heatmap" not in page.text
-    assert "The organisers show scores alone." in page.text
+    assert "The organisers show only scores." in page.text
     assert shown.client.get("/submissions/1/heatmap.png").status_code == 404
     assert "pairwise" not in shown.client.get("/api/submissions/1").json()["result"]
 
@@ -225,8 +225,8 @@ def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
 def test_a_closed_portal_says_so(site: Site) -> None:
     site.log_in()
     freeze(site.database)
-    assert "no submissions at present" in site.client.get("/").text
-    assert "no submissions at present" in send(site, document=blue("owl", "lark").decode())
+    assert "paused submissions" in site.client.get("/").text
+    assert "paused submissions" in send(site, document=blue("owl", "lark").decode())
     assert site.submit(blue("owl", "lark")).status_code == 403
 
 

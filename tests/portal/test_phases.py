@@ -54,9 +54,9 @@ def test_a_challenge_passes_through_its_phases(tmp_path: Path) -> None:
             record = answer.json()
             seen.append((challenge["name"], challenge["open"], answer.status_code, record["phase"], boards))
             if settings is between:
-                assert "submissions are taken from" in record["problems"][0]["rule"]
+                assert "submissions open at" in record["problems"][0]["rule"]
                 for path in ("/", "/blue"):
-                    assert "Submissions are taken in from" in site.client.get(path).text
+                    assert "Submissions open on" in site.client.get(path).text
     assert seen == [
         ("development", True, 201, "development", [[1], []]),
         ("final", False, 422, "final", [[1], []]),
@@ -94,7 +94,7 @@ def test_nothing_is_taken_in_before_the_first_opening(tmp_path: Path) -> None:
         site.token = add_team(site.database, "Owls")
         assert site.submit(blue("owl", "lark")).status_code == 422
         assert not site.client.get("/api/challenge").json()["open"]
-        assert "Submissions are taken in from" in site.client.get("/").text
+        assert "Submissions open on" in site.client.get("/").text
         assert site.client.post("/api/validate?team=blue", content=blue("owl", "lark")).json()["valid"]
 
 

@@ -29,7 +29,7 @@ from headstart.tests.material.portals import STIMULI, Site, blue, make_settings
 from headstart.tests.portal.conftest import OpenSite
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-WAITS = "Submissions wait, and no process that scores is at them"
+WAITS = "Submissions are waiting, but no worker is active"
 Usage = namedtuple("Usage", "free")
 
 
@@ -172,7 +172,7 @@ def test_scores_of_other_documents_are_told_and_scored_again_with_a_button(tmp_p
         site.log_in(organiser)
         page = site.client.get("/desk").text
         assert "not on the leaderboard" not in page
-        assert "Scores are computed from these." in page
+        assert "Scores are computed from these documents." in page
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:4])))
     other = Site(settings)
     with other.client:

@@ -64,7 +64,7 @@ def test_a_registration_by_link_waits_for_approval(site: Site, admin: Admin) -> 
     answer = site.submit(blue("owl", "lark"), token=token)
     assert (answer.status_code, "approve" in answer.text) == (403, True)
     assert site.read("/api/submissions", token) == []
-    assert "The organisers have to approve your team" in site.client.get("/blue").text
+    assert "The organisers must approve your team" in site.client.get("/blue").text
     assert admin("teams", "approve", "larks") == "Larks may submit.\n"
     assert site.submit(blue("owl", "lark"), token=token).status_code == 201
     admin("teams", "revoke", "Larks")
@@ -120,7 +120,7 @@ def test_import_writes_invitations(site: Site, admin: Admin, tmp_path: Path) -> 
     assert 'value="Alice"' in page
     # The links are nowhere else, so nothing replaces them.
     before = output.read_bytes()
-    assert "exists, maybe with invitations" in admin("teams", "import", str(table), f"--output={output}")
+    assert "exists and may hold earlier invitations" in admin("teams", "import", str(table), f"--output={output}")
     assert output.read_bytes() == before
 
 

@@ -37,7 +37,7 @@ def test_red_submission_scores_what_the_search_says(arena: Arena) -> None:
 def test_spread_of_nothing_is_not_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     arena.evaluate("cka-search", "--team=blue", "--size=3")
     text = capsys.readouterr().out
-    assert "the best there is" in text
+    assert "the best possible" in text
     assert "standard deviations)" not in text
 
 

@@ -90,7 +90,7 @@ def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: py
     assert (held["asked"], held["of"], held["n_seen"], held["n_held_out"]) == (0.5, "stimuli", 9, 9)
     text = capsys.readouterr().out
     assert f"score {held['score_seen']:.6f}" in text
-    assert f"On the 9 stimuli that were held out it scores {held['score_held_out']:.6f}" in text
+    assert f"It scores {held['score_held_out']:.6f} on the 9 held-out stimuli" in text
     scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
     assert scored["score"] == pytest.approx(document["score"], abs=1e-12)
     assert len({document["score"], held["score_seen"], held["score_held_out"]}) == 3
