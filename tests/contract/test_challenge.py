@@ -276,7 +276,7 @@ def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
     before, after = datetime(2026, 3, 1, 14, 59, tzinfo=UTC), datetime(2026, 3, 1, 15, tzinfo=UTC)
     assert find_untimely(challenge, "red", [before], before) == []
     (problem,) = find_untimely(challenge, "red", [before, before - timedelta(hours=9)], before)
-    assert problem.rule.startswith("2 submissions are allowed on one day, and all of 2026-03-01 (Asia/Tokyo) were")
+    assert problem.rule.startswith("all of the 2 submissions allowed on 2026-03-01 (Asia/Tokyo) were")
     assert find_untimely(challenge, "red", [before, before - timedelta(hours=9)], after) == []
 
 

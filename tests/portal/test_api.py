@@ -89,7 +89,7 @@ def test_quotas_count_what_was_taken_alone(open_site: OpenSite) -> None:
     assert site.submit(blue("owl", "crow")).status_code == 422
     assert [site.submit(blue("owl", "lark")).status_code for _ in range(3)] == [201, 201, 422]
     last = site.read("/api/submissions")[0]
-    assert last["problems"][0]["rule"].startswith("2 submissions are allowed on one day")
+    assert last["problems"][0]["rule"].startswith("all of the 2 submissions allowed on")
     assert site.submit(red(0, 1), "red").status_code == 201
     assert site.submit(blue("owl", "lark"), token=add_team(site.database, "Larks")).status_code == 201
 

@@ -163,7 +163,7 @@ def test_the_leaderboard_says_who_was_disqualified_and_why(open_site: OpenSite) 
         return COMMANDS[name].run(Desk(site.settings, site.database), Namespace(**args))  # type: ignore[no-untyped-call]
 
     sentence = command("disqualify", number=1, reason="It was bought <b>.")
-    assert sentence.startswith("Submission 1 of Owls (Blue Team) is on the leaderboard no more")
+    assert sentence.startswith("Submission 1 of Owls (Blue Team) is disqualified. The leaderboard shows the reason.")
     assert board(site) == [(1, "Larks", 2)]
     for path in ("/leaderboard", "/log"):
         assert "It was bought &lt;b&gt;." in site.client.get(path).text

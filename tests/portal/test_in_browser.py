@@ -121,16 +121,16 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
     page.goto("/blue")
     path = tmp_path / "changed.json"
     path.write_bytes(blue("owl", "lark"))
-    page.get_by_label("A file").set_input_files(path)
+    page.get_by_label("Choose a file").set_input_files(path)
     page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
     path.write_bytes(blue("owl", "lark", "wren"))
-    page.get_by_label("A file").dispatch_event("change")
-    page.wait_for_selector("#verdict >> text='The file was changed or moved since it was chosen; choose it again.'")
+    page.get_by_label("Choose a file").dispatch_event("change")
+    page.wait_for_selector("#verdict >> text='The file was changed or moved after you chose it. Choose it again.'")
     for index, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
         path = tmp_path / f"{index}.json"
         path.write_bytes(content)
         problems = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
-        page.get_by_label("A file").set_input_files(path)
+        page.get_by_label("Choose a file").set_input_files(path)
         page.wait_for_selector(f"#verdict td >> text={problems[-1]['rule']}")
         shown = page.locator("#verdict tbody tr td:last-child").all_inner_texts()
         assert shown == [problem["rule"] for problem in problems]
@@ -144,7 +144,7 @@ def test_a_file_and_a_text_at_once_are_not_guessed_between(page: Page, site: Sit
     log_in(page, site.token)
     page.goto("/blue")
     (tmp_path / "one.json").write_bytes(blue("owl", "lark"))
-    page.get_by_label("A file").set_input_files(tmp_path / "one.json")
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "one.json")
     page.get_by_label("Or paste its text").fill(blue("owl", "wren").decode())
     page.wait_for_selector("#verdict >> text='Choose a file or paste a document, not both.'")
     page.get_by_role("button", name="Submit").click()
@@ -189,7 +189,7 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     page.wait_for_url("**/submissions")
     page.goto("/blue")
     seen = walk(page, "Submit")
-    order = ["Skip to content", "Log out", "Overview", "A file", "Or paste its text", "Submit"]
+    order = ["Skip to content", "Log out", "Overview", "Choose a file", "Or paste its text", "Submit"]
     assert [name for name in seen if name in order] == order
     for _ in range(2):
         page.keyboard.press("Shift+Tab")

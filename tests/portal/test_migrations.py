@@ -61,7 +61,7 @@ def test_scores_of_other_documents_are_held_back(database_url: str, tmp_path: Pa
     (tmp_path / "catalog.jsonl").write_text((tmp_path / "catalog.jsonl").read_text().partition("\n")[0])
     with (site := Site(settings, "token-of-Owls")).client:
         assert site.read("/api/leaderboard?team=blue") == []
-        assert "not counted until scored again: 2 submissions." in site.client.get("/leaderboard").text
+        assert "documents and rules: 2 submissions." in site.client.get("/leaderboard").text
 
 
 def test_tables_are_those_of_the_program(database_url: str, tmp_path: Path) -> None:

@@ -120,14 +120,14 @@ def test_a_team_reads_what_happened_and_others_do_not(open_site: OpenSite) -> No
     site = open_site({"deadline": (datetime.now(UTC) + DAY).isoformat()}, held_out_catalog="held.jsonl")
     site.submit(blue("owl", "lark"))
     job = take(site)
-    put_back(site.database, job, "It will be tried again soon.", "/secret/folder is full")
+    put_back(site.database, job, "It will try again soon.", "/secret/folder is full")
     change(site, 1, not_before=datetime.now(UTC) - DAY)
     site.work()
     score = f"{1 / len(blue('owl', 'lark')):.6f}"
     assert log_of(site) == [
         "received.",
         "attempt 1 began.",
-        "It will be tried again soon.",
+        "It will try again soon.",
         "attempt 2 began.",
         f"scored, {score}.",
     ]

@@ -174,7 +174,7 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     }
     site = open_site(rules)
     page = " ".join(site.client.get("/").text.split())
-    for text in ("exactly 3 of 4 models", "7 submissions of each participant", "singers: lark, wren", "Europe/Berlin"):
+    for text in ("exactly 3 of 4 models", "7 submissions per participant", "singers: lark, wren", "Europe/Berlin"):
         assert text in page
     assert "Red Team" not in page
     assert site.client.get("/red").status_code == 404
@@ -183,15 +183,15 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
 def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
     site = open_site({"teams": {"blue": {"submissions": 7, "submissions_per_day": 2}}})
     site.log_in()
-    assert "0 of yours count today, of 2; 0 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 0 of 2 today, 0 of 7 in total." in site.client.get("/blue").text
     for count in (2, 3, 4):
         site.submit(blue(*MODELS[:count]))
     with site.database.writing() as session:
         for row in session.scalars(select(SubmissionRow).where(SubmissionRow.id == 1)):
             row.received -= timedelta(days=1)
-    assert "1 of yours counts today, of 2; 2 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 1 of 2 today, 2 of 7 in total." in site.client.get("/blue").text
     site.submit(blue("wren", "rook"))
-    assert "2 of yours count today, of 2; 3 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 2 of 2 today, 3 of 7 in total." in site.client.get("/blue").text
 
 
 def test_many_submissions_are_shown_by_and_by(site: Site) -> None:

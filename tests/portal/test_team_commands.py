@@ -81,7 +81,7 @@ def test_members_by_name(site: Site, admin: Admin) -> None:
     first = found(TOKEN, admin("teams", "renew", "Owls", "--member=alice"))
     second = found(TOKEN, admin("teams", "renew", "Owls", "--member=Alice"))
     assert [find_account(site.database, each) is None for each in (first, second)] == [True, False]
-    assert admin("teams", "revoke", "Owls", "--member=Alice") == "Alice is shut out of Owls.\n"
+    assert admin("teams", "revoke", "Owls", "--member=Alice") == "Alice was removed from Owls.\n"
     assert find_account(site.database, second) is None
     assert "Owls, Bob" in admin("teams", "list")
     assert admin("teams", "revoke", "Owls", "--member=Nobody").startswith("error: member: there is no person 'Nobody'")
@@ -100,9 +100,9 @@ def test_organisers(site: Site, admin: Admin) -> None:
     assert "Invite a member" not in page
     assert "Log out" in page
     assert "Olga" in admin("organisers", "list")
-    assert "there is an organiser 'Olga'" in admin("organisers", "add", "0lga")
+    assert "looks like an organiser that exists, 'Olga'" in admin("organisers", "add", "0lga")
     assert "belongs to an account" in admin("organisers", "add", "Otto", "--email=olga@example.org")
-    assert admin("organisers", "revoke", "olga") == "Olga is no organiser any more.\n"
+    assert admin("organisers", "revoke", "olga") == "Olga is no longer an organiser.\n"
     assert find_account(site.database, token) is None
     assert site.client.get("/team").status_code == 303
     assert "Olga" not in admin("organisers", "list")

@@ -83,7 +83,7 @@ def log_in(page: Page, token: str) -> None:
 
 
 def secrets(page: Page) -> list[str]:
-    page.wait_for_selector("text='Keep what stands here now: it is not shown again.'")
+    page.wait_for_selector("text='Save this now. It is not shown again.'")
     return page.locator("main code").all_inner_texts()
 
 
@@ -128,7 +128,7 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
     log_in(other, found)
     assert find_account(site.database, lost) is None
     page.goto("/team")
-    page.get_by_role("button", name="Shut Bob out").click()
+    page.get_by_role("button", name="Remove Bob").click()
     page.wait_for_url("**/team")
     assert members(page) == ["Alice (you)"]
     page.get_by_role("button", name="Log out everywhere").click()

@@ -216,7 +216,7 @@ def test_brain_score_522(site: Site) -> None:
     page = site.client.get("/submissions/1").text
     assert "a model could not be loaded or run" in page
     assert "owl.pth" not in page
-    assert "0 of yours count today" in site.client.get("/blue").text
+    assert "Your submissions: 0" in site.client.get("/blue").text
 
 
 def test_brain_score_551(site: Site) -> None:

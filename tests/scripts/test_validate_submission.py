@@ -66,8 +66,8 @@ def test_every_problem_on_its_line(validate: Any) -> None:
         'submission bad.json: /contract_version "2.0": '
         'contract version "2.0" is not accepted; the accepted versions are "1.0" and "1.1"',
         'submission bad.json: /models/1 "smal": not in the model registry (closest: "small")',
-        'submission bad.json: /models/2 "small\\u001b[2J": must hold no control characters, no square brackets, no '
-        "letters but Latin ones, no other signs than ASCII's, and only single spaces between words",
+        'submission bad.json: /models/2 "small\\u001b[2J": must contain no control characters, no square brackets, no '
+        "letters but Latin ones, no signs beyond ASCII, and only single spaces between words",
     ]
 
 

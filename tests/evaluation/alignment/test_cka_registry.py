@@ -217,11 +217,14 @@ def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forw
         ([], "make, check, complete: none is given"),
         (["--make= "], "make, check, complete: none is given"),
         (["--make=shufflenet_v2_x0_5"], "output: is missing"),
-        (["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"], "registry: 'b.json' is given beside"),
+        (
+            ["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"],
+            "registry: 'b.json' is given with make",
+        ),
         (["--make=a a", "--output=a.json"], "none of them twice"),
         (
             ["--make=timm:resnet18 torchvision:resnet18", "--output=a.json"],
-            "two models would be called 'resnet18'; append a dot and a tag of weights",
+            "two models have the name 'resnet18'; append a dot and a tag of weights",
         ),
         (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
         (["--check", "--output=a.json"], "is given without make"),

@@ -67,4 +67,4 @@ def test_a_proof_that_was_cut_short_says_the_bound(
     capsys.readouterr()
     document = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
     assert (document["exact"], document["bound"], document["gap"]) == (False, 0.625, 0.125)
-    assert "none scores above 0.625000, 0.125000 more" in capsys.readouterr().out
+    assert "no submission scores above 0.625000, 0.125000 more" in capsys.readouterr().out

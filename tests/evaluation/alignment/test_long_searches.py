@@ -137,8 +137,8 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
 @pytest.mark.parametrize(
     ("held_out", "message"),
     [
-        ("1", "held_out: 1.0 is no share"),
-        ("-0.5", "held_out: -0.5 is no share"),
+        ("1", "held_out: 1.0 is not a share"),
+        ("-0.5", "held_out: -0.5 is not a share"),
         ("0.01", "leaves 18 stimuli to choose by and 0 held out"),
         ("[nowhere]", "held_out: there are no data sets nowhere; choose among"),
     ],
