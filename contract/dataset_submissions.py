@@ -101,7 +101,7 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
         # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
     if _PATTERN.search(source):
-        raise ValueError("its path contains *, ?, [ or ::, which the package datasets reads as patterns; rename it")
+        raise ValueError("its path has *, ?, [ or ::, which datasets takes as patterns; rename it")
     if any((Path(source) / name).is_file() for name in SAVED):
         return datasets.load_from_disk(source)
     return datasets.load_dataset(source, streaming=True)

@@ -116,7 +116,12 @@ def test_registry_of_another_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "rule"),
-    [(b"", "is empty"), (b"[", "not JSON"), (b'{"models": [], "models": []}', "more than once"), (b"3", "must be an")],
+    [
+        (b"", "is empty"),
+        (b"[", "not JSON"),
+        (b'{"models": [], "models": []}', "repeated in one object"),
+        (b"3", "must be an"),
+    ],
 )
 def test_registry_that_is_none(tmp_path: Path, content: bytes, rule: str) -> None:
     assert rule in registry_problems(tmp_path, content)[0].rule
@@ -128,7 +133,7 @@ def test_too_large_documents(tmp_path: Path) -> None:
     for size, read in documents:
         with path.open("wb") as file:
             file.truncate(size)
-        with pytest.raises(ContractError, match=f"is larger than {size - 1:,} bytes"):
+        with pytest.raises(ContractError, match=f"is larger than the limit of {size - 1:,} bytes"):
             read(path)
 
 

@@ -292,7 +292,7 @@ def test_size_limit(read: Read, refuse: Refuse) -> None:
     ("content", "words"),
     [
         (b"models: [resnet50]", "is not JSON"),
-        (b'{"models": ["resnet50", "vit_tiny"], "models": ["resnet50", "resnet101"]}', "more than once"),
+        (b'{"models": ["resnet50", "vit_tiny"], "models": ["resnet50", "resnet101"]}', "repeated in one object"),
         (b'{"models": ["resnet50", NaN]}', "not a JSON number"),
         (b'{"models": ["resnet50", 1e999]}', "64-bit floats"),
         (b'{"models": ["resnet50", "\\udc80"]}', "surrogate"),

@@ -153,7 +153,7 @@ def test_file_at_the_limit_is_read_and_one_byte_more_is_refused(tmp_path: Path) 
 def test_huge_file_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(ContractError, match="is larger than 1,000,000 bytes"):
+    with pytest.raises(ContractError, match="is larger than the limit of 1,000,000 bytes"):
         read_limited(tmp_path / "file", 1_000_000, "document")
 
 
