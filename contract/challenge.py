@@ -36,7 +36,7 @@ def _read_time(value: object) -> object:
     try:
         time = datetime.fromisoformat(value)
     except ValueError as error:
-        raise ValueError("is no time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
+        raise ValueError("is not a time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
     if time.tzinfo is None:
         raise ValueError("has no time zone; append one, such as Z or +01:00")
     return time
@@ -47,7 +47,7 @@ def _check_time_zone(value: object) -> object:
         if isinstance(value, str):
             ZoneInfo(value)
     except (OSError, ValueError, KeyError) as error:  # the name of a folder, a path, an unknown name
-        raise ValueError("is no name of a time zone, such as UTC or Europe/Berlin") from error
+        raise ValueError("is not the name of a time zone, such as UTC or Europe/Berlin") from error
     return value
 
 
@@ -69,7 +69,7 @@ class Count(Document):
     @model_validator(mode="after")
     def _can_be_kept(self) -> Count:
         if self.exactly is not None and (self.least, self.most) != (None, None):
-            raise ValueError("has exactly beside least or most; give the one or the others")
+            raise ValueError("has exactly with least or most; give only one of them")
         if self.least is not None and self.most is not None and self.least > self.most:
             raise ValueError(f"has least {self.least} above most {self.most}")
         return self
@@ -124,7 +124,7 @@ class BlueRules(TeamRules):
         if self.most_per_family is not None and not self.families:
             raise ValueError("most_per_family needs families")
         if self.families and self.most_per_family is None and not self.unmixed_families:
-            raise ValueError("families needs most_per_family or unmixed_families, which say what holds for them")
+            raise ValueError("families needs most_per_family or unmixed_families")
         return self
 
 
@@ -323,4 +323,4 @@ def choose_standing(rules: TeamRules, scores: Sequence[float], chosen: int | Non
 
 def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:
     """Return the problem of a submission of a team that a challenge does not have."""
-    return Problem(pointer, "", f"the challenge {challenge.name!r} takes no submissions of the {team.title()} Team")
+    return Problem(pointer, "", f"the challenge {challenge.name!r} has no {team.title()} Team")

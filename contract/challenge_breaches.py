@@ -58,13 +58,13 @@ def _check_families(rules: BlueRules, key: str, entries: Sequence[Any]) -> Itera
                 continue
             counts[family] += 1
             if rules.most_per_family is not None and counts[family] > rules.most_per_family:
-                rule = f"is number {counts[family]} of the family {family!r}, of which {rules.most_per_family} may be"
-                yield Problem(pointer, short_json(name), f"{rule} in a submission")
+                rule = f"is number {counts[family]} of family {family!r}; at most {rules.most_per_family} are allowed"
+                yield Problem(pointer, short_json(name), rule)
 
             others = [other for group in rules.unmixed_families if family in group for other in group]
             for other in others:
                 if other != family and other in first:
-                    rule = f"is of the family {family!r}, which may not be mixed with {other!r} of {first[other]}"
+                    rule = f"is of the family {family!r}, which must not be mixed with {other!r} of {first[other]}"
                     yield Problem(pointer, short_json(name), rule)
             first.setdefault(family, pointer)
 
@@ -76,5 +76,5 @@ def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterat
     for index, entry in enumerate(entries):
         dataset = entry.get("dataset_name") if isinstance(entry, dict) else None
         if isinstance(dataset, str) and dataset not in allowed:
-            rule = f"is not a dataset of this challenge; it takes {', '.join(rules.datasets)}"
+            rule = f"is not a data set of this challenge; choose from {', '.join(rules.datasets)}"
             yield Problem(f"/{key}/{index}/dataset_name", short_json(dataset), rule)

@@ -26,16 +26,16 @@ def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime],
 
     local, reasons = now.astimezone(challenge.zone), []
     if challenge.opens is not None and challenge.is_ahead(now):
-        reasons.append(f"submissions are taken from {challenge.opens.astimezone(challenge.zone).isoformat()} on")
+        reasons.append(f"submissions open at {challenge.opens.astimezone(challenge.zone).isoformat()}")
     if challenge.deadline is not None and challenge.is_over(now):
         deadline = challenge.deadline.astimezone(challenge.zone)
         reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
 
     if rules.submissions is not None and len(earlier) >= rules.submissions:
-        reasons.append(f"{rules.submissions} submissions are allowed, and all of them were made")
+        reasons.append(f"all of the {rules.submissions} allowed submissions were made")
     if rules.submissions_per_day is not None and count_on_day(challenge, earlier, now) >= rules.submissions_per_day:
         reasons.append(
-            f"{rules.submissions_per_day} submissions are allowed on one day, and all of {local.date()} "
+            f"all of the {rules.submissions_per_day} submissions allowed on {local.date()} "
             f"({challenge.time_zone}) were made; the next day begins at midnight"
         )
     return [Problem("", "", reason) for reason in reasons]

@@ -101,7 +101,7 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
         # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
     if _PATTERN.search(source):
-        raise ValueError("its path holds *, ?, [ or ::, which datasets takes for patterns; rename it")
+        raise ValueError("its path has *, ?, [ or ::, which datasets takes as patterns; rename it")
     if any((Path(source) / name).is_file() for name in SAVED):
         return datasets.load_from_disk(source)
     return datasets.load_dataset(source, streaming=True)
@@ -125,7 +125,7 @@ def _write(records: Iterator[Mapping[str, Any]], team: Team, document: str, max_
         entries.append(json.dumps({name: value for name, value in record.items() if value is not None}, default=str))
         size += len(entries[-1]) + 2
         if size > max_bytes:
-            raise ContractError.of(document, f"is larger than {max_bytes:,} bytes as a file, the limit")
+            raise ContractError.of(document, f"is larger as a file than the limit of {max_bytes:,} bytes")
         if len(entries) > MAX_ENTRIES:
             break
     return f'{{"{KEYS[team]}": [{", ".join(entries)}]}}'.encode()

@@ -208,7 +208,7 @@ def read_registries(paths: Sequence[Path]) -> Registry:
         for name, entry in known.entries.items():
             if (home := homes.setdefault(canonical_name(name), known.path)) != known.path:
                 raise UserError(
-                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; give another name in one"
+                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; rename it in one of them"
                 )
             file = known.weights_file(name)
             entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
@@ -249,7 +249,7 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
 
         problems += [Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in violations]
         if len(problems) >= MAX_PROBLEMS:
-            problems.append(Problem("", "", f"what follows line {number} is not read"))
+            problems.append(Problem("", "", f"lines after line {number} were not read"))
             break
 
     problems += islice(_find_repeated_stimuli(table, line_numbers), max(MAX_PROBLEMS - len(problems), 0))

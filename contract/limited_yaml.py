@@ -45,9 +45,9 @@ class _Loader(UniqueKeyLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         here = f"(line {self.line + 1})"
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError(f"a reference, *, is not taken here; write out what it stands for {here}")
+            raise yaml.YAMLError(f"references, *, are not allowed; write the value out {here}")
         if self._depth == MAX_DEPTH:
-            raise yaml.YAMLError(f"it is nested deeper than {MAX_DEPTH} levels, the limit {here}")
+            raise yaml.YAMLError(f"it is nested deeper than the limit of {MAX_DEPTH} levels {here}")
         self._depth += 1
         node = super().compose_node(parent, index)
         self._depth -= 1

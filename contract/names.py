@@ -39,9 +39,9 @@ _FIRST_SEGMENT = rf"(?:[^A-Za-z./\\{_CONTROL}]{_REST}*|[A-Za-z](?:[^:/\\{_CONTRO
 IDENTIFIER_PATTERN = rf"^{_FIRST_SEGMENT}(?:/{_SEGMENT})*$"
 
 PATTERN_RULES = {
-    TEXT_PATTERN: "must hold no control characters and no invisible ones",
+    TEXT_PATTERN: "must contain no control characters and no invisible ones",
     MODEL_PATTERN: (
-        "must hold no control characters, no square brackets, no letters but Latin ones, no other signs than ASCII's, "
+        "must contain no control characters, no square brackets, no letters but Latin ones, no signs beyond ASCII, "
         "and only single spaces between words"
     ),
     ARGUMENT_PATTERN: "must be the name of an argument, of ASCII letters, digits and '_'",

@@ -87,7 +87,7 @@ def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
             f"set {variable} to the dataset's folder, or {ROOT_VARIABLE} to the folder of all datasets"
         )
     if not root.is_dir():
-        raise _UnresolvedError(f"there is no folder {printable(str(root))}, which {source} leads to")
+        raise _UnresolvedError(f"there is no folder {printable(str(root))}, to which {source} points")
     return root.resolve()
 
 

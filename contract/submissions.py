@@ -111,7 +111,7 @@ def check_submission(
     adapters = {version: by_team[actual_team] for version, by_team in SUBMISSIONS.items()}
     checked, version, problems = check_versioned(parsed, adapters, accepted)
     if team not in (None, actual_team):
-        rule = f"this is a {actual_team.title()} Team submission, and one of the {str(team).title()} Team is expected"
+        rule = f"this is a {actual_team.title()} Team submission; a {str(team).title()} Team submission is expected"
         problems.insert(0, Problem(f"/{key}", "", rule))
 
     if isinstance(entries, list):

@@ -47,7 +47,7 @@ def read_lines(path: Path, limit: int, document: str, option: str | None = None)
             grows beyond the limit, the error comes when the limit is reached.
     """
     advice = f"; {option} raises it" if option else ""
-    too_large = ContractError.of(document, f"is larger than {limit:,} bytes, the limit{advice}")
+    too_large = ContractError.of(document, f"is larger than the limit of {limit:,} bytes{advice}")
     with _open_regular(path, document) as file:
         if os.fstat(file.fileno()).st_size > limit:
             raise too_large
@@ -101,7 +101,7 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
     if not text.strip():
         raise ContractError.of(document, "is empty")
     if _depth_exceeds_limit(text):
-        raise ContractError.of(document, f"is nested deeper than {MAX_DEPTH} levels, the limit")
+        raise ContractError.of(document, f"is nested deeper than the limit of {MAX_DEPTH} levels")
 
     try:
         value = _DECODER.decode(text)
@@ -178,7 +178,7 @@ def _find_problems(value: object, path: tuple[str | int, ...]) -> Iterator[Probl
             yield from _find_problems(part, (*path, index))
     elif isinstance(value, dict):
         for key in getattr(value, "repeated", ()):
-            yield Problem(join_pointer((*path, key)), "", "the key comes more than once in one object")
+            yield Problem(join_pointer((*path, key)), "", "the key is repeated in one object")
         for key, part in value.items():
             if _has_lone_surrogate(key):
                 yield Problem(join_pointer((*path, key)), "", "the key holds half of a surrogate pair")

@@ -63,8 +63,8 @@ def check_versioned(
 def unknown_version(version: object, accepted: Sequence[Version] = VERSIONS) -> Problem:
     """Return the problem of a document of an unknown version, which names all accepted versions."""
     value, names = short_json(version), " and ".join(map(short_json, accepted))
-    verb = "version here is" if len(accepted) == 1 else "versions here are"
-    return Problem("/contract_version", value, f"contract version {value} is requested, and the {verb} {names}")
+    verb = "version is" if len(accepted) == 1 else "versions are"
+    return Problem("/contract_version", value, f"contract version {value} is not accepted; the accepted {verb} {names}")
 
 
 def json_schemas(version: Version) -> dict[str, dict[str, Any]]:

@@ -25,13 +25,13 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Settings, the command and its arguments; those of the process by default.
     """
-    parser = settings_parser("What organisers of a challenge do.")
-    commands = parser.add_subcommands(dest="command", help="What is done:")
+    parser = settings_parser("Run the challenge of a portal: teams, submissions, announcements and backups.")
+    commands = parser.add_subcommands(dest="command", help="Commands:")
     groups = {}
     for name, text in GROUPS.items():
         group = OneLineErrorParser(description=text)
         commands.add_subcommand(name, group, help=text)
-        groups[name] = group.add_subcommands(dest="action", help="What is done:")
+        groups[name] = group.add_subcommands(dest="action", help="Commands:")
     for words, command in COMMANDS.items():
         subparser = OneLineErrorParser(description=command.run.__doc__)
         for argument, options in command.arguments.items():

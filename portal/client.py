@@ -43,16 +43,16 @@ def submit(
 ) -> None:
     """Submit a document to a portal, and wait for its score.
 
-    The same command can be run again after Ctrl-C or a lost connection: it then follows what it has submitted.
+    Run the same command again after Ctrl-C or a lost connection. It then follows the same submission.
 
     Args:
-        file: The document, in JSON.
+        file: The submission, in JSON.
         url: Address of the portal, such as https://challenge.example.org.
-        token: The participant's token; better given by the variable HEADSTART_TOKEN, which no history keeps.
+        token: Your token. The variable HEADSTART_TOKEN is safer, because no shell history keeps it.
         team: Team of the contract; by default that of the document.
         wait: Whether to wait for the score.
         again: Whether to submit a document again that has a score already.
-        terms: Version of the challenge's terms, where it has some, which you have read and accept.
+        terms: Version of the challenge's terms, if it has any, that you have read and accept.
 
     Raises:
         UserError: The document is refused or has no score, or the portal cannot be used.
@@ -64,19 +64,19 @@ def submit(
             portal.ask("/api/terms", json.dumps({"version": terms}).encode())
         record = _follow(portal, _send(portal, file, content, team or _find_team(file, content), again), wait)
     except KeyboardInterrupt:
-        say(f"What is submitted is scored all the same: look later by `headstart submissions --url={url}`", sys.stderr)
+        say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
     _list_problems(record["problems"])
     if record["state"] not in {"scored", *WAITING}:
-        raise UserError(f"file: submission {record['id']} of {file} has no score, it is {record['state']}")
+        raise UserError(f"file: submission {record['id']} of {file} has no score; its state is {record['state']}")
 
 
 def list_submissions(url: str, token: str | None = None) -> None:
-    """List a participant's submissions to a portal, the latest first.
+    """List your team's submissions to a portal, the latest first.
 
     Args:
         url: Address of the portal, such as https://challenge.example.org.
-        token: The participant's token; better given by the variable HEADSTART_TOKEN, which no history keeps.
+        token: Your token. The variable HEADSTART_TOKEN is safer, because no shell history keeps it.
 
     Raises:
         UserError: The portal cannot be used.
@@ -108,10 +108,10 @@ class Portal:
 
     def __init__(self, url: str, token: str | None) -> None:
         if not re.match("https?://[^/]", url):
-            raise UserError(f"url: {url!r} is no address; give it with https:// or http://")
+            raise UserError(f"url: {url!r} is not an address; begin it with https:// or http://")
         token = (token or os.environ.get(TOKEN_VARIABLE, "")).strip()
         if not (token and token.isascii() and token.isprintable()):
-            raise UserError(f"token: no token is given, or none of a portal; set {TOKEN_VARIABLE} to that of your team")
+            raise UserError(f"token: is missing or not a portal's; set {TOKEN_VARIABLE} to your token")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
         self._has_answered = False
@@ -157,7 +157,7 @@ class Portal:
             if status not in BUSY or (status == QUOTA and not given):
                 raise self._explain(status, headers, reason)
             seconds = int(given) if re.fullmatch(r"\d{1,5}", given) else BUSY_SECONDS
-            say(f"{self._url} is asked again in {seconds} s: {reason or f'status {status}'}")
+            say(f"Retrying {self._url} in {seconds} s: {reason or f'status {status}'}")
             time.sleep(seconds)
 
     def submissions(self) -> Iterator[Record]:
@@ -169,11 +169,11 @@ class Portal:
 
     def _explain(self, status: int, headers: Message, reason: str | None) -> UserError:
         if 300 <= status < 400:
-            return UserError(f"url: {self._url} leads to {headers.get('Location')}; give that address")
+            return UserError(f"url: {self._url} redirects to {headers.get('Location')}; give that address")
         if reason is None:
-            return UserError(f"url: {self._url} is no portal (status {status}); give the address of its first page")
+            return UserError(f"url: {self._url} is not a portal (status {status}); give the address of its first page")
         if reason.startswith("terms: "):
-            return UserError(f"{reason}; here by --terms=VERSION, when you have read them at {self._url}/blue or /red")
+            return UserError(f"{reason}; read them at {self._url}/blue or /red, then pass --terms=VERSION")
         return UserError(f"{'token' if status == 401 else f'url: {self._url} answers'}: {reason}")
 
 
@@ -207,7 +207,7 @@ def _send(portal: Portal, file: str, content: bytes, team: str, again: bool) -> 
     problems = portal.ask(f"/api/validate?team={team}", content)["problems"]
     if problems:
         _list_problems(problems)
-        raise UserError(f"file: {file} is refused, problems: {len(problems)}; it was not submitted")
+        raise UserError(f"file: {file} breaks rules, problems: {len(problems)}; it was not submitted")
     # Until the portal has it, the same command makes the same key: an answer that is lost costs no quota.
     record: Record = portal.ask(
         f"/api/submissions?team={team}&again=true", content, key=f"{digest}-{team}-{latest['id']}"
@@ -237,7 +237,7 @@ def _describe(record: Record) -> str:
         "note": "{}",
     }
     if record.get("held_back"):
-        record = {**record, "note": "not counted until it is scored again by today's documents and rules"}
+        record = {**record, "note": "does not count until it is scored again with today's documents and rules"}
     parts = [form.format(record[name]) for name, form in forms.items() if record.get(name) not in (None, "")]
     return ", ".join([f"Submission {record['id']}: {record['state']}", *parts])
 

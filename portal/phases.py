@@ -101,7 +101,7 @@ def read_phases(settings: Settings) -> list[Phase]:
         # Nothing would ever be taken in for the second one.
         if end is None or (last is not None and last <= end):
             raise UserError(
-                f"phases: {second.name!r} would never begin; give {first.name!r}, before it, an earlier `deadline`"
+                f"phases: {second.name!r} never begins; give {first.name!r} before it an earlier `deadline`"
             )
     return phases
 
@@ -145,8 +145,8 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> in
     lost = session.scalar(select(SubmissionRow.phase).where(SubmissionRow.phase.not_in([*names, ""])).limit(1))
     if lost is not None:
         raise UserError(
-            f"challenge: there are submissions of {lost!r}, and no phase of this `name`; give the challenge its name "
-            "back (its `title` may be another), or name another database"
+            f"challenge: there are submissions of {lost!r}, but no phase with this `name`; restore the `name` "
+            "(you may change the `title`), or use another database"
         )
 
     bases, before = all_bases(phases), read_bases(session)
@@ -159,7 +159,7 @@ def record_bases(session: Session, phases: Sequence[Phase], now: datetime) -> in
     held_back = len(find_held_back(session, bases))
     if held_back and before != bases:
         are = "submission was" if held_back == 1 else "submissions were"
-        message = f"{held_back} {are} scored by other documents or rules than today's, and must be scored again."
+        message = f"{held_back} {are} scored with other documents or rules than today's, and must be scored again."
         log_event(session, now, "documents changed", message, public=True)
     return held_back
 

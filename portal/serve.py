@@ -131,7 +131,7 @@ class WorkerProcess(threading.Thread):
             if self._stopping.is_set():
                 return
             pause = 1.0 if time.monotonic() - start > MAX_PAUSE_SECONDS else min(2 * pause, MAX_PAUSE_SECONDS)
-            _log.warning("the process that scores ended with %d; it is started again in %.0f s", code, pause)
+            _log.warning("the worker ended with %d; it restarts in %.0f s", code, pause)
             self._stopping.wait(pause)
 
     def stop(self) -> None:
@@ -155,9 +155,7 @@ def _listen(settings: Settings) -> socket.socket:
     except OSError as error:
         # Python's message repeats the address.
         reason = (error.strerror or str(error)).partition(" (while ")[0]
-        raise UserError(
-            f"port: {settings.host} {settings.port} cannot be listened at ({reason}); choose another"
-        ) from error
+        raise UserError(f"port: cannot listen at {settings.host} {settings.port} ({reason}); choose another") from error
     # Without a delay, an answer's body follows its head at once, instead of after the acknowledgement 40 ms later.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
@@ -179,7 +177,7 @@ def _demonstration_team(database: Database) -> str:
         token = add_team(database, DEMONSTRATION_TEAM)
     except UserError:
         renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
-        return f"The team {DEMONSTRATION_TEAM!r} got its token when it was added; `{renew}` gives it another."
+        return f"The team {DEMONSTRATION_TEAM!r} exists already. `{renew}` prints a new token for it."
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
 
 
@@ -192,4 +190,4 @@ def main(args: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     options = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        serve(parse_settings("Serve a portal, where submissions are received and scored.", options), options)
+        serve(parse_settings("Serve a portal that receives, scores and ranks submissions.", options), options)

@@ -22,14 +22,14 @@ THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 @dataclass(frozen=True)
 class PhaseSettings:
-    """The documents of one phase of a challenge; what is left out is that of the settings.
+    """The documents of one phase of a challenge. Omitted ones come from the settings.
 
     Args:
         challenge: Rules of the phase: a YAML file, or the name of one in configs/challenge.
         registry: Model registry.
         catalog: Stimuli catalog.
-        held_out_registry: Models that are not published, for the held-out score of the Red Team.
-        held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team.
+        held_out_registry: Unpublished models, for the held-out score of the Red Team.
+        held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team.
     """
 
     challenge: str
@@ -41,12 +41,12 @@ class PhaseSettings:
 
 @dataclass(frozen=True)
 class Oidc:
-    """An organisation's sign-in by OpenID Connect, at which the portal is registered as a client.
+    """An organisation's sign-in by OpenID Connect, where the portal is registered as a client.
 
     Args:
-        issuer: Its address, as its own configuration names it.
-        client_id: The portal's name there. The address of answers is `/sign-in/answer`.
-        client_secret_file: File with the secret that it shares with the portal.
+        issuer: Address of the sign-in, as in its own configuration.
+        client_id: Name of the portal there. Register the redirect address `/sign-in/answer`.
+        client_secret_file: File with the client's secret.
     """
 
     issuer: str
@@ -56,33 +56,33 @@ class Oidc:
 
 @dataclass(frozen=True)
 class Settings:
-    """The challenge that a portal hosts, the files and addresses that it uses, and what it shows.
+    """The challenge that a portal hosts, its files and addresses, and what it shows.
 
     Args:
-        challenge: Challenge that is hosted: a YAML file, or the name of one in configs/challenge.
+        challenge: Rules of the challenge: a YAML file, or the name of one in configs/challenge.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        held_out_registry: Models that are not published, for the held-out score of the Red Team; none by default.
-        held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team; none by default.
-        phases: Phases of the challenge, the first one first, each with rules of its own; by default `challenge` is the
-            only one. Submissions belong to the first phase that is not over; all but the last need a deadline.
-        datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
-        data: Folder of the portal's own data.
+        held_out_registry: Unpublished models, for the held-out score of the Red Team; none by default.
+        held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team; none by default.
+        phases: Phases of the challenge, in order, each with its own rules; by default `challenge` is the only one.
+            Submissions belong to the first phase that is not over. All but the last need a deadline.
+        datasets: Folder with one folder per data set; by default that of HACKATHON_DATASET_ROOT.
+        data: Folder for the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
             in `data`.
-        host: Address that is listened at; 0.0.0.0 for all of the machine's.
-        port: Port that is listened at; 0 for any that is free.
-        url: Address that browsers use where it is another one, such as https://challenge.example.org behind a proxy.
-        worker: Whether the process that scores runs beside the server; else it is started by `headstart portal worker`.
-        show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
+        host: Address to listen at; 0.0.0.0 for all addresses of the machine.
+        port: Port to listen at; 0 for any free port.
+        url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
+        worker: Whether to run a worker beside the server; otherwise start one by `headstart portal worker`.
+        show_submissions: Whether everybody can see the page of a scored submission; otherwise only its team can.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
-        max_submission_bytes: Larger submissions are refused.
-        bytes_per_day: Bytes that a team may submit on one day in all, refused documents and their problems among them.
-        submissions_per_minute: Submissions that a team may send per minute; further ones have to wait.
-        validations_per_minute: Documents that are validated per minute without being submitted, for each team, and for
-            each address where nobody is logged in.
-        scoring_minutes: A scoring that takes longer fails, and its process is started again.
-        demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
+        max_submission_bytes: Largest size of a submission.
+        bytes_per_day: Bytes that a team can submit per day, including refused documents and their problems.
+        submissions_per_minute: Submissions that a team can send per minute.
+        validations_per_minute: Documents that are checked per minute without being submitted, for each team, and for
+            each address of visitors who are not logged in.
+        scoring_minutes: Longest time of a scoring; after it, the scoring fails and its worker restarts.
+        demonstration: Whether to draw missing stimuli and to add a team `demo`, to try the portal.
         oidc: Sign-in by an organisation's OpenID Connect, beside tokens; none by default.
         extraction: How embeddings are computed.
     """
@@ -114,10 +114,10 @@ class Settings:
     def __post_init__(self) -> None:
         """Check the port and the URL, beyond their types."""
         if self.port > MAX_PORT:
-            raise UserError(f"port: {self.port} is no port; give one up to {MAX_PORT}, or 0 for any that is free")
+            raise UserError(f"port: {self.port} is not a port; give one up to {MAX_PORT}, or 0 for any free one")
         if self.url is not None and not _is_root(self.url):
             raise UserError(
-                f"url: {self.url!r} is no address of a portal; give https:// or http:// and the host, without a path"
+                f"url: {self.url!r} is not a portal's address; give https:// or http:// and the host, without a path"
             )
 
     @property
@@ -142,7 +142,7 @@ class Settings:
 
     @property
     def hosts(self) -> set[str]:
-        """Hosts that requests may name: those of `url` and of this machine; empty where there is no `url`: any may."""
+        """Hosts that requests may name: those of `url` and of this machine. Empty without `url`: any host may."""
         return set() if self.url is None else {str(urlsplit(self.url).hostname), self.host, *THIS_MACHINE}
 
     def find_datasets(self) -> Path | None:
@@ -155,7 +155,7 @@ class Settings:
             return None
         folder = Path(self.datasets).expanduser().absolute()
         if not folder.is_dir():
-            raise UserError(f"datasets: {self.datasets!r} is no folder; name the one that data sets are in")
+            raise UserError(f"datasets: {self.datasets!r} is not a folder; give the folder that contains the data sets")
         return folder
 
 

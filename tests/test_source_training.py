@@ -170,7 +170,7 @@ def test_a_pool_in_one_registry(
     line = error_line(capsys, tmp_path / "third", *options, pool, "--results.name=first")
     assert line.startswith("error: results.name: 'first' is another model in ")
     line = error_line(capsys, tmp_path / "fourth", *options, "--results.name=vit[/b]")
-    assert line.startswith("error: results.name: 'vit[/b]' cannot be a model's name in a registry; it must hold no ")
+    assert line.startswith("error: results.name: 'vit[/b]' cannot be a model's name in a registry; it must contain no ")
     assert not (tmp_path / "third").exists()
 
 

@@ -61,23 +61,23 @@ def cka(
 
     Args:
         team: Team that the submission must be of; by default that of the submission.
-        submission: JSON file of a Blue Team (`models`) or Red Team (`differentiating_images`); or a data set of one row
-            for each, a folder or `hf://` and its name on the Hugging Face Hub.
+        submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`). A data set with one
+            row per entry also works: a folder, or `hf://owner/name` on the Hugging Face Hub.
         models: Instead of a submission, models of the registry to compare on the whole catalog.
         layers: Layers of the one model given in `models` to compare with each other.
-        measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
-        challenge: Challenge whose rules a submission has to keep beside the contract's: a YAML file, or the name of one
-            in configs/challenge. Its deadline and quotas do not apply here.
-        output: Folder for score.json (cka.json without a submission) and the heatmap, or for files that begin with
-            the name of another measure; by default runs/cka, and runs/cka-layers where layers are compared.
+        measure: Measure of similarity. Submissions are always scored by linear CKA.
+        challenge: Challenge whose rules the submission must also keep: a YAML file, or the name of one in
+            configs/challenge. Its deadline and quotas do not apply here.
+        output: Folder for score.json (cka.json without a submission) and the heatmap. Files of another measure begin
+            with its name. By default runs/cka, or runs/cka-layers for layers.
         log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
-        max_submission_bytes: Larger submissions are refused.
-        save_embeddings: Whether to write the embeddings, too, to embeddings.npz, one array per model or layer.
+        max_submission_bytes: Largest size of a submission.
+        save_embeddings: Whether to also write the embeddings to embeddings.npz, one array per model or layer.
         figure_formats: File formats of the heatmap, such as '[png, pdf, svg]'.
         **options: Options of `CkaResults`.
 
     Returns:
-        What score.json, or cka.json, holds.
+        The contents of score.json or cka.json.
     """
     start = time.perf_counter()
     if (submission is None) == (models is None):
@@ -93,11 +93,11 @@ def cka(
     rules = read_rules(challenge)
     if models is not None:
         for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
-        _reject(for_submissions, "it is for submissions, and models are compared without one")
+        _reject(for_submissions, "models are compared; it needs a submission")
         compared, made_from, compute = _compare_models(models, layers, measure, results)
     else:
         _reject({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
-        _reject({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
+        _reject({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} only; other measures compare `models`")
         if save_embeddings and modal_enabled(results.registry_option, results.catalog_option):
             raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
         path, max_bytes = str(submission), int(max_submission_bytes)

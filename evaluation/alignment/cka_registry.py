@@ -30,26 +30,26 @@ def cka_registry(
     random_weights: bool = False,
     allow_modules: list[str] | None = None,
 ) -> dict[str, Any]:
-    """Make a model registry from names of the libraries' models, check every entry, or complete what entries leave out.
+    """Make a model registry from names of the libraries' models, check every entry, or complete entries.
 
     Args:
-        make: Names of models of timm, torchvision and open_clip, with spaces or commas between them, whose entries are
-            written from the libraries' own data configuration, without a download: `resnet50.a1_in1k`, or with the
-            library before it `torchvision:resnet50`.
-        check: Run every entry's network twice on one picture: it can be built, its layer is there and is called once,
-            the embedding is a row of output_dim columns, and the same both times.
-        complete: Write what was measured so into the registry, as input_size and output_dim, where they are left out.
+        make: Names of models of timm, torchvision and open_clip, separated by spaces or commas, such as
+            `resnet50.a1_in1k` or `torchvision:resnet50`. Entries are written from the libraries' own data
+            configuration, without a download.
+        check: Run every entry's network twice on one picture. This checks that it can be built, that its layer is
+            called once, and that the embedding has output_dim columns and is the same both times.
+        complete: Write missing input_size and output_dim into the registry, as measured.
         registry: Model registry to check or complete; by default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
         models: Entries to check or complete; by default all of them.
-        output: File that a registry that is made is written to.
-        overwrite: Replace another registry that is there.
-        random_weights: Whether networks are run with random weights, where pre-trained ones cannot be had: widths and
-            layers are those of the network that an entry names, whatever form its weights have.
+        output: File to write a new registry to.
+        overwrite: Replace an existing registry.
+        random_weights: Whether to run networks with random weights, if pre-trained ones are not available. Widths and
+            layers do not depend on the weights.
         allow_modules: Python modules that models of source `custom` may come from; none by default.
 
     Returns:
-        Columns of the embedding by name of the entries that were run, in the order in which they were.
+        Columns of the embedding by name of each entry that was run, in this order.
 
     Raises:
         UserError: No step is chosen; an entry cannot be made; or entries fail, after all have been run.
@@ -57,10 +57,10 @@ def cka_registry(
     texts = [make] if isinstance(make, str) else make or []
     names_made = [name for text in texts for name in text.replace(",", " ").split()]
     if not (names_made or check or complete):
-        raise UserError("make, check, complete: none is given; give names to make entries of, or --check=true")
+        raise UserError("make, check, complete: none is given; give names of models, or --check=true")
     path = _write_made(names_made, registry, output, overwrite) if names_made else registry_path(registry)
     if output is not None and not names_made:
-        raise UserError(f"output: {output!r} is given, and nothing is made; a registry is completed in its own place")
+        raise UserError(f"output: {output!r} is given without make; a registry is completed in place")
 
     known = read_registry(path)
     names = list(known.entries) if models is None else models
@@ -81,16 +81,16 @@ def cka_registry(
 
 def _write_made(names: Sequence[str], registry: str | None, output: str | None, overwrite: bool) -> Path:
     if registry is not None:
-        raise UserError(f"registry: {registry!r} is given beside make; name the file that is written by output")
+        raise UserError(f"registry: {registry!r} is given with make; give the new file as output")
     if output is None:
-        raise UserError("output: nothing is given; name the file that the registry is written to")
+        raise UserError("output: is missing; give the file to write the registry to")
     path = output_file("output", output)
     require_different("make", names)
 
     entries = [make_entry(name) for name in names]
     counts = Counter(entry.model_name for entry in entries)
     if twice := [name for name, count in counts.items() if count > 1]:
-        raise UserError(f"make: two models would be called {twice[0]!r}; append a dot and a tag of weights to either")
+        raise UserError(f"make: two models have the name {twice[0]!r}; append a dot and a tag of weights to one")
 
     models = [entry.model_dump(mode="json", exclude_unset=True) for entry in entries]
     document = {"contract_version": VERSIONS[-1], "models": models}

@@ -42,26 +42,26 @@ def cka_search(
     seed: NonNegativeInt = 0,
     **options: Any,
 ) -> dict[str, Any]:
-    """Search a strong submission: models that agree most (Blue Team), or stimuli that set models apart most (Red Team).
+    """Search for a strong submission: models that agree (Blue Team), or stimuli on which models differ (Red Team).
 
-    Writes submission.json, which `headstart cka` scores, and prints how far its score lies above those of
-    random submissions of the same size.
+    It writes submission.json, which `headstart cka` scores. It compares the score with random submissions of the same
+    size.
 
     Args:
         team: Team that the submission is for.
-        size: Models, or stimuli, of the submission; 2 or more.
-        measure: How similarity is measured; the contract scores by linear CKA, whatever a submission was searched by.
-        held_out: What the search does not see, so that a second score shows how it does elsewhere: a share, such
-            as 0.5, of the stimuli (Blue Team) or of the models (Red Team), or names of data sets, or of models.
-        time_budget: Seconds after which the search ends with the best so far; the result then depends on the machine.
-            By default it ends by itself. A Red Team search that was cut off continues by the same command, unless
-            --overwrite=true has it start again.
+        size: Number of models or stimuli of the submission; 2 or more.
+        measure: Measure of similarity to search by. The contract still scores by linear CKA.
+        held_out: Stimuli (Blue Team) or models (Red Team) that the search does not see, for a second score. Give a
+            share such as 0.5, or names of data sets (Blue Team) or models (Red Team).
+        time_budget: Seconds after which the search ends with the best so far. The result then depends on the machine.
+            By default the search ends by itself. The same command continues an interrupted Red Team search, unless
+            --overwrite=true starts it again.
         output: Folder for submission.json and search.json.
-        seed: Seed of the search's starting points, of the random submissions and of what is held out.
+        seed: Seed of the search's starting points, the random submissions and the held-out part.
         **options: Options of `SearchResults`.
 
     Returns:
-        What search.json holds.
+        The contents of search.json.
     """
     results = SearchResults(default=output, names=(SEARCH, SUBMISSION), output=output, **options)
     _check_time_budget(time_budget, team, measure)
@@ -106,12 +106,10 @@ def _check_time_budget(time_budget: float | None, team: str, measure: str) -> No
     if time_budget is None:
         return
     if not math.isfinite(time_budget):
-        raise UserError(
-            f"time_budget: {time_budget} never ends; give seconds, or none to have the search end by itself"
-        )
+        raise UserError(f"time_budget: {time_budget} never ends; give seconds, or omit it")
     if team == "red" and measure != DEFAULT_MEASURE:
         raise UserError(
-            f"time_budget: {time_budget} is given, but stimuli are searched in a time by {DEFAULT_MEASURE} alone"
+            f"time_budget: {time_budget} is given, but a search for stimuli supports it only for {DEFAULT_MEASURE}"
         )
 
 
@@ -188,11 +186,11 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
         if unknown := sorted(set(option) - set(names)):
             choices = ", ".join(sorted(set(names)))
             raise UserError(
-                f"held_out: there are no {kind} {', '.join(unknown)}; choose among {choices}, or give a share"
+                f"held_out: there are no {kind} {', '.join(unknown)}; choose from {choices}, or give a share"
             )
         unseen = np.flatnonzero(np.isin(names, option))
     elif not 0 <= option < 1:
-        raise UserError(f"held_out: {option} is no share; give a number from 0 to below 1, or names of {kind}")
+        raise UserError(f"held_out: {option} is not a share; give a number from 0 to below 1, or names of {kind}")
     else:
         order = np.random.default_rng([seed, len(names)]).permutation(len(names))
         unseen = np.sort(order[: round(option * len(names))])

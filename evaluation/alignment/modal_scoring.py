@@ -42,7 +42,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     """
     enable = os.environ.get(ENABLE, "")
     if enable.lower() not in {"true", "false", ""}:
-        raise UserError(f"{ENABLE}: {enable!r} is given; true or false is allowed")
+        raise UserError(f"{ENABLE}: must be true or false, not {enable!r}")
     if enable.lower() != "true":
         return False
 
@@ -99,7 +99,7 @@ def score_on_modal(
             answer = function.remote(submission.content, submission.team, options, epsilon)
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
+        hint = "; run `modal setup`" if isinstance(error, modal.exception.AuthError) else ""
         raise UserError(f"{ENABLE}: Modal refuses: {reason}{hint}") from error
 
     if "refused" in answer:
@@ -107,7 +107,7 @@ def score_on_modal(
     document: dict[str, Any] = answer["document"]
     for name, expected in (("registry", setup.registry), ("catalog", setup.catalog), ("submission", submission)):
         if document["digests"][name] != expected.sha256:
-            raise UserError(f"on Modal: the {name} that was scored is not the one here; score again")
+            raise UserError(f"on Modal: the {name} differs from the one here; score again")
     return document, {}
 
 

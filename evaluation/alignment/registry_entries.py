@@ -72,7 +72,7 @@ def make_entry(name: str) -> ModelEntry:
     named = find_model(name)
     preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)
     if preprocessing is None:
-        raise UserError(f"make: {name!r} takes no square cut from the centre, which is all that an entry can say")
+        raise UserError(f"make: {name!r} does not use a square crop from the centre, so no entry can describe it")
 
     network = None if isinstance(named.library, OpenClip) else _create_on_meta(named, {})
     arguments: dict[str, Any] = {}
@@ -114,7 +114,7 @@ def find_model(name: str) -> LibraryModel:
     absent = [title for title in PACKAGES if title not in libraries and prefix not in LIBRARIES]
     hint = f"; {absent[0]} is not installed, pip install 'headstart[{absent[0]}]'" if absent else ""
     raise UserError(
-        f"make: {name!r} is no model of {' or '.join(libraries)}, with or without a dot and a tag of weights{hint}"
+        f"make: {name!r} is not a model of {' or '.join(libraries)}, with or without a tag of weights{hint}"
     )
 
 

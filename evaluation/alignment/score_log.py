@@ -139,7 +139,7 @@ def _is_same_score(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 def _write_durably(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
         # Writing to a pipe would block.
-        raise OSError(errno.EINVAL, f"{path.name} is no regular file")
+        raise OSError(errno.EINVAL, f"{path.name} is not a regular file")
     with path.open("w") as file:
         file.write(text)
         file.flush()
@@ -151,7 +151,7 @@ def _append(path: Path, line: bytes) -> None:
     try:
         state = os.fstat(descriptor)
         if not stat.S_ISREG(state.st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")
+            raise OSError(errno.EINVAL, "it is not a regular file")
         size = state.st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         content = b"\n" + line if torn else line

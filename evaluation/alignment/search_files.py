@@ -102,9 +102,9 @@ def print_search(document: Mapping[str, Any], pool: int, title: str) -> None:
     """
     best, random = document["score"], document["random"]
     team, by = document["team"].title(), f" by {title}" if title else ""
-    exact = "the best there is" if document["exact"] else "the best that was found"
+    exact = "the best possible" if document["exact"] else "the best found"
     gap = document.get("gap", 0)
-    bound = f"; none scores above {document['bound']:.6f}, {gap:.6f} more" if gap else ""
+    bound = f"; no submission scores above {document['bound']:.6f}, {gap:.6f} more" if gap else ""
     chosen = f"{document['size']} of {pool}, {exact}"
 
     if "held_out" in document:
@@ -114,16 +114,16 @@ def print_search(document: Mapping[str, Any], pool: int, title: str) -> None:
             f"{team} Team score {held['score_seen']:.6f}{by} with {chosen} on the {seen} {items} that the search saw"
             f"{bound}"
         )
-        say(f"On the {unseen} {items} that were held out it scores {held['score_held_out']:.6f}, on all {best:.6f}")
+        say(f"It scores {held['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
     else:
         same = "on the same stimuli" if team == "Blue" else "by the same models"
         say(f"{team} Team score {best:.6f}{by} with {chosen}{bound}")
-        say(f"Searched and scored {same}; --held_out=0.5 shows how it does elsewhere")
+        say(f"Searched and scored {same}; add --held_out=0.5 to also score on held-out ones")
 
     # Adding 0 turns a negative 0, left by rounding, into a positive one.
     above, spread = round(best - random["mean"], 6) + 0.0, random["standard_deviation"]
     deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
     say(
         f"{random['draws']} random submissions: mean {random['mean']:.6f}, standard deviation {spread:.6f}, "
-        f"highest {random['highest']:.6f}; this one lies {above:.6f} above their mean{deviations}"
+        f"highest {random['highest']:.6f}; this one is {above:.6f} above their mean{deviations}"
     )

@@ -32,7 +32,7 @@ DIGITS = 9
 MOST_SWAPS = 1000
 SHOWN_SWAPS = 5
 LEGEND = (
-    "Scores are the contract's, with another measure of similarity in its place; higher is better, in brackets the "
+    "Scores are the contract's, computed by another measure of similarity; higher is better, in brackets the "
     "rank, 1 being best. tau: Kendall's tau-b with the ranking by the contract's score. swapped: pairs of submissions "
     "that the contract ranks one way and the measure the other, of those that both score."
 )

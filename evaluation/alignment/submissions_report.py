@@ -126,7 +126,9 @@ def _find(sources: Sequence[str], max_bytes: int) -> list[Path]:
             anchor = Path(path.anchor or ".")
             paths = sorted(anchor.glob(str(path.relative_to(path.anchor))))
         if not paths:
-            raise UserError(f"submissions: {each!r} has no submission; give files, patterns or folders that have")
+            raise UserError(
+                f"submissions: {each!r} has no submission; give files, patterns or folders with submissions"
+            )
         files |= {file.resolve(): file for file in paths}
     if len(files) < 2:
         raise UserError(f"submissions: {len(files)} given, but a ranking needs 2 or more")

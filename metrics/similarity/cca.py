@@ -66,7 +66,7 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
         ValueError: As `pairwise_cca`; or the variance is not above 0 and at most 1.
     """
     if not 0 < variance <= 1:
-        raise ValueError(f"variance: {variance} is given, but a part of the variance is above 0 and at most 1")
+        raise ValueError(f"variance: must be above 0 and at most 1, not {variance}")
     bases = [_basis(x, *narrow(x), "SVCCA", variance) for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 

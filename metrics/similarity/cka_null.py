@@ -123,7 +123,7 @@ def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> Cal
         ValueError: As `metrics.pairwise_cka` for the biased estimate; or the level is not between 0 and 1.
     """
     if not 0 < level < 1:
-        raise ValueError(f"level: {level} is given, but a quantile lies between 0 and 1")
+        raise ValueError(f"level: must be between 0 and 1, not {level}")
     return calibrate(*read_and_multiply(embeddings), level)
 
 

@@ -28,25 +28,25 @@ def _export(desk: Desk, args: Namespace) -> str:
 def _freeze(desk: Desk, args: Namespace) -> str:
     """Reject all submissions until `thaw`."""
     freeze(desk.database)
-    return "Nothing more is taken in; what is in the queue is scored."
+    return "Submissions are paused. Submissions in the queue are still scored."
 
 
 def _thaw(desk: Desk, args: Namespace) -> str:
     """Accept submissions again."""
     thaw(desk.database)
-    return "Submissions are taken in."
+    return "Submissions are open again."
 
 
 def _announce(desk: Desk, args: Namespace) -> str:
-    """Announce something to everybody."""
+    """Show an announcement to everybody."""
     number = announce(desk.database, args.text)
-    return f"It is on the overview, in the log and in the feed; `retract {number}` takes it back."
+    return f"The announcement is on the overview, in the log and in the feed. `retract {number}` removes it."
 
 
 def _retract(desk: Desk, args: Namespace) -> str:
     """Retract an announcement."""
     retract(desk.database, args.number)
-    return "Nobody but organisers reads it any more."
+    return "Only organisers see the announcement now."
 
 
 def _back_up(desk: Desk, args: Namespace) -> str:
@@ -59,7 +59,7 @@ def _back_up(desk: Desk, args: Namespace) -> str:
 
 
 def _status(desk: Desk, args: Namespace) -> str:
-    """Count scorings by state, held-out ones too, and compare the documents of the settings with the portal's."""
+    """Count scorings by state, and compare the documents of the settings with the portal's."""
     counts = count_scorings(desk.database)
     print_table("Scorings", [["score", "state", "submissions"], *([kind, state, str(n)] for kind, state, n in counts)])
 
@@ -68,18 +68,16 @@ def _status(desk: Desk, args: Namespace) -> str:
         held_back = len(find_held_back(session, bases))
     if held_back:
         say(
-            f"{held_back} were scored by other documents or rules than the portal's, and are not on the leaderboard; "
+            f"Submissions off the leaderboard, because they were scored with other documents or rules: {held_back}. "
             "`rescore --held_back` scores them again."
         )
     if bases != all_bases(desk.phases):
-        say(
-            "The portal reads other documents or rules than these settings name; start it again, so that it reads them."
-        )
+        say("The portal has read other documents or rules than these settings name. Restart it to read them.")
     return ""
 
 
 def _log(desk: Desk, args: Namespace) -> str:
-    """Print the log with what only organisers see: what was refused and why, what failed and why."""
+    """Print the full log, including the reasons of refusals and failures."""
     for event in read_whole_log(desk.database, args.lines):
         say(f"{event.id} {event.at:%Y-%m-%d %H:%M:%S} {event.text}")
     return ""
@@ -94,6 +92,8 @@ CHALLENGE_COMMANDS = {
     "backup": Command(_back_up, {"file": {"type": str, "help": "File to write."}}, in_browser=False),
     "status": Command(_status, in_browser=False),
     "log": Command(
-        _log, {"--lines": {"type": PositiveInt, "default": 50, "help": "How many lines, the latest."}}, in_browser=False
+        _log,
+        {"--lines": {"type": PositiveInt, "default": 50, "help": "Number of lines; the latest are printed."}},
+        in_browser=False,
     ),
 }

@@ -73,7 +73,7 @@ def give(words: str, command: Command, desk: Desk, args: Namespace) -> str:
     if command.in_browser:
         given = ", ".join(f"{name}: {value}" for name, value in vars(args).items() if value)
         shown = f" ({shorten(printable(given), MAX_LOGGED)})" if given else ""
-        message = f"{desk.organiser} gives the command `{words}`{shown}."
+        message = f"{desk.organiser} ran the command `{words}`{shown}."
         with desk.database.writing() as session:
             log_event(session, desk.now, "command", message)
     return command.run(desk, args)

@@ -13,7 +13,7 @@ from headstart.portal.work.intake import score_again
 def _rescore(desk: Desk, args: Namespace) -> str:
     """Score submissions again."""
     if sum([bool(args.numbers), args.failed, args.scored, args.held_back]) != 1:
-        raise UserError("rescore: name submissions, or give one of --failed, --scored and --held_back")
+        raise UserError("rescore: give numbers of submissions, or one of --failed, --scored and --held_back")
     numbers = args.numbers
     if args.failed:
         numbers = find_numbers(desk.database, "failed", "public", "held_out")
@@ -25,25 +25,23 @@ def _rescore(desk: Desk, args: Namespace) -> str:
 
     count = score_again(desk.database, numbers, desk.phases)
     are = "submission is" if count == 1 else "submissions are"
-    return f"{count} {are} in the queue again; the scores that are there stand until others are."
+    return f"{count} {are} in the queue again. Existing scores count until there are new ones."
 
 
 def _disqualify(desk: Desk, args: Namespace) -> str:
     """Remove a submission from the leaderboard, which shows the reason."""
-    return f"{disqualify(desk.database, args.number, args.reason)} is on the leaderboard no more; everybody reads why."
+    return f"{disqualify(desk.database, args.number, args.reason)} is disqualified. The leaderboard shows the reason."
 
 
 def _reinstate(desk: Desk, args: Namespace) -> str:
     """Restore a disqualified submission on the leaderboard."""
-    return f"{reinstate(desk.database, args.number)} is disqualified no more."
+    return f"{reinstate(desk.database, args.number)} is no longer disqualified."
 
 
 def _cancel(desk: Desk, args: Namespace) -> str:
     """Cancel the scoring of a submission that waits or runs."""
     name = cancel(desk.database, args.number, args.reason)
-    return (
-        f"{name} is not scored; where it has no score, it counts against no quota. `rescore` has it scored after all."
-    )
+    return f"{name} was cancelled. Without a score, it does not count against quotas. `rescore` scores it after all."
 
 
 def _switch(text: str) -> dict[str, str]:
@@ -51,15 +49,15 @@ def _switch(text: str) -> dict[str, str]:
 
 
 _NUMBER = {"number": {"type": int, "help": "Number of the submission."}}
-_REASON = {"--reason": {"type": str, "required": True, "help": "A line of text, which its team and others read."}}
+_REASON = {"--reason": {"type": str, "required": True, "help": "A line of text that its team and others can read."}}
 SUBMISSION_COMMANDS = {
     "rescore": Command(
         _rescore,
         {
             "numbers": {"type": int, "nargs": "*", "help": "Numbers of submissions."},
-            "--failed": _switch("All of which a score failed, the held-out one too."),
-            "--scored": _switch("All that are scored."),
-            "--held_back": _switch("All that were scored by other documents or rules."),
+            "--failed": _switch("All submissions with a failed score, including held-out scores."),
+            "--scored": _switch("All scored submissions."),
+            "--held_back": _switch("All submissions that were scored with other documents or rules."),
         },
     ),
     "disqualify": Command(_disqualify, {**_NUMBER, **_REASON}),

@@ -26,7 +26,7 @@ def _import(desk: Desk, args: Namespace) -> str:
     text = read_file("file", args.file)
     target = output_file("output", args.output)
     if target.exists():
-        raise UserError(f"output: {args.output!r} exists, maybe with invitations of before; choose another file")
+        raise UserError(f"output: {args.output!r} exists and may hold earlier invitations; choose another file")
 
     # The file is removed again if the invitations in it cannot be stored.
     with restored_on_failure([target]), desk.database.writing() as session:
@@ -37,19 +37,19 @@ def _import(desk: Desk, args: Namespace) -> str:
             file.chmod(0o600)
             file.write_text(table, encoding="utf-8")
     count, start = table.count("\n") - 1, _link(desk, "")
-    return f"{count} invitations are in {args.output}; send them, each is valid once. Their links begin with {start}."
+    return f"{count} invitations are in {args.output}. Send them; each link works once and begins with {start}."
 
 
 def _invite(desk: Desk, args: Namespace) -> str:
-    """Make a link by which one person joins a team, or registers a new one where none is named."""
+    """Create a link to join a team, or to register a new team if none is named."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name) if args.name else None
         code = invitations.invite(session, desk.now, team, desk.organiser, email=args.email)
-    return f"Send this link, which is valid once, for {invitations.DURATION.days} days: {_link(desk, code)}"
+    return f"Send this link, which works once within {invitations.DURATION.days} days: {_link(desk, code)}"
 
 
 def _approve(desk: Desk, args: Namespace) -> str:
-    """Approve a team that has registered itself, or that was revoked."""
+    """Approve a team that registered itself, or restore a revoked team."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
         team.approved, team.revoked = team.approved or desk.now, None
@@ -58,29 +58,29 @@ def _approve(desk: Desk, args: Namespace) -> str:
 
 
 def _renew(desk: Desk, args: Namespace) -> str:
-    """Replace token and recovery code of a team's member, and let both in again if they were revoked."""
+    """Replace a member's token and recovery code, and restore member and team if they were revoked."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
         account = accounts.find_person(session, team, args.member)
         team.revoked = None
         keys = accounts.renew_keys(session, desk.now, account, desk.organiser)
-    return f"{_tell(account.name, keys)} Those before are not valid any more."
+    return f"{_tell(account.name, keys)} The old ones no longer work."
 
 
 def _revoke(desk: Desk, args: Namespace) -> str:
-    """Shut a whole team out, or one of its members."""
+    """Revoke a team, or one of its members."""
     with desk.database.writing() as session:
         team = accounts.find_team(session, args.name)
         if args.member:
             account = accounts.find_person(session, team, args.member)
             accounts.revoke_account(session, desk.now, account, desk.organiser)
-            return f"{account.name} is shut out of {team.name}."
+            return f"{account.name} was removed from {team.name}."
         accounts.revoke_team(session, desk.now, team)
-    return f"{team.name} can submit nothing more; its submissions and scores stay."
+    return f"{team.name} can no longer submit. Its submissions and scores stay."
 
 
 def _list(desk: Desk, args: Namespace) -> str:
-    """Print all teams."""
+    """List all teams."""
     rows = [["team", "added", "state", "members"]]
     with desk.database.reading() as session:
         for each in list_all_teams(session):
@@ -98,15 +98,15 @@ def _add_organiser(desk: Desk, args: Namespace) -> str:
 
 
 def _revoke_organiser(desk: Desk, args: Namespace) -> str:
-    """Shut an organiser out."""
+    """Revoke an organiser."""
     with desk.database.writing() as session:
         account = accounts.find_person(session, None, args.name)
         accounts.revoke_account(session, desk.now, account, desk.organiser)
-    return f"{account.name} is no organiser any more."
+    return f"{account.name} is no longer an organiser."
 
 
 def _list_organisers(desk: Desk, args: Namespace) -> str:
-    """Print all organisers."""
+    """List all organisers."""
     with desk.database.reading() as session:
         people = accounts.list_members(session, None)
     print_table("Organisers", [["name", "e-mail"], *([printable(each.name), each.email or ""] for each in people)])
@@ -114,8 +114,8 @@ def _list_organisers(desk: Desk, args: Namespace) -> str:
 
 
 def _tell(name: str, keys: accounts.Keys) -> str:
-    keep = f"the recovery code {keys.recovery} for when it is lost"
-    return f"{name} has the token {keys.token}, and {keep}; neither is shown again."
+    code = f"the recovery code {keys.recovery} in case it is lost"
+    return f"{name} has the token {keys.token}, and {code}. Neither is shown again."
 
 
 def _link(desk: Desk, code: str) -> str:
@@ -129,15 +129,15 @@ def _text(meaning: str, **more: Any) -> dict[str, Any]:
 _NAME = {"name": _text("Name of the team.")}
 _MEMBER = {"--member": _text("Name of one of its members.")}
 _PERSON = {"name": _text("Name of the organiser.")}
-_EMAIL = {"--email": _text("Address by which an organisation's sign-in knows the person.")}
+_EMAIL = {"--email": _text("E-mail address of the person at the organisation's sign-in.")}
 _FILES = {
-    "file": _text("CSV with a column team, and maybe member and email."),
+    "file": _text("CSV file with a column team, and optionally member and email."),
     "--output": _text("File of invitations to write.", required=True),
 }
 TEAM_COMMANDS = {
     "teams add": Command(_add, _NAME),
     "teams import": Command(_import, _FILES),
-    "teams invite": Command(_invite, {"name": _text("Name of the team; none for a new one.", nargs="?"), **_EMAIL}),
+    "teams invite": Command(_invite, {"name": _text("Name of the team; omit it for a new team.", nargs="?"), **_EMAIL}),
     "teams approve": Command(_approve, _NAME),
     "teams renew": Command(_renew, {**_NAME, **_MEMBER}),
     "teams revoke": Command(_revoke, {**_NAME, **_MEMBER}),

@@ -27,7 +27,7 @@ _LOCK = 0x4E61_6D65
 
 
 class Keys(NamedTuple):
-    """What lets a person in: a token, and a recovery code for when it is lost. Their digests alone are stored."""
+    """What lets a person in: a token, and a recovery code for when it is lost. Only their digests are stored."""
 
     token: str
     recovery: str
@@ -55,7 +55,7 @@ def create_team(database: Database, name: str) -> Keys:
 
 
 def add_team(database: Database, name: str) -> str:
-    """Add a team as `create_team` does, and return its member's token alone."""
+    """Add a team as `create_team` does, and return its member's token only."""
     return create_team(database, name).token
 
 
@@ -185,7 +185,7 @@ def if_valid(account: AccountRow | None) -> AccountRow | None:
 
 
 def find_team(session: Session, name: str) -> TeamRow:
-    """Return the team of a name; a UserError where there is none."""
+    """Return the team of a name; a UserError if there is none."""
     query = select(TeamRow).where(TeamRow.canonical == canonical_name(name))
     # Bytes of the command line that are no text cannot be part of a query.
     row = session.scalar(query) if name.isprintable() else None
@@ -227,7 +227,7 @@ def free_email(session: Session, email: str | None) -> str | None:
         return None
     address = email.strip().lower()
     if not (re.fullmatch(r"[^@]+@[^@]+", address) and address.isprintable() and len(address) <= MAX_EMAIL_LENGTH):
-        raise UserError(f"email: {email!r} is no address; give one like name@example.org")
+        raise UserError(f"email: {email!r} is not an address; give one like name@example.org")
     if session.scalar(select(AccountRow.id).where(AccountRow.email == address)):
         raise UserError(f"email: {address} belongs to an account, whose holder logs in or uses the recovery code")
     return address

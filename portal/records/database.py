@@ -50,7 +50,7 @@ class Database:
         except ArgumentError as error:
             # The URL may hold a password, so the message does not repeat it.
             raise UserError(
-                "database: is no URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
+                "database: must be a URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
                 "postgresql+psycopg://portal@localhost/portal"
             ) from error
         except ModuleNotFoundError as error:
@@ -114,11 +114,11 @@ class Database:
             OperationalError: The file was removed or replaced.
         """
         if self._identity is not None and self._find_file() != self._identity:
-            reason = f"{self.url.database} was removed or replaced while it was open; put it back, or start again"
+            reason = f"{self.url.database} was removed or replaced while it was open; put it back, or restart"
             raise OperationalError(reason, None, OSError(reason))
 
     def _find_file(self) -> tuple[int, int] | None:
-        """Return what identifies an SQLite file; None where there is none."""
+        """Return what identifies an SQLite file; None if there is none."""
         try:
             state = Path(self.url.database or "").stat() if self.is_sqlite else None
         except FileNotFoundError:
@@ -138,11 +138,11 @@ class Database:
             UserError: It cannot be written, it is the database itself, or the database is no SQLite file.
         """
         if not self.is_sqlite:
-            raise UserError("database: is no SQLite file; back PostgreSQL up with pg_dump")
+            raise UserError("database: is not an SQLite file; back up PostgreSQL with pg_dump")
         target = output_file("file", file)
         in_use = Path(self.url.database or "").resolve()
         if target.resolve() in {in_use.with_name(f"{in_use.name}{end}") for end in ("", "-wal", "-shm")}:
-            raise UserError(f"file: {str(file)!r} is the database that is in use; choose another")
+            raise UserError(f"file: {str(file)!r} is the database in use; choose another")
 
         target.parent.mkdir(parents=True, exist_ok=True)
         connection = self.engine.raw_connection()

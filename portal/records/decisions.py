@@ -29,7 +29,7 @@ class _Case:
         log_event(self.session, self.now, kind, f"{self.name}: {what}", team_id, number, public=True)
 
     def cancel(self, note: str, *states: State) -> int:
-        """Cancel the scorings in some states; a process that is at one of them can end it no more."""
+        """Cancel the scorings in some states; a worker can no longer finish them."""
         pending = (ScoringRow.submission_id == self.submission.id, ScoringRow.state.in_(states))
         values = {"state": "cancelled", "ended": self.now, "note": note, "lease_until": None}
         changed = self.session.execute(update(ScoringRow).where(*pending).values(**values))
@@ -47,12 +47,12 @@ def _decide(database: Database, number: int) -> Iterator[_Case]:
         team = session.scalars(locked).one()
         session.refresh(submission)
         if submission.is_refused:
-            raise UserError(f"number: submission {number} was refused, so nothing is to be decided about it")
+            raise UserError(f"number: submission {number} was refused, so there is nothing to decide")
         yield _Case(session, submission, name_of(submission, team), datetime.now(UTC))
 
 
 def withdraw(database: Database, challenge: Challenge, number: int) -> None:
-    """Withdraw a submission for its team; scorings that wait are cancelled, so that its attempt is given back.
+    """Withdraw a submission for its team. Waiting scorings are cancelled and do not count against quotas.
 
     One that runs goes on, and counts: a team could end the process that scores again and again, at no cost.
 
@@ -73,7 +73,7 @@ def withdraw(database: Database, challenge: Challenge, number: int) -> None:
 
 
 def choose(database: Database, challenge: Challenge, number: int) -> None:
-    """Choose a submission for its team, in the place of another one of the same phase and team of the contract.
+    """Choose a submission for its team. It replaces the team's earlier choice in this phase and team of the contract.
 
     Arguments as for `withdraw`.
 
@@ -84,7 +84,7 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
         submission = case.submission
         rules = challenge.rules(submission.track)
         if rules is None or rules.standing != "chosen":
-            raise UserError("standing: the rules say which score stands, so that none is chosen")
+            raise UserError("standing: this challenge does not let teams choose a submission")
         _require_time(challenge, case.now)
         if submission.withdrawn is not None or submission.disqualified is not None:
             raise UserError(f"number: submission {number} was withdrawn or disqualified; choose another")
@@ -97,7 +97,7 @@ def choose(database: Database, challenge: Challenge, number: int) -> None:
 
 
 def disqualify(database: Database, number: int, reason: str) -> str:
-    """Remove a submission from the leaderboard, where everybody reads why.
+    """Remove a submission from the leaderboard, which shows the reason.
 
     Args:
         database: The portal's database.
@@ -127,18 +127,18 @@ def reinstate(database: Database, number: int) -> str:
 
 
 def cancel(database: Database, number: int, reason: str) -> str:
-    """Cancel the scorings of a submission that wait or run; without a score, its attempt is given back.
+    """Cancel the waiting and running scorings of a submission. Without a score, it does not count against quotas.
 
     Arguments, result and errors as for `disqualify`; the reason is for the team.
     """
     with _decide(database, number) as case:
         note = f"The organisers cancelled its scoring: {check_line('reason', reason)}"
         if not case.cancel(note, "queue", "running"):
-            raise UserError(f"number: submission {number} is not being scored; only what waits or runs is cancelled")
+            raise UserError(f"number: submission {number} is neither waiting nor running; choose another")
         case.log("cancelled", f"its scoring was cancelled: {reason.strip()}")
         return case.name
 
 
 def _require_time(challenge: Challenge, now: datetime) -> None:
     if challenge.is_over(now):
-        raise UserError("submission: the deadline has passed; it stays as it is")
+        raise UserError("submission: the deadline has passed, so it can no longer change")

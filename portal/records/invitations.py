@@ -39,7 +39,7 @@ def invite(session: Session, now: datetime, team: TeamRow | None, by: str, name:
     """
     team_id, what = (None, "register a team") if team is None else (team.id, f"join {team.name}")
     if team is not None and team.revoked is not None:
-        raise UserError(f"team: {team.name!r} is revoked; `teams approve` lets it in again")
+        raise UserError(f"team: {team.name!r} is revoked; run `teams approve` first")
     if name:
         check_name(name, {}, "a member")
     code, address = new_secret(), free_email(session, email)
@@ -77,7 +77,7 @@ def use_invitation(
     """
     unused = (InvitationRow.id == invitation.id, InvitationRow.used.is_(None))
     if not session.execute(update(InvitationRow).where(*unused).values(used=now)).rowcount:  # type: ignore[attr-defined] # of an UPDATE
-        raise UserError("invitation: it was used; ask for another")
+        raise UserError("invitation: it was used already; ask for another")
     team = invitation.team or make_team(session, now, team_name, is_approved=False)
     account, keys = make_account(session, now, name, team, invitation.email)
     log_event(session, now, "joined", f"{name} joined {team.name}.", team.id)
@@ -105,7 +105,7 @@ def import_teams(session: Session, now: datetime, text: str, by: str, link: Call
     for line, (name, member, email) in _read_table(text):
         try:
             if email and email.lower() in invited:
-                raise UserError(f"email: {email} is that of a line before")
+                raise UserError(f"email: {email} is also in an earlier line")
             team = known.get(canonical_name(name[:LONGEST_NAME]))
             team = team or make_team(session, now, name, is_approved=True, taken=taken)
             known[team.canonical] = team
@@ -131,7 +131,7 @@ def _read_table(text: str) -> Iterator[tuple[int, list[str]]]:
     try:
         columns = [cell.strip().lower() for cell in next(reader, [])]
         if "team" not in columns or not set(columns) <= set(COLUMNS) or len(set(columns)) < len(columns):
-            raise UserError(f"line 1: {','.join(columns)!r} are the columns; give team, and maybe member and email")
+            raise UserError(f"line 1: columns are {','.join(columns)!r}; give team, and optionally member and email")
         for row in reader:
             cells = [cell.strip() for cell in row]
             if any(cells[len(columns) :]):
@@ -140,4 +140,4 @@ def _read_table(text: str) -> Iterator[tuple[int, list[str]]]:
                 given = dict(zip(columns, cells, strict=False))
                 yield reader.line_num, [given.get(column, "") for column in COLUMNS]
     except csv.Error as error:
-        raise UserError(f"line {reader.line_num}: is no CSV ({error})") from error
+        raise UserError(f"line {reader.line_num}: is not valid CSV ({error})") from error

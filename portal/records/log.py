@@ -53,7 +53,7 @@ def check_line(name: str, text: str) -> str:
     """
     text = text.strip()
     if not text or not text.isprintable():
-        raise UserError(f"{name}: {text!r} is given; give one line of visible characters")
+        raise UserError(f"{name}: {text!r} is not valid; give one line of visible characters")
     return text
 
 
@@ -74,7 +74,7 @@ def retract(database: Database, number: int) -> None:
     with database.writing() as session:
         event = session.get(EventRow, number) if 0 < number <= MAX_ID else None
         if event is None or event.kind != "announcement":
-            raise UserError(f"number: line {number} of the log is no announcement")
+            raise UserError(f"number: line {number} of the log is not an announcement")
         event.public = False
 
 

@@ -46,8 +46,8 @@ def migrate(connection: Connection, back_up: Callable[[Path], Path]) -> Path | N
         return None
     if revision not in known and not (revision is None and _is_first(connection, tables)):
         raise UserError(
-            "database: was not made by this version of the portal or an earlier one; serve it by the one that made it, "
-            "or name an empty one"
+            "database: was made by a later version of the portal, or by another program; install that version, "
+            "or use an empty database"
         )
     if revision == newest:
         return None

@@ -45,13 +45,13 @@ def check_name(name: str, taken: Mapping[Look, str], what: str) -> None:
         advice = f"is not valid; leave out the invisible character or unusual space U+{ord(unseen):04X}"
     # The standard allows four (Unicode Technical Standard 39, section 5.4); more cover the lines above and below.
     elif marks.startswith("M") or "MMMMM" in marks:
-        advice = "is not valid; leave out marks without a letter, and those beyond 4 on a letter"
+        advice = "is not valid; use at most 4 marks per letter, and none without a letter"
     elif any(len(_scripts(word)) > 1 for word in re.findall(r"[^\W\d_]+", letters)):
         advice = "mixes Latin, Greek or Cyrillic letters in one word; write each word in one script"
     if advice:
         raise UserError(f"name: {name!r} {advice}")
     if alike := next((taken[look] for look in _looks(name) if look in taken), None):
-        raise UserError(f"name: there is {what} {alike!r}, which {name!r} looks like; choose another name")
+        raise UserError(f"name: {name!r} looks like {what} that exists, {alike!r}; choose another name")
 
 
 def index_names(names: Iterable[str]) -> dict[Look, str]:

@@ -1,4 +1,4 @@
-"""Files that their owner alone may open: the portal's hold submissions, held-out scores and digests of tokens."""
+"""Files that only their owner can open: the portal's hold submissions, held-out scores and digests of tokens."""
 
 import stat
 from contextlib import suppress
@@ -40,6 +40,6 @@ def _close(option: str, path: Path) -> None:
                 path.chmod(mode & ~_OTHERS)
             except PermissionError as error:
                 raise UserError(
-                    f"{option}: {str(path)!r} is open to others and belongs to another user, who closes it by "
+                    f"{option}: {str(path)!r} is open to others and belongs to another user, who can run "
                     f"`chmod go= {path}`; or choose another"
                 ) from error

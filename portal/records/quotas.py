@@ -15,7 +15,7 @@ from headstart.portal.records.tables import ScoringRow, SubmissionRow
 def counts_against_quota() -> ColumnElement[bool]:
     """Return the condition of submissions that count against quotas: a score was computed, or still may be.
 
-    Whoever withdraws a submission that has been scored once gets nothing back, also while it is scored again.
+    Withdrawing a submission that has been scored returns no quota, also while it is scored again.
     """
     kept = (ScoringRow.kind == "public", ScoringRow.state.in_(["queue", "running", "scored"]))
     has_one = select(ScoringRow.id).where(ScoringRow.submission_id == SubmissionRow.id, *kept).correlate(SubmissionRow)

@@ -31,7 +31,7 @@ class Record:
         scoring: Its latest public scoring; an empty one for a submission that was refused on arrival.
         problems: Problems for which it was refused.
         is_held_back: Whether its score does not count, because it is of other documents or rules than today's.
-        queue: The queue at that moment; None where it was not read, because nothing is waited for.
+        queue: The queue at that moment; None if it was not read, because nothing is waited for.
     """
 
     submission: SubmissionRow
@@ -53,22 +53,22 @@ class Record:
 
     @property
     def position(self) -> int | None:
-        """Position in the queue, from 1 on; None where it is not in the queue."""
+        """Position in the queue, from 1 on; None if it is not in the queue."""
         return None if self.queue is None else self.queue.positions.get(self.scoring.id)
 
     @property
     def expected(self) -> float | None:
-        """Seconds until its score is expected; None where it is not waited for, or nothing is known."""
+        """Seconds until its score is expected; None if it does not wait or nothing is known."""
         return None if self.queue is None else self.queue.expect(self.submission, self.scoring)
 
     @property
     def is_stalled(self) -> bool:
-        """Whether it is waited for and no process that scores is at work."""
+        """Whether it waits and no worker is active."""
         return self.queue is not None and self.is_waiting and self.queue.is_stalled
 
     @property
     def remark(self) -> str:
-        """A sentence for who is about to submit the same document again."""
+        """A sentence for a person about to submit the same document again."""
         score = self.scoring.scores.score
         what = "which has no score yet" if score is None else f"whose score is {score:.6f}"
         return f"It is the same document as submission {self.submission.id}, {what}."
@@ -117,7 +117,7 @@ def latest_scoring(kind: Kind = "public") -> ColumnElement[bool]:
 
 
 def find_record(session: Session, submission_id: int) -> Record | None:
-    """Return the submission of a number; None where there is none."""
+    """Return the submission of a number; None if there is none."""
     return next(iter(_read(session, _records().where(SubmissionRow.id == submission_id))), None)
 
 
@@ -149,7 +149,7 @@ def shorten_problems(problems: Sequence[dict[str, str]]) -> str:
     for problem in problems:
         length += len(json.dumps(problem))
         if length > MAX_PROBLEM_BYTES:
-            kept.append({"pointer": "", "value": "", "rule": "and more problems, which a check of the document names"})
+            kept.append({"pointer": "", "value": "", "rule": "and more problems; check the document to list them"})
             break
         kept.append(problem)
     return json.dumps(kept)

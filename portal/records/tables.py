@@ -73,7 +73,7 @@ class AccountRow(Table):
 
 
 class InvitationRow(Table):
-    """A link by which one person joins a team, or registers a new one where there is no team yet."""
+    """A link by which one person joins a team, or registers a new one."""
 
     __tablename__ = "invitations"
     id: Mapped[int] = mapped_column(primary_key=True)

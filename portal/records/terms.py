@@ -32,7 +32,7 @@ def accept_terms(database: Database, account_id: int, challenge: Challenge, vers
     terms = challenge.terms
     if terms is None or version != terms.version:
         there = "there are none" if terms is None else f"their version is {terms.version!r}"
-        raise UserError(f"version: {version!r} is not that of the terms; {there}")
+        raise UserError(f"version: {version!r} is not the version of the terms; {there}")
     with database.writing() as session:
         # The lock serialises the requests of a person.
         query = select(AccountRow).where(AccountRow.id == account_id).with_for_update(of=AccountRow)

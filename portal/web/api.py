@@ -60,7 +60,7 @@ def read_schema(name: str, portal: PortalDependency, version: Version | None = N
     """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
     schemas = json_schemas(version or portal.phase.challenge.contract_versions[-1])
     if name not in schemas:
-        raise HTTPException(404, f"There is no such schema; there are {', '.join(schemas)}.")
+        raise HTTPException(404, f"There is no such schema. Schemas: {', '.join(schemas)}.")
     return schemas[name]
 
 
@@ -77,7 +77,7 @@ def read_example(team: Track, portal: PortalDependency) -> Response:
 def read_stimuli(portal: PortalDependency) -> Response:
     """Return the stimuli that the Red Team chooses from, as JSON lines."""
     if portal.phase.challenge.rules("red") is None:
-        raise HTTPException(404, "Nothing is chosen of this challenge's stimuli.")
+        raise HTTPException(404, "This challenge has no Red Team, so its stimuli are not listed.")
     return FileResponse(portal.phase.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
@@ -119,7 +119,7 @@ async def submit_document(
     try:
         receipt = await submit(portal, caller, team, await request.body(), idempotency_key or new_key(), again)
     except SameDocumentError as error:
-        raise HTTPException(409, f"{error} The parameter again=true submits it.") from error
+        raise HTTPException(409, f"{error} Add the parameter again=true to submit it.") from error
     status = 422 if receipt.refused else 201 if receipt.new else 200
 
     def read() -> dict[str, Any]:

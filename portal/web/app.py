@@ -17,8 +17,8 @@ from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddlewar
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
 
-UNAVAILABLE_MESSAGE = "The portal cannot reach its records at present. Nothing was changed; try again in a minute."
-DEFECT_MESSAGE = "Something went wrong here. The organisers can find it in the server's output."
+UNAVAILABLE_MESSAGE = "The portal cannot reach its database at present. Nothing was changed. Try again in a minute."
+DEFECT_MESSAGE = "The portal made an error. The organisers can find it in the server's output."
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -50,14 +50,14 @@ class Field:
         if self.kind == "switch":
             return bool(self.value)
         if not self.value and self.is_required:
-            raise UserError(f"{self.name}: nothing is given; {self.options['help']}")
+            raise UserError(f"{self.name}: is missing; {self.options['help']}")
         kind = self.options["type"]
         try:
             if self.options.get("nargs") == "*":
                 return [kind(text) for text in self.value.replace(",", " ").split()]
             return kind(self.value) if self.value else self.options.get("default")
         except ValueError as error:
-            raise UserError(f"{self.name}: {self.value!r} is given; {self.options['help']}") from error
+            raise UserError(f"{self.name}: {self.value!r} is not valid; {self.options['help']}") from error
 
 
 def make_fields(words: str, values: Mapping[str, str]) -> list[Field]:

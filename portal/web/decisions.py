@@ -57,7 +57,7 @@ def read_document(number: Number, portal: PortalDependency, visitor: Visitor) ->
     if submission is None or not is_insider(submission, visitor):
         raise no_submission()
     if submission.content is None:
-        raise HTTPException(404, "It was refused on arrival; of such documents only the problems are kept.")
+        raise HTTPException(404, "It was refused on arrival. Only the problems of such documents are kept.")
     disposition = f'attachment; filename="submission_{number}.json"'
     return Response(submission.content, media_type="application/json", headers={"Content-Disposition": disposition})
 

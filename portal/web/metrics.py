@@ -23,11 +23,13 @@ class Metrics:
         self._answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self._registry)
         self._submissions = Gauge("headstart_submissions", "Submissions.", ["state"], registry=self._registry)
         self._up = Gauge("headstart_database_up", "Whether the database answers.", registry=self._registry)
-        oldest = "Time that the oldest scoring in the queue has waited; 0 where none waits."
+        oldest = "Waiting time of the oldest scoring in the queue; 0 if the queue is empty."
         self._oldest = Gauge("headstart_oldest_waiting_seconds", oldest, registry=self._registry)
-        seen = "Time since a process that scores was seen at a scoring."
+        seen = "Time since a worker was last seen scoring."
         self._seen = Gauge("headstart_worker_seen_seconds", seen, registry=self._registry)
-        self._free = Gauge("headstart_free_bytes", "Room on the disk of a folder.", ["folder"], registry=self._registry)
+        self._free = Gauge(
+            "headstart_free_bytes", "Free space on a folder's disk.", ["folder"], registry=self._registry
+        )
 
     def record(self, route: str, status: int, seconds: float) -> None:
         """Record an answer.

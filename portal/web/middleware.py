@@ -59,7 +59,7 @@ class CommonMiddleware:
         if is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
         if self._hosts and _host(request) not in self._hosts:
-            app = error_response(request, 400, "The request names another host than the portal's.")
+            app = error_response(request, 400, "The request is for another host than the portal's.")
         await app(scope, receive, complete)
 
 
@@ -81,7 +81,7 @@ class BodyLimitMiddleware:
             await self._app(scope, receive, send)
             return
 
-        reason = f"The request is larger than {self._limit:,} bytes, the limit."
+        reason = f"The request is larger than the limit of {self._limit:,} bytes."
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self._limit:
             if declared.isdigit() and int(declared) <= MAX_DISCARDED:

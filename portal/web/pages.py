@@ -135,7 +135,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
     async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
-            raise HTTPException(401, "You are not logged in any more; log in again.")
+            raise HTTPException(401, "You are no longer logged in. Log in again.")
         # The text is checked with one byte per end of a line, while the user edits it and here.
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
         file = upload if isinstance(upload, UploadFile) and upload.filename else None
@@ -155,10 +155,10 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         remark = same.remark if same else ""
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
     if phase != portal.phase.name:
-        mistake = f"A phase has ended meanwhile: the document would be submitted to {portal.challenge.title}."
+        mistake = f"The phase has ended. Submit again to enter the document in {portal.challenge.title}."
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     if not await run_in_threadpool(_accept, portal, visitor, accepted):
-        mistake = "Read the terms and accept them first."
+        mistake = "Read and accept the terms first."
         return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
     try:
         receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content), action == "again")
@@ -190,7 +190,7 @@ def _form(
     """Show a form with the problems of its document; None for a document that was not checked."""
     rules = portal.challenge.rules(track)
     if rules is None:
-        raise HTTPException(404, f"This challenge takes no submissions of the {track.title()} Team.")
+        raise HTTPException(404, f"This challenge has no {track.title()} Team.")
     with portal.database.reading() as session:
         frozen = is_frozen(session)
         team_id = None if account is None else account.team_id

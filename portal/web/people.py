@@ -108,15 +108,15 @@ def change_team(
     """Invite, give a member another token, shut a member out, or end the visitor's sessions in all browsers."""
     require_own_form(request, proof)
     if visitor is None:
-        raise HTTPException(401, "You are not logged in any more; log in again.")
+        raise HTTPException(401, "You are no longer logged in. Log in again.")
     if not portal.allow("changes", str(visitor.team_id)):
-        raise HTTPException(429, "Too many changes within a minute; wait a little.", WAIT)
+        raise HTTPException(429, "Too many changes within a minute. Wait a little.", WAIT)
 
     now = datetime.now(UTC)
     with portal.database.writing() as session:
         if action == "invite" and visitor.team is not None:
             link = f"{portal.address(request)}/join/{invite(session, now, visitor.team, visitor.name)}"
-            note = f"Whoever uses it first joins your team, within {DURATION.days} days."
+            note = f"The first person to use it within {DURATION.days} days joins your team."
             return _show(request, "An invitation", {"Link": link}, note)
         if action == "leave":
             accounts.end_sessions(session, visitor.id)
@@ -144,7 +144,7 @@ def _count_mistake(request: Request, portal: Portal) -> None:
         HTTPException: There were too many within a minute.
     """
     if not portal.allow("mistakes", client_address(request)):
-        raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
+        raise HTTPException(429, "Too many attempts within a minute. Wait a little.", WAIT)
 
 
 def _find_invitation(request: Request, portal: Portal, code: str) -> InvitationRow:
@@ -157,7 +157,7 @@ def _find_invitation(request: Request, portal: Portal, code: str) -> InvitationR
         invitation = find_invitation(session, datetime.now(UTC), code=code)
     if invitation is None:
         _count_mistake(request, portal)
-        raise HTTPException(404, "This invitation was used, is too old, or never existed. Ask for another.")
+        raise HTTPException(404, "This invitation was used, has expired, or never existed. Ask for another.")
     return invitation
 
 
@@ -171,7 +171,7 @@ def _join(
 
 def _show_keys(request: Request, portal: Portal, name: str, keys: accounts.Keys, cookie: str) -> Response:
     """Show a person's new keys, and log the person in if there is a cookie."""
-    note = "Log in with the token; programs send it. With the recovery code you get another token when it is lost."
+    note = "Use the token to log in, and in programs. Use the recovery code to get a new token if you lose it."
     secrets = {"Token": keys.token, "Recovery code": keys.recovery}
     response = _show(request, f"The keys of {name}", secrets, note)
     if cookie:

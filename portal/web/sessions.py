@@ -82,7 +82,7 @@ def require_own_form(request: Request, proof: str) -> None:
         HTTPException: Its hidden field is wrong.
     """
     if not (proof and hmac.compare_digest(form_proof(request).encode(), proof.encode())):
-        raise HTTPException(403, "The form is not of your session; log in, open it again and send it again.")
+        raise HTTPException(403, "The form belongs to another session. Log in, open the form again and send it again.")
 
 
 def is_cross_site(request: Request, portal: Portal) -> bool:

@@ -31,7 +31,7 @@ from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import WAIT
 
 SECONDS, PATIENCE_SECONDS = 600, 10
-AWAY = "Your organisation's sign-in does not answer as it should at present. Try again later, or log in with a token."
+AWAY = "Your organisation's sign-in does not work at present. Try again later, or log in with a token."
 _log = logging.getLogger(__name__)
 
 
@@ -72,7 +72,7 @@ def add_sign_in(app: FastAPI, oidc: Oidc, secure: bool) -> None:
             person = (await client.authorize_access_token(request, claims_options=dict(claims)))["userinfo"]
         email = str(person.get("email", "")).strip().lower()
         if not email or person.get("email_verified") is not True:
-            raise HTTPException(403, "Your organisation has not verified your e-mail address, so it opens no account.")
+            raise HTTPException(403, "Your organisation has not verified your e-mail address. Ask it to do so.")
         account, cookie = await run_in_threadpool(_enter, portal, email, str(person.get("name") or email))
         response = render(request, "signed_in.html", None, person=account.name)
         set_cookie(response, cookie, portal.settings)
@@ -111,7 +111,7 @@ def _clear_errors() -> Iterator[None]:
     try:
         yield
     except (OAuthError, JoseError) as error:
-        raise HTTPException(403, f"The sign-in was not completed ({error.error}); begin it again.") from error
+        raise HTTPException(403, f"The sign-in was not completed ({error.error}). Start again.") from error
     except Exception as error:
         _log.warning("the organisation's sign-in failed: %s: %s", type(error).__name__, error)
         raise HTTPException(503, AWAY, WAIT) from error

@@ -70,10 +70,10 @@ class Portal:
         with self.database.writing() as session:
             held_back = record_bases(session, self.phases, datetime.now(UTC))
 
-        news = [] if copy is None else [f"An earlier version's database was copied to {copy} and brought up to date."]
+        news = [] if copy is None else [f"The database of an earlier version was copied to {copy} and updated."]
         if held_back:
             news.append(
-                f"Submissions that were scored by other documents or rules and are off the leaderboard: {held_back}; "
+                f"Submissions off the leaderboard, because scored with other documents or rules: {held_back}. "
                 "`headstart portal admin rescore --held_back` scores them again."
             )
         return news
@@ -109,7 +109,7 @@ class Portal:
         """
         phase = self.phase if name is None else next((each for each in self.phases if each.name == name), None)
         if phase is None:
-            raise HTTPException(404, f"There is no such phase; there are {', '.join(p.name for p in self.phases)}.")
+            raise HTTPException(404, f"There is no such phase. Phases: {', '.join(p.name for p in self.phases)}.")
         return phase
 
     def find_board(self, session: Session, phase: Phase, track: Track) -> Board:

@@ -49,7 +49,7 @@ async def check_document(
     """
     client = client_address(request) if account is None or account.team_id is None else str(account.team_id)
     if not portal.allow("validations", client):
-        raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
+        raise HTTPException(429, "Too many documents within a minute. Wait a little.", WAIT)
     phase = portal.phase
     problems = await _validate(portal, phase, track, content, submitted=False)
 
@@ -78,11 +78,11 @@ async def submit(
         SameDocumentError: The team has submitted it before, and not `again`.
     """
     if not 0 < len(key) <= intake.MAX_KEY_LENGTH:
-        raise HTTPException(400, f"A key has 1 to {intake.MAX_KEY_LENGTH} characters.")
+        raise HTTPException(400, f"A key must have 1 to {intake.MAX_KEY_LENGTH} characters.")
     if account.team is None:
-        raise HTTPException(403, "Organisers without a team submit nothing.")
+        raise HTTPException(403, "Organisers without a team cannot submit.")
     if not portal.allow("submissions", str(account.team_id)):
-        raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
+        raise HTTPException(429, "Too many submissions within a minute. Wait a little.", WAIT)
 
     # The time before the validation counts: waiting for other documents must not make a submission late.
     now, limit, daily = datetime.now(UTC), int(portal.settings.max_submission_bytes), int(portal.settings.bytes_per_day)
@@ -104,8 +104,8 @@ async def _validate(
 ) -> list[dict[str, str]]:
     limit = portal.settings.max_submission_bytes
     if len(content) > limit:
-        raise HTTPException(413, f"The document is larger than {limit:,} bytes, the limit.")
+        raise HTTPException(413, f"The document is larger than the limit of {limit:,} bytes.")
     try:
         return await portal.validator.find_problems(content, phase.name, track, submitted)
     except ValidatorError as error:
-        raise HTTPException(503, "The document could not be validated now; send it again.", WAIT) from error
+        raise HTTPException(503, "The document could not be checked now. Send it again.", WAIT) from error

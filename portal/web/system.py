@@ -71,10 +71,10 @@ def read_size(session: Session) -> tuple[int, str]:
 def find_warnings(work: Work, room: dict[str, int]) -> list[str]:
     """Return what organisers must look at, although the portal serves, in sentences."""
     warnings = [
-        f"The disk of the folder of the {name} has {free / 2**20:,.0f} MB of room."
+        f"The disk of the {name} folder has only {free / 2**20:,.0f} MB of free space."
         for name, free in room.items()
         if free < LOW
     ]
     if work.is_stalled:
-        warnings.append("Submissions wait, and no process that scores is at them; see that one runs, and its output.")
+        warnings.append("Submissions are waiting, but no worker is active. Check that one runs, and read its output.")
     return warnings

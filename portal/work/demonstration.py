@@ -20,7 +20,7 @@ def write_stimuli(settings: Settings) -> None:
         UserError: The settings lack one of them, or it cannot be written.
     """
     if settings.datasets is None or settings.catalog is None:
-        raise UserError("demonstration: needs datasets and catalog, which say where drawings go")
+        raise UserError("demonstration: needs the settings datasets and catalog, where drawings are written")
     datasets = Path(settings.datasets).expanduser().absolute()
     _write_dataset(datasets / "drawn_pets", settings.catalog, PUBLIC_COUNT, seed=0)
     if settings.held_out_catalog is not None:

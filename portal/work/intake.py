@@ -68,7 +68,7 @@ def store_submission(
     now: datetime,
     again: bool = True,
 ) -> Receipt:
-    """Store a submission, and queue it where it is valid.
+    """Store a submission, and queue it if it is valid.
 
     Args:
         database: The portal's database.
@@ -98,18 +98,18 @@ def store_submission(
         # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
         team = session.scalar(select(TeamRow).where(TeamRow.id == account.team_id).with_for_update())
         if team is None or team.revoked is not None or session.get_one(AccountRow, account.id).revoked is not None:
-            raise NotTakenError("team: its token was revoked; ask the organisers")
+            raise NotTakenError("team: your access was revoked; ask the organisers")
         if team.approved is None:
-            raise NotTakenError("team: the organisers have to approve it before it can submit")
+            raise NotTakenError("team: the organisers must approve it before it can submit")
 
         same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
         earlier = session.scalar(select(SubmissionRow).where(*same_key))
         if earlier is not None:
             if (earlier.sha256, earlier.track) != (digest, track):
-                raise OtherDocumentError("key: another document was submitted with it; choose another key")
+                raise OtherDocumentError("key: another document was submitted with this key; choose another key")
             return Receipt(earlier.id, earlier.is_refused, new=False)
         if is_frozen(session):
-            raise NotTakenError("submission: the organisers take in no submissions at present")
+            raise NotTakenError("submission: the organisers have paused submissions")
         if terms := missing_terms(session, account.id, phase.challenge):
             reason = f"terms: accept version {terms.version!r} first, in the form or by POST /api/terms"
             raise NotTakenError(reason)
@@ -122,7 +122,7 @@ def store_submission(
         used = session.scalar(select(func.sum(kept)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
             end = f"the next day begins at midnight ({phase.challenge.time_zone})"
-            raise NotTakenError(f"submission: {used:,} bytes of {bytes_per_day:,} are used today; {end}")
+            raise NotTakenError(f"submission: {used:,} of today's {bytes_per_day:,} bytes are used; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]
@@ -213,7 +213,7 @@ def _impossible(number: int, reason: str) -> UserError:
 
 def log_too_large(database: Database, team: TeamRow, track: Track, size: int, limit: int) -> None:
     """Log for organisers that a document was refused for its size in bytes; the document is not stored."""
-    message = f"A submission of {team.name} ({track.title()} Team): refused, has {size:,} bytes, beyond {limit:,}"
+    message = f"A submission of {team.name} ({track.title()} Team): refused, has {size:,} bytes, limit {limit:,}"
     with database.writing() as session:
         log_event(session, datetime.now(UTC), "refused", message, team.id)
 
@@ -224,7 +224,7 @@ def freeze(database: Database) -> None:
     with database.writing() as session:
         if not is_frozen(session):
             session.add(FactRow(name=FROZEN, value=now.isoformat()))
-            log_event(session, now, "frozen", "No submissions are taken in at present.", public=True)
+            log_event(session, now, "frozen", "Submissions are paused.", public=True)
 
 
 def thaw(database: Database) -> None:
@@ -234,7 +234,7 @@ def thaw(database: Database) -> None:
         fact = session.get(FactRow, FROZEN)
         if fact is not None:
             session.delete(fact)
-            log_event(session, now, "thawed", "Submissions are taken in again.", public=True)
+            log_event(session, now, "thawed", "Submissions are open again.", public=True)
 
 
 def is_frozen(session: Session) -> bool:

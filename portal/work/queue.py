@@ -81,7 +81,7 @@ def failed(reason: str, error: str) -> Outcome:
         error: The reason, for organisers.
     """
     note = f"It could not be scored, for a reason on our side: {reason}."
-    return Outcome("failed", f"{note} The organisers see more, and can have it scored again.", error)
+    return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
 
 
 def enqueue(session: Session, submission_id: int, kind: Kind, round_number: int, now: datetime) -> None:
@@ -115,8 +115,8 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
             return None
         if own_bases is not None and own_bases != bases:
             raise OtherDocumentsError(
-                "settings: this process reads other documents or rules than the server did when it started; start both "
-                "again with the same"
+                "settings: this worker has read other documents or rules than the server; restart both with the same "
+                "settings"
             )
         # A time further ahead than any delay comes from a wrong clock, and is ignored.
         due = or_(ScoringRow.not_before <= now, ScoringRow.not_before > now + 2 * MAX_DELAY)
@@ -129,7 +129,7 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
             return None
 
         if row.attempt >= MAX_ATTEMPTS:
-            error = f"the process that scores ended {MAX_ATTEMPTS} times while it was at this submission"
+            error = f"the worker ended {MAX_ATTEMPTS} times while scoring this submission"
             _end(session, row, failed(error, error), now)
             return None
 

@@ -27,7 +27,7 @@ TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, 
 # Classes of errors by what their messages have; all other errors come from the models.
 CLASSES = {
     "^stimuli: |cannot be decoded|cannot be read at the moment": "a stimulus could not be read",
-    "^extraction": "the machine that scores lacks a device or a folder",
+    "^extraction": "the scoring machine lacks a device or a folder",
     "gives NaN or infinite|undefined": "an embedding has no similarity to others",
 }
 OTHER_CLASS = "a model could not be loaded or run"
@@ -97,7 +97,7 @@ class Scorer:
 def _class_of(error: Exception) -> str:
     """Return what a scoring failed of, without any name."""
     if is_out_of_memory(error):
-        return "the machine that scores has too little memory"
+        return "the scoring machine has too little memory"
     return next((reason for pattern, reason in CLASSES.items() if re.search(pattern, str(error))), OTHER_CLASS)
 
 

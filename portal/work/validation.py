@@ -107,7 +107,7 @@ def _start(files: Sequence[tuple[Path, Path, Challenge, tuple[str, str]]]) -> No
         registry, catalog = read_registry(registry_file), read_catalog(catalog_file)
         # A file may have changed since the server started, which scores by what it read then.
         if (registry.sha256, catalog.sha256) != digests:
-            raise RuntimeError(f"the registry or the catalog of {challenge.name} has changed; start the portal again")
+            raise RuntimeError(f"the registry or the catalog of {challenge.name} has changed; restart the portal")
         _documents[challenge.name] = registry, catalog, challenge
 
 

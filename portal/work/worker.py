@@ -81,11 +81,14 @@ class Worker:
         try:
             outcome = self.scorer(job)
         except TransientError as error:
-            note, reason = "It will be tried again soon: the machine that scores has no room at present.", str(error)
+            note, reason = (
+                "The scoring machine has no free space at present. It will try again soon.",
+                str(error),
+            )
             return lambda: put_back(self.database, job, note, reason)
         except Exception as error:
             _log.exception("submission %d failed", job.submission_id)
-            outcome = failed("an error that was not expected", f"{type(error).__name__}: {error}")
+            outcome = failed("an unexpected error", f"{type(error).__name__}: {error}")
         return lambda: finish(self.database, job, outcome)
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
@@ -103,7 +106,7 @@ class Worker:
                     return
                 if not prolong(self.database, job) and not scored.is_set():
                     _log.warning(
-                        "submission %d was cancelled or claimed by another; this process ends", job.submission_id
+                        "submission %d was cancelled, or claimed by another worker; this worker ends", job.submission_id
                     )
                     self.end()
                     return
@@ -152,7 +155,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     with one_line_errors():
-        work(parse_settings("Score what is submitted at a portal.", args))
+        work(parse_settings("Score the submissions of a portal.", args))
 
 
 def _retry(action: Callable[[], object], message: str, stopping: threading.Event) -> None:

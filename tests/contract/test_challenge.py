@@ -127,9 +127,9 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"name": "two words"}, "/name", "letters, digits"),
         ({"colour": "red"}, "/colour", "is not a field of a challenge"),
         ({"deadline": "2026-03-01T12:00:00"}, "/deadline", "has no time zone"),
-        ({"deadline": "soon"}, "/deadline", "is no time in ISO 8601, such as 2026"),
-        ({"time_zone": "Mars/Base"}, "/time_zone", "is no name of a time zone"),
-        ({"time_zone": "../etc"}, "/time_zone", "is no name of a time zone"),
+        ({"deadline": "soon"}, "/deadline", "is not a time in ISO 8601, such as 2026"),
+        ({"time_zone": "Mars/Base"}, "/time_zone", "is not the name of a time zone"),
+        ({"time_zone": "../etc"}, "/time_zone", "is not the name of a time zone"),
         ({"time_zone": 1}, "/time_zone", "string"),
         ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
         ({"contract_versions": []}, "/contract_versions", "at least 1"),
@@ -142,7 +142,7 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"teams": {"green": {}}}, "/teams/green", "is not a field of a challenge"),
         ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
         ({"teams": {"red": {"count": {"exactly": 1}}}}, "/teams/red/count/exactly", "2"),
-        ({"teams": {"red": {"count": {"exactly": 9, "most": 9}}}}, "/teams/red/count", "exactly beside"),
+        ({"teams": {"red": {"count": {"exactly": 9, "most": 9}}}}, "/teams/red/count", "exactly with"),
         ({"teams": {"red": {"count": {"least": 9, "most": 8}}}}, "/teams/red/count", "least 9 above most 8"),
         ({"teams": {"red": {"submissions_per_day": 0}}}, "/teams/red/submissions_per_day", "1"),
         ({"teams": {"red": {"submissions": True}}}, "/teams/red/submissions", "integer"),
@@ -180,7 +180,7 @@ def test_mistakes_of_a_host(tmp_path: Path, changed: dict[str, Any], pointer: st
         ("a: &a [x]\nb: [*a, *a]", "reference"),
         ("name: a\nname: b", "the key 'name' twice"),
         ("teams: {red: {}, red: {}}", "the key 'red' twice"),
-        ("[" * 20_000, "nested deeper than 32 levels"),
+        ("[" * 20_000, "nested deeper than the limit of 32 levels"),
         ("? [a]\n: b", "YAML"),
     ],
 )
@@ -276,7 +276,7 @@ def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
     before, after = datetime(2026, 3, 1, 14, 59, tzinfo=UTC), datetime(2026, 3, 1, 15, tzinfo=UTC)
     assert find_untimely(challenge, "red", [before], before) == []
     (problem,) = find_untimely(challenge, "red", [before, before - timedelta(hours=9)], before)
-    assert problem.rule.startswith("2 submissions are allowed on one day, and all of 2026-03-01 (Asia/Tokyo) were")
+    assert problem.rule.startswith("all of the 2 submissions allowed on 2026-03-01 (Asia/Tokyo) were")
     assert find_untimely(challenge, "red", [before, before - timedelta(hours=9)], after) == []
 
 
@@ -285,12 +285,12 @@ def test_submissions_altogether(tmp_path: Path) -> None:
     earlier = [NOON - timedelta(days=days) for days in (1, 2)]
     assert find_untimely(challenge, "red", earlier, NOON) == []
     (problem,) = find_untimely(challenge, "red", [*earlier, NOON], NOON)
-    assert problem.rule == "3 submissions are allowed, and all of them were made"
+    assert problem.rule == "all of the 3 allowed submissions were made"
 
 
 def test_a_team_that_a_challenge_does_not_have(tmp_path: Path) -> None:
     (problem,) = find_untimely(read_challenge(write(tmp_path, MINIMAL)), "blue", [], NOON)
-    assert problem.rule == "the challenge 'ours' takes no submissions of the Blue Team"
+    assert problem.rule == "the challenge 'ours' has no Blue Team"
 
 
 def test_standing_score() -> None:

@@ -84,7 +84,7 @@ def test_data_sets(tmp_path: Path) -> None:
     challenge = make_challenge(red={"datasets": ["set0", "set2"]})
     assert len(read(tmp_path, red(0, 1, 11), challenge).stimuli) == 3
     messages = breaches(tmp_path, red(0, 5, 11, 7), challenge)
-    rule = "is not a dataset of this challenge; it takes set0, set2"
+    rule = "is not a data set of this challenge; choose from set0, set2"
     assert messages == [Problem(f"/differentiating_images/{i}/dataset_name", '"set1"', rule) for i in (1, 3)]
 
 
@@ -92,7 +92,7 @@ def test_models_of_one_family(tmp_path: Path) -> None:
     challenge = make_challenge(blue={"families": FAMILIES | {"all of them": ["x"]}, "most_per_family": 2})
     read(tmp_path, blue("resnet18", "vit_tiny", "resnet50", "deit_base", "mixer"), challenge)
     (problem,) = breaches(tmp_path, blue("vit_tiny", "mixer", "deit_base", {"model_name": "vit_small"}), challenge)
-    rule = "is number 3 of the family 'vit', of which 2 may be in a submission"
+    rule = "is number 3 of family 'vit'; at most 2 are allowed"
     assert problem == Problem("/models/3/model_name", '"vit_small"', rule)
 
 
@@ -107,13 +107,13 @@ def test_families_that_may_not_be_mixed(tmp_path: Path) -> None:
     read(tmp_path, blue("resnet18", "resnet50", "mixer"), challenge)
     read(tmp_path, blue("vit_tiny", "deit_base", "mixer"), challenge)
     messages = breaches(tmp_path, blue("mixer", "vit_tiny", "resnet18", "resnet50"), challenge)
-    rule = "is of the family 'resnet', which may not be mixed with 'vit' of /models/1"
+    rule = "is of the family 'resnet', which must not be mixed with 'vit' of /models/1"
     assert messages == [Problem("/models/2", '"resnet18"', rule), Problem("/models/3", '"resnet50"', rule)]
 
 
 def test_a_team_that_the_challenge_does_not_have(tmp_path: Path) -> None:
     (problem,) = breaches(tmp_path, blue(*MODELS), make_challenge(red={}))
-    assert (problem.pointer, problem.rule) == ("/models", "the challenge 'ours' takes no submissions of the Blue Team")
+    assert (problem.pointer, problem.rule) == ("/models", "the challenge 'ours' has no Blue Team")
 
 
 def test_breaches_stand_beside_those_of_the_contract(tmp_path: Path) -> None:
@@ -146,4 +146,4 @@ def test_versions_that_a_challenge_takes(tmp_path: Path) -> None:
     (problem,) = breaches(tmp_path, named, plain)
     assert (problem.pointer, problem.rule) == ("/models/1/layer_name", "is not a field of version 1.0 of the contract")
     (problem,) = breaches(tmp_path, {"contract_version": "1.1", **blue("mixer", "vit_tiny")}, plain)
-    assert problem.rule == 'contract version "1.1" is requested, and the version here is "1.0"'
+    assert problem.rule == 'contract version "1.1" is not accepted; the accepted version is "1.0"'

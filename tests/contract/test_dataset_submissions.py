@@ -136,7 +136,7 @@ def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
     folder = save(tmp_path / "copy", RED, "parquet")
     size = len(read(folder).content)
     assert read(folder, max_bytes=size).team == "red"
-    assert "is larger than 100 bytes as a file, the limit" in refusal(read, folder, max_bytes=100)
+    assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)
 
 
 def test_no_more_rows_are_read_than_a_submission_may_have(

@@ -116,7 +116,12 @@ def test_registry_of_another_version(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("content", "rule"),
-    [(b"", "is empty"), (b"[", "not JSON"), (b'{"models": [], "models": []}', "more than once"), (b"3", "must be an")],
+    [
+        (b"", "is empty"),
+        (b"[", "not JSON"),
+        (b'{"models": [], "models": []}', "repeated in one object"),
+        (b"3", "must be an"),
+    ],
 )
 def test_registry_that_is_none(tmp_path: Path, content: bytes, rule: str) -> None:
     assert rule in registry_problems(tmp_path, content)[0].rule
@@ -128,7 +133,7 @@ def test_too_large_documents(tmp_path: Path) -> None:
     for size, read in documents:
         with path.open("wb") as file:
             file.truncate(size)
-        with pytest.raises(ContractError, match=f"is larger than {size - 1:,} bytes"):
+        with pytest.raises(ContractError, match=f"is larger than the limit of {size - 1:,} bytes"):
             read(path)
 
 
@@ -209,14 +214,14 @@ def test_limit_of_a_catalog(tmp_path: Path) -> None:
     path = write(tmp_path, "\n".join([stimulus("a.png"), stimulus("b.png")]).encode())
     size = path.stat().st_size
     assert len(read_catalog(path, size).stimuli) == 2
-    with pytest.raises(ContractError, match=rf"larger than {size - 1} bytes, the limit; max_catalog_bytes raises it"):
+    with pytest.raises(ContractError, match=rf"larger than the limit of {size - 1} bytes; max_catalog_bytes raises it"):
         read_catalog(path, size - 1)
 
 
 def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> None:
     problems = catalog_problems(tmp_path, *["x"] * 5000)
     assert len(problems) == 1001
-    assert problems[-1].rule == "what follows line 1000 is not read"
+    assert problems[-1].rule == "lines after line 1000 were not read"
     problems = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
     assert len(problems) == 1000
     assert problems[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"

@@ -110,7 +110,7 @@ def test_fields_may_be_left_out_since_version_1_1() -> None:
         ("model_name", "v\u0131t", "no letters but Latin ones"),
         ("model_name", "a  b", "only single spaces"),
         ("model_name", "a ", "only single spaces"),
-        ("model_name", "a\u00a0b", "no other signs than ASCII's"),
+        ("model_name", "a\u00a0b", "no signs beyond ASCII"),
         ("model_name", 7, "must be a valid string"),
         ("source", "keras", "'torchvision', 'timm', 'open_clip' or 'custom'"),
         ("source", None, "'torchvision'"),

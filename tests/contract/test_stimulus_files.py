@@ -91,10 +91,10 @@ def test_root_that_is_no_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert problem == Problem(
         "",
         '"drawings"',
-        f"there is no folder {folder}, which HACKATHON_DATASET_ROOT leads to (1 stimulus of data set drawings)",
+        f"there is no folder {folder}, to which HACKATHON_DATASET_ROOT points (1 stimulus of data set drawings)",
     )
     monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root / "a.png"))
-    assert "HACKATHON_DATASET_ROOT_PHOTOS leads to" in problems_of(stimuli("a.png"))[0].rule
+    assert "HACKATHON_DATASET_ROOT_PHOTOS points" in problems_of(stimuli("a.png"))[0].rule
 
 
 def test_datasets_that_share_a_variable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

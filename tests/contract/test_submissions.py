@@ -105,7 +105,7 @@ def test_version_may_be_named(read: Read, document: dict[str, Any]) -> None:
 def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any) -> None:
     problem = refuse({**document, "contract_version": version})[0]
     assert problem.pointer == "/contract_version"
-    rule = f'contract version {json.dumps(version)} is requested, and the versions here are "1.0" and "1.1"'
+    rule = f'contract version {json.dumps(version)} is not accepted; the accepted versions are "1.0" and "1.1"'
     assert problem.rule == rule
 
 
@@ -245,7 +245,7 @@ def test_team_that_is_asked_for(read: Read, refuse: Refuse) -> None:
     (problem,) = refuse(blue, team="red")
     assert (problem.pointer, problem.rule) == (
         "/models",
-        "this is a Blue Team submission, and one of the Red Team is expected",
+        "this is a Blue Team submission; a Red Team submission is expected",
     )
     assert refuse(red(*STIMULI), team="blue")[0].rule.startswith("this is a Red Team submission")
 
@@ -283,20 +283,20 @@ def test_size_limit(read: Read, refuse: Refuse) -> None:
     content = json.dumps({"models": ["resnet50", "vit_tiny"]}).encode()
     assert read(content, max_bytes=len(content)).team == "blue"
     (problem,) = refuse(content, max_bytes=len(content) - 1)
-    assert problem.rule == f"is larger than {len(content) - 1} bytes, the limit"
+    assert problem.rule == f"is larger than the limit of {len(content) - 1} bytes"
     (problem,) = refuse(content + b" " * 1_000_000)
-    assert problem.rule == "is larger than 1,000,000 bytes, the limit"
+    assert problem.rule == "is larger than the limit of 1,000,000 bytes"
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
         (b"models: [resnet50]", "is not JSON"),
-        (b'{"models": ["resnet50", "vit_tiny"], "models": ["resnet50", "resnet101"]}', "more than once"),
+        (b'{"models": ["resnet50", "vit_tiny"], "models": ["resnet50", "resnet101"]}', "repeated in one object"),
         (b'{"models": ["resnet50", NaN]}', "not a JSON number"),
         (b'{"models": ["resnet50", 1e999]}', "64-bit floats"),
         (b'{"models": ["resnet50", "\\udc80"]}', "surrogate"),
-        (b'{"models": ' + b"[" * 40 + b"]" * 40 + b"}", "nested deeper than 32"),
+        (b'{"models": ' + b"[" * 40 + b"]" * 40 + b"}", "nested deeper than the limit of 32"),
         (b'{"models": ["resnet50", "\xff"]}', "not UTF-8"),
     ],
 )

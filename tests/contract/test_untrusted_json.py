@@ -81,7 +81,7 @@ def test_not_text(content: bytes, rule: str) -> None:
 def test_duplicate_keys_at_every_level(text: str, pointers: list[str]) -> None:
     problems = problems_of(text)
     assert [problem.pointer for problem in problems] == pointers
-    assert {problem.rule for problem in problems} == {"the key comes more than once in one object"}
+    assert {problem.rule for problem in problems} == {"the key is repeated in one object"}
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_lone_surrogates_in_values_and_keys() -> None:
 def test_nesting(opening: str, closing: str) -> None:
     parse_json((opening * MAX_DEPTH + "0" + closing * MAX_DEPTH).encode(), "document")
     (problem,) = problems_of(opening * (MAX_DEPTH + 1) + "0" + closing * (MAX_DEPTH + 1))
-    assert problem.rule == "is nested deeper than 32 levels, the limit"
+    assert problem.rule == "is nested deeper than the limit of 32 levels"
 
 
 def test_brackets_side_by_side_or_in_text_are_no_nesting() -> None:
@@ -146,14 +146,14 @@ def test_file_at_the_limit_is_read_and_one_byte_more_is_refused(tmp_path: Path) 
     path = tmp_path / "file"
     path.write_bytes(b"12345678")
     assert read_limited(path, 8, "document") == b"12345678"
-    with pytest.raises(ContractError, match=r"^document: 1 problem: is larger than 7 bytes, the limit$"):
+    with pytest.raises(ContractError, match=r"^document: 1 problem: is larger than the limit of 7 bytes$"):
         read_limited(path, 7, "document")
 
 
 def test_huge_file_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "file").open("wb") as file:
         file.truncate(2**40)
-    with pytest.raises(ContractError, match="is larger than 1,000,000 bytes"):
+    with pytest.raises(ContractError, match="is larger than the limit of 1,000,000 bytes"):
         read_limited(tmp_path / "file", 1_000_000, "document")
 
 

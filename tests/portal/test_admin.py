@@ -67,7 +67,7 @@ def test_scored_again(site: Site, admin: Admin) -> None:
     assert "failed" in admin("status")
     assert "it was refused" in admin("rescore", "2")
     assert "there is none" in admin("rescore", "3")
-    assert "name submissions, or give one of" in admin("rescore")
+    assert "give numbers of submissions, or one of" in admin("rescore")
     admin("rescore", "--failed")
     assert "it is being scored" in admin("rescore", "1")
     site.work()
@@ -222,7 +222,7 @@ def test_a_backup_is_not_put_in_the_place_of_the_database(site: Site, admin: Adm
     (tmp_path / "link.sqlite3").symlink_to(tmp_path / "portal.sqlite3")
     before = (tmp_path / "portal.sqlite3").stat().st_ino
     for name in ("portal.sqlite3", "portal.sqlite3-wal", "portal.sqlite3-shm", "link.sqlite3"):
-        assert "is the database that is in use" in admin("backup", str(tmp_path / name))
+        assert "is the database in use" in admin("backup", str(tmp_path / name))
     assert (tmp_path / "portal.sqlite3").stat().st_ino == before
 
 
@@ -234,8 +234,8 @@ def test_others_on_the_machine_see_nothing(admin: Admin, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("database", "says"),
     [
-        ("mysql://secret@localhost/x", "database: is no URL of SQLite or PostgreSQL"),
-        ("nonsense", "database: is no URL of SQLite or PostgreSQL"),
+        ("mysql://secret@localhost/x", "database: must be a URL of SQLite or PostgreSQL"),
+        ("nonsense", "database: must be a URL of SQLite or PostgreSQL"),
         ("postgresql://portal:secret@127.0.0.1:1/x", "database: cannot be used"),
         ("sqlite:////none/there/portal.sqlite3", "database: cannot be used"),
     ],
@@ -251,4 +251,4 @@ def test_a_database_of_another_version(site: Site, admin: Admin) -> None:
     with closing(sqlite3.connect(site.settings.folder / "portal.sqlite3")) as connection:
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
         connection.commit()
-    assert "was not made by this version" in admin("status")
+    assert "was made by a later version" in admin("status")

@@ -56,7 +56,7 @@ def test_whatever_is_sent_is_answered(site: Site, content: bytes) -> None:
 
 
 def test_a_submission_of_the_other_team_is_refused(site: Site) -> None:
-    assert "Red Team is expected" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
+    assert "Red Team submission is expected" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
 
 
 def test_a_submission_sent_twice_with_one_key_is_accepted_once(site: Site) -> None:
@@ -89,7 +89,7 @@ def test_quotas_count_what_was_taken_alone(open_site: OpenSite) -> None:
     assert site.submit(blue("owl", "crow")).status_code == 422
     assert [site.submit(blue("owl", "lark")).status_code for _ in range(3)] == [201, 201, 422]
     last = site.read("/api/submissions")[0]
-    assert last["problems"][0]["rule"].startswith("2 submissions are allowed on one day")
+    assert last["problems"][0]["rule"].startswith("all of the 2 submissions allowed on")
     assert site.submit(red(0, 1), "red").status_code == 201
     assert site.submit(blue("owl", "lark"), token=add_team(site.database, "Larks")).status_code == 201
 

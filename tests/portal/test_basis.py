@@ -91,16 +91,16 @@ def test_a_change_is_announced_and_mended_by_one_command(tmp_path: Path) -> None
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
     with (changed := Site(changes.settings, site.token)).client:
         assert changed.read("/api/leaderboard?team=blue") == []
-        assert "not counted until scored again: 1 submission." in changed.client.get("/leaderboard").text
+        assert "documents and rules: 1 submission." in changed.client.get("/leaderboard").text
         assert changed.read("/api/submissions/1")["held_back"]
-        assert "not counted" in changed.client.get("/submissions/1", headers=changed.headers()).text
-        assert "1 submission was scored by other documents" in changed.client.get("/log").text
+        assert "does not count" in changed.client.get("/submissions/1", headers=changed.headers()).text
+        assert "1 submission was scored with other documents" in changed.client.get("/log").text
         with changed.database.reading() as session:
             numbers = find_held_back(session, read_bases(session))
         assert score_again(changed.database, numbers, changed.client.app.state.portal.phases) == 1  # type: ignore[attr-defined]
         changed.work()
         assert [line["rank"] for line in changed.read("/api/leaderboard?team=blue")] == [1]
-        assert "not counted" not in changed.client.get("/leaderboard").text
+        assert "Not counted" not in changed.client.get("/leaderboard").text
     # A start without a change says nothing more.
     with Site(changes.settings).client as client:
         events = read_whole_log(client.app.state.portal.database, 100)  # type: ignore[attr-defined]
@@ -218,7 +218,7 @@ def test_a_challenge_keeps_its_name(tmp_path: Path) -> None:
     with (site := Site(make_settings(tmp_path, {}))).client:
         token = add_team(site.database, "Owls")
         site.submit(blue("owl", "lark"), token=token)
-    with pytest.raises(UserError, match="there are submissions of 'small', and no phase of this `name`"):
+    with pytest.raises(UserError, match="there are submissions of 'small', but no phase with this `name`"):
         Site(make_settings(tmp_path, {"name": "large"})).client.__enter__()
     with (site := Site(make_settings(tmp_path, {"title": "Large"}))).client:
         assert site.read("/api/submissions/1", token)["phase"] == "small"

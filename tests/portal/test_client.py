@@ -148,7 +148,7 @@ def test_an_answer_that_is_lost_submits_once(
     front.lose(SUBMITTED)
     code, lines, _ = run(capsys, "submit", document, f"--url={front.url}", "--wait=false")
     assert code == 0
-    assert lines[0].startswith(f"{front.url} is asked again in 30 s: It cannot be reached (")
+    assert lines[0].startswith(f"Retrying {front.url} in 30 s: It cannot be reached (")
     assert lines[1:] == ["Submission 1: queue, place 1 in the queue"]
     assert pauses == [30]
     # A command that was killed while its request was under way is not in the list yet, and makes the same key.
@@ -173,7 +173,7 @@ def test_after_ctrl_c_the_same_command_follows(site: Site, front: Front, documen
         _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     hint, last = error.splitlines()
-    assert hint.endswith(f"look later by `headstart submissions --url={front.url}`")
+    assert hint.endswith(f"To see it later: `headstart submissions --url={front.url}`")
     assert last == "error: interrupted"
     with start(*command) as process:
         assert process.stdout is not None
@@ -192,7 +192,7 @@ def test_a_refused_document_is_not_submitted_and_every_problem_is_printed(
     Path(document).write_bytes(content)
     code, lines, error = run(capsys, "submit", document, f"--url={front.url}")
     assert code == 1
-    assert error == f"error: file: {document} is refused, problems: 3; it was not submitted"
+    assert error == f"error: file: {document} breaks rules, problems: 3; it was not submitted"
     problems = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
     assert lines == [f"{each['pointer']} {each['value']}: {each['rule']}" for each in problems]
     assert '/models/1 "Owl": the same model as /models/0; models must be unique' in lines
@@ -211,7 +211,7 @@ def test_what_is_refused_on_arrival_or_later_is_said(
             assert code == 1
             assert lines[0] == f"Submission {number}: refused"
             assert lines[1].startswith("the deadline was ")
-            assert error == f"error: file: submission {number} of {document} has no score, it is refused"
+            assert error == f"error: file: submission {number} of {document} has no score; its state is refused"
 
 
 def test_a_scoring_that_fails_says_why(
@@ -221,7 +221,7 @@ def test_a_scoring_that_fails_says_why(
     code, lines, error = run(capsys, "submit", document, f"--url={front.url}")
     assert code == 1
     assert lines[-1] == "Submission 1: failed, A model could not be loaded."
-    assert error == f"error: file: submission 1 of {document} has no score, it is failed"
+    assert error == f"error: file: submission 1 of {document} has no score; its state is failed"
     worker.append(stub_score)
     code, lines, _ = run(capsys, "submit", document, f"--url={front.url}")
     assert code == 0
@@ -240,7 +240,7 @@ def test_states_and_times_that_are_new_are_printed_as_they_are(
     assert code == 1
     states = ["queue, place 1 in the queue", "queue, place 4 in the queue, about 240 s", "withdrawn"]
     assert lines[1:] == [f"Submission 1: {state}" for state in states]
-    assert error.endswith("has no score, it is withdrawn")
+    assert error.endswith("has no score; its state is withdrawn")
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
@@ -253,8 +253,8 @@ def test_a_busy_portal_is_waited_for(
     code, lines, _ = run(capsys, "submit", document, f"--url={front.url}", "--wait=false")
     assert code == 0
     assert pauses == [7, 30, 30]
-    assert lines[0] == f"{front.url} is asked again in 7 s: Wait a little."
-    assert lines[1] == f"{front.url} is asked again in 30 s: status {status}"
+    assert lines[0] == f"Retrying {front.url} in 7 s: Wait a little."
+    assert lines[1] == f"Retrying {front.url} in 30 s: status {status}"
 
 
 def test_what_cannot_be_asked_is_one_line(
@@ -271,18 +271,18 @@ def test_what_cannot_be_asked_is_one_line(
     secure = front.url.replace("http", "https")
     assert re.fullmatch(rf"url: {secure} cannot be reached \(.*SSL.*\)", error(secure))
     for url in ("challenge.example.org", "ftp://example.org", "http:///submissions"):
-        assert error(url) == f"url: {url!r} is no address; give it with https:// or http://"
+        assert error(url) == f"url: {url!r} is not an address; begin it with https:// or http://"
     for url in ("http://[::1", "http://127.0.0.1:none", "http://a b", "http://é..org"):
         assert error(url).startswith(f"url: {url} cannot be reached (")
     assert error(f"{front.url}/blue") == (
-        f"url: {front.url}/blue is no portal (status 404); give the address of its first page"
+        f"url: {front.url}/blue is not a portal (status 404); give the address of its first page"
     )
     challenge = "GET /api/challenge"
     for answer in (b"<html>Welcome", b"{}", b"[]", b"3", b'{"max_submission_bytes": "all"}', b"[" * 100_000):
         front.answer(challenge, 200, answer)
-        assert error(front.url).startswith(f"url: {front.url} is no portal (status 200)")
+        assert error(front.url).startswith(f"url: {front.url} is not a portal (status 200)")
     front.answer(challenge, 301, Location="https://example.org/api/challenge")
-    assert error(front.url) == (f"url: {front.url} leads to https://example.org/api/challenge; give that address")
+    assert error(front.url) == (f"url: {front.url} redirects to https://example.org/api/challenge; give that address")
     assert error(front.url, "--token=wrong") == "token: The token is not valid."
     monkeypatch.setenv("HEADSTART_TOKEN", f"{site.token}\n")
     with site.database.writing() as session:
@@ -290,7 +290,7 @@ def test_what_cannot_be_asked_is_one_line(
     assert error(front.url) == "token: The token is not valid."
     for token in ("", "é", "a\nb"):
         monkeypatch.setenv("HEADSTART_TOKEN", token)
-        assert error(front.url).startswith("token: no token is given, or none of a portal; set HEADSTART_TOKEN")
+        assert error(front.url).startswith("token: is missing or not a portal's; set HEADSTART_TOKEN")
     assert all(name.startswith("GET") for name, _, _ in front.requests)
 
 
@@ -298,9 +298,9 @@ def test_what_cannot_be_asked_is_one_line(
 def test_what_the_portal_does_not_take_is_one_line(
     status: int, front: Front, document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    front.answer(SUBMITTED, status, b'{"error": "The organisers take in no submissions."}')
+    front.answer(SUBMITTED, status, b'{"error": "The organisers paused submissions."}')
     code, _, error = run(capsys, "submit", document, f"--url={front.url}")
-    assert (code, error) == (1, f"error: url: {front.url} answers: The organisers take in no submissions.")
+    assert (code, error) == (1, f"error: url: {front.url} answers: The organisers paused submissions.")
 
 
 @pytest.mark.parametrize(
@@ -309,7 +309,7 @@ def test_what_the_portal_does_not_take_is_one_line(
         (b"{}", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
         (b"[]", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
         (b"{", "{}: 1 problem: is not JSON: "),
-        (b" " * 1_000_001, "{}: 1 problem: is larger than 1,000,000 bytes, the limit"),
+        (b" " * 1_000_001, "{}: 1 problem: is larger than the limit of 1,000,000 bytes"),
         (None, "{}: 1 problem: there is no such file"),
     ],
 )

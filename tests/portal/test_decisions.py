@@ -107,7 +107,7 @@ def test_what_changed_rules_refused_and_then_failed_spends_nothing(database: Dat
 @pytest.mark.parametrize(
     ("changes", "decide", "reason"),
     [
-        ({}, choose, "the rules say which score stands"),
+        ({}, choose, "does not let teams choose"),
         ({**CHOSEN, "deadline": "2020-01-01T00:00Z"}, choose, "the deadline has passed"),
         ({"deadline": "2020-01-01T00:00Z"}, withdraw, "the deadline has passed"),
     ],
@@ -127,7 +127,7 @@ def test_organisers_cancel_what_waits_and_have_it_scored_after_all(database: Dat
     assert cancel(database, 1, "the disk was full") == "Submission 1 of Owls (Blue Team)"
     assert not finish(database, job, stub_score(job))
     assert attempts(database, team) == 0
-    with pytest.raises(UserError, match="is not being scored"):
+    with pytest.raises(UserError, match="is neither waiting nor running"):
         cancel(database, 1, "again")
     score_again(database, [1], [make_phase()])
     job = claimed(database)
@@ -163,7 +163,7 @@ def test_the_leaderboard_says_who_was_disqualified_and_why(open_site: OpenSite) 
         return COMMANDS[name].run(Desk(site.settings, site.database), Namespace(**args))  # type: ignore[no-untyped-call]
 
     sentence = command("disqualify", number=1, reason="It was bought <b>.")
-    assert sentence.startswith("Submission 1 of Owls (Blue Team) is on the leaderboard no more")
+    assert sentence.startswith("Submission 1 of Owls (Blue Team) is disqualified. The leaderboard shows the reason.")
     assert board(site) == [(1, "Larks", 2)]
     for path in ("/leaderboard", "/log"):
         assert "It was bought &lt;b&gt;." in site.client.get(path).text

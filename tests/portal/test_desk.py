@@ -120,7 +120,7 @@ def test_a_token_is_shown_once(desk: Site) -> None:
         ("teams add", {}, "name: nothing is given; Name of the team."),
         ("teams add", {"name": "<b>\x00</b>"}, r"name: '<b>\x00</b>' is not valid"),
         ("teams renew", {"name": "Nobody"}, "name: there is no team 'Nobody'"),
-        ("rescore", {}, "rescore: name submissions, or give one of"),
+        ("rescore", {}, "rescore: give numbers of submissions, or one of"),
         ("rescore", {"numbers": "1 two"}, "numbers: '1 two' is given; Numbers of submissions."),
         ("rescore", {"numbers": "7"}, "numbers: submission 7 cannot be scored again: there is none"),
         ("rescore", {"numbers": str(10**30)}, "there is none"),
@@ -175,12 +175,12 @@ def test_who_gives_a_command_is_logged(desk: Site) -> None:
     run_at_desk(desk, "freeze")
     main([f"--data={desk.settings.data}", "thaw"])
     main([f"--data={desk.settings.data}", "log"])
-    given = [text for text in events(desk) if "gives the command" in text]
+    given = [text for text in events(desk) if "ran the command" in text]
     assert given == [
-        "Ada gives the command `teams renew` (name: Owls).",
-        "Ada gives the command `teams renew` (name: Nobody).",
-        "Ada gives the command `freeze`.",
-        "the command line gives the command `thaw`.",
+        "Ada ran the command `teams renew` (name: Owls).",
+        "Ada ran the command `teams renew` (name: Nobody).",
+        "Ada ran the command `freeze`.",
+        "the command line ran the command `thaw`.",
     ]
     public = [event["text"] for event in desk.read("/api/log")]
     assert not any("Ada" in text for text in public)

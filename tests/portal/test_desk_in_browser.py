@@ -112,7 +112,7 @@ def test_an_organiser_adds_a_team_which_then_submits(page: Page, browser: Browse
 
 
 def test_an_organiser_freezes_and_thaws(page: Page) -> None:
-    for command, said in (("freeze", "take in no submissions"), ("thaw", "Submissions are taken in")):
+    for command, said in (("freeze", "paused submissions"), ("thaw", "Submissions are open")):
         page.goto("/desk")
         page.get_by_role("main").get_by_role("link", name=command).click()
         press(page, command.capitalize())
@@ -122,7 +122,7 @@ def test_an_organiser_freezes_and_thaws(page: Page) -> None:
         page.goto("/log")
         assert "Ada" not in page.get_by_role("main").inner_text()
         page.goto("/desk")
-        assert f"Ada gives the command `{command}`." in page.get_by_role("main").inner_text()
+        assert f"Ada ran the command `{command}`." in page.get_by_role("main").inner_text()
 
 
 def test_an_organiser_reads_why_a_submission_failed_and_has_it_scored_again(page: Page, site: Site) -> None:
@@ -141,7 +141,7 @@ def test_an_organiser_reads_why_a_submission_failed_and_has_it_scored_again(page
     assert "it is being scored" in page.get_by_role("alert").inner_text()
     site.work()
     page.goto("/desk/submissions?state=failed")
-    assert "There is none." in page.get_by_role("main").inner_text()
+    assert "No submissions." in page.get_by_role("main").inner_text()
 
 
 @pytest.mark.parametrize("width", [320, 1280])
@@ -177,7 +177,7 @@ def test_the_desk_is_readable_and_has_names(page: Page, scheme: Literal["light",
 def test_a_command_is_given_by_keys_alone(page: Page) -> None:
     page.goto("/desk/run/teams/add")
     names = walk(page, "Name")
-    assert names[0] == "To the content"
+    assert names[0] == "Skip to content"
     page.keyboard.type("Typed owls")
     page.keyboard.press("Enter")
     page.wait_for_selector("[role=status] >> text=Typed owls has the token")

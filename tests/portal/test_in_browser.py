@@ -84,8 +84,8 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, s
     log_in(page, add_team(site.database, "Followers"))
     assert "Nothing was submitted yet." in page.get_by_role("main").inner_text()
     page.get_by_role("link", name="Submit as Blue Team").click()
-    page.get_by_role("link", name="Fill in an example that is valid").click()
-    document = page.get_by_label("Or its text")
+    page.get_by_role("link", name="Fill in a valid example").click()
+    document = page.get_by_label("Or paste its text")
     assert json.loads(document.input_value()) == {"models": list(MODELS[:2])}
     page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
     # The text is checked while it is written.
@@ -121,16 +121,16 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
     page.goto("/blue")
     path = tmp_path / "changed.json"
     path.write_bytes(blue("owl", "lark"))
-    page.get_by_label("A file").set_input_files(path)
+    page.get_by_label("Choose a file").set_input_files(path)
     page.wait_for_selector("#verdict >> text='Valid. It is not submitted yet.'")
     path.write_bytes(blue("owl", "lark", "wren"))
-    page.get_by_label("A file").dispatch_event("change")
-    page.wait_for_selector("#verdict >> text='The file was changed or moved since it was chosen; choose it again.'")
+    page.get_by_label("Choose a file").dispatch_event("change")
+    page.wait_for_selector("#verdict >> text='The file was changed or moved after you chose it. Choose it again.'")
     for index, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
         path = tmp_path / f"{index}.json"
         path.write_bytes(content)
         problems = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
-        page.get_by_label("A file").set_input_files(path)
+        page.get_by_label("Choose a file").set_input_files(path)
         page.wait_for_selector(f"#verdict td >> text={problems[-1]['rule']}")
         shown = page.locator("#verdict tbody tr td:last-child").all_inner_texts()
         assert shown == [problem["rule"] for problem in problems]
@@ -144,8 +144,8 @@ def test_a_file_and_a_text_at_once_are_not_guessed_between(page: Page, site: Sit
     log_in(page, site.token)
     page.goto("/blue")
     (tmp_path / "one.json").write_bytes(blue("owl", "lark"))
-    page.get_by_label("A file").set_input_files(tmp_path / "one.json")
-    page.get_by_label("Or its text").fill(blue("owl", "wren").decode())
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "one.json")
+    page.get_by_label("Or paste its text").fill(blue("owl", "wren").decode())
     page.wait_for_selector("#verdict >> text='Choose a file or paste a document, not both.'")
     page.get_by_role("button", name="Submit").click()
     assert page.get_by_role("alert").inner_text().startswith("Choose a file or paste a document")
@@ -177,7 +177,7 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     token = add_team(site.database, "Keys")
     page.goto("/")
     page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="To the content")
+    skip = page.get_by_role("link", name="Skip to content")
     assert skip.evaluate("(each) => each === document.activeElement && each.getBoundingClientRect().left >= 0")
     page.keyboard.press("Enter")
     assert page.evaluate("document.activeElement.id") == "main"
@@ -189,7 +189,7 @@ def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     page.wait_for_url("**/submissions")
     page.goto("/blue")
     seen = walk(page, "Submit")
-    order = ["To the content", "Log out", "Overview", "A file", "Or its text", "Submit"]
+    order = ["Skip to content", "Log out", "Overview", "Choose a file", "Or paste its text", "Submit"]
     assert [name for name in seen if name in order] == order
     for _ in range(2):
         page.keyboard.press("Shift+Tab")
@@ -264,7 +264,7 @@ def unnamed(page: Page) -> list[str]:
 
 
 # Texts of buttons whose background is darker than the page, or brighter.
-BUTTONS = {"Submit", "Log in", "Invite a member", "Get another token"}
+BUTTONS = {"Submit", "Log in", "Invite a member", "Get a new token"}
 # Colours of all texts and of their backgrounds.
 COLOURS = """() => {
     const parse = (text) => text.match(/[\\d.]+/g).map(Number);
@@ -302,10 +302,10 @@ def test_pages_work_without_scripts(browser: Browser, address: str, site: Site) 
         page = context.new_page()
         log_in(page, token)
         page.goto("/blue")
-        page.get_by_label("Or its text").fill(blue("owl", "crow").decode())
+        page.get_by_label("Or paste its text").fill(blue("owl", "crow").decode())
         page.get_by_role("button", name="Check only").click()
         assert "1 problem" in page.locator("#verdict").inner_text()
-        page.get_by_label("Or its text").fill(blue("owl", "lark").decode())
+        page.get_by_label("Or paste its text").fill(blue("owl", "lark").decode())
         page.get_by_role("button", name="Check only").click()
         assert page.locator("#verdict").inner_text() == "Valid. It is not submitted yet."
         page.get_by_role("button", name="Submit").click()
@@ -324,7 +324,7 @@ def test_no_script_of_another_is_run(page: Page, site: Site) -> None:
     assert "default-src 'none'" in policy
     log_in(page, add_team(site.database, "<img src=x onerror=alert(1)>"))
     page.goto("/blue")
-    page.get_by_label("Or its text").fill(blue("<script>document.title='in'</script>", "owl").decode())
+    page.get_by_label("Or paste its text").fill(blue("<script>document.title='in'</script>", "owl").decode())
     page.wait_for_selector("#verdict td")
     page.get_by_role("button", name="Submit").click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))

@@ -45,7 +45,7 @@ def test_everything_is_as_before(site: Site, first: dict[str, list[tuple[object,
         assert [tuple(row) for row in scorings] == [(row[0], row[4], row[5]) for row in first["scorings"]]
     assert [line["participant"] for line in site.read("/api/leaderboard?team=blue")] == ["Owls", "Larks"]
     assert [line["submission"] for line in site.read("/api/leaderboard?team=red")] == [3]
-    assert "not counted" not in site.client.get("/leaderboard").text
+    assert "Not counted" not in site.client.get("/leaderboard").text
     states = {record["id"]: record["state"] for record in site.read("/api/submissions")}
     assert states == {1: "queue", 4: "failed", 5: "refused", 6: "refused", 8: "queue"}
     assert site.client.get("/health").status_code == 200
@@ -61,7 +61,7 @@ def test_scores_of_other_documents_are_held_back(database_url: str, tmp_path: Pa
     (tmp_path / "catalog.jsonl").write_text((tmp_path / "catalog.jsonl").read_text().partition("\n")[0])
     with (site := Site(settings, "token-of-Owls")).client:
         assert site.read("/api/leaderboard?team=blue") == []
-        assert "not counted until scored again: 2 submissions." in site.client.get("/leaderboard").text
+        assert "documents and rules: 2 submissions." in site.client.get("/leaderboard").text
 
 
 def test_tables_are_those_of_the_program(database_url: str, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_other_tables_are_not_touched(statement: str, tmp_path: Path) -> None:
         connection.execute(statement)
         connection.commit()
         before = list(connection.iterdump())
-        with closing(Database(url)) as database, pytest.raises(UserError, match="was not made by this version"):
+        with closing(Database(url)) as database, pytest.raises(UserError, match="was made by a later version"):
             database.create_tables()
         assert list(connection.iterdump()) == before
 

@@ -71,5 +71,5 @@ def test_characters_that_nobody_sees_are_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["\u0301owls", "o" + "\u0301" * 5 + "wls"])
 def test_marks_that_cover_other_text_are_refused(name: str) -> None:
-    with pytest.raises(UserError, match="leave out marks without a letter"):
+    with pytest.raises(UserError, match="use at most 4 marks per letter"):
         check_name(name, {}, "a team")

@@ -90,7 +90,7 @@ def test_pages_say_that_no_process_is_at_work(site: Site, monkeypatch: pytest.Mo
     site.submit(blue("owl", "lark"))
 
     def says(path: str) -> bool:
-        return "No process that scores has been at work" in site.client.get(path).text
+        return "No worker has been active" in site.client.get(path).text
 
     assert not says("/")
     old = datetime.now(UTC) - timedelta(minutes=11)
@@ -120,14 +120,14 @@ def test_a_team_reads_what_happened_and_others_do_not(open_site: OpenSite) -> No
     site = open_site({"deadline": (datetime.now(UTC) + DAY).isoformat()}, held_out_catalog="held.jsonl")
     site.submit(blue("owl", "lark"))
     job = take(site)
-    put_back(site.database, job, "It will be tried again soon.", "/secret/folder is full")
+    put_back(site.database, job, "It will try again soon.", "/secret/folder is full")
     change(site, 1, not_before=datetime.now(UTC) - DAY)
     site.work()
     score = f"{1 / len(blue('owl', 'lark')):.6f}"
     assert log_of(site) == [
         "received.",
         "attempt 1 began.",
-        "It will be tried again soon.",
+        "It will try again soon.",
         "attempt 2 began.",
         f"scored, {score}.",
     ]
@@ -154,7 +154,7 @@ def test_a_process_that_ends_again_and_again_is_named(site: Site) -> None:
     change(site, 1, attempt=MAX_ATTEMPTS)
     assert claim(site.database, "test") is None
     record = site.read("/api/submissions/1")
-    assert f"the process that scores ended {MAX_ATTEMPTS} times" in record["note"]
+    assert f"the worker ended {MAX_ATTEMPTS} times" in record["note"]
     assert log_of(site)[-1] == record["note"]
 
 
@@ -213,7 +213,7 @@ def fill_the_cache(hosted: Hosted) -> None:
         (lose_a_stimulus, "a stimulus could not be read"),
         (break_a_stimulus, "a stimulus could not be read"),
         (lose_weights, "a model could not be loaded or run"),
-        (fill_the_cache, "the machine that scores lacks a device or a folder"),
+        (fill_the_cache, "the scoring machine lacks a device or a folder"),
     ],
 )
 def test_reasons_of_failures_are_named_by_their_class_alone(hosted: Hosted, spoil: Any, reason: str) -> None:

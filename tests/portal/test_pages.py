@@ -153,7 +153,7 @@ def test_pages_of_others(open_site: OpenSite) -> None:
     page = shown.client.get("/submissions/1")
     assert page.status_code == 200
     assert "heatmap" not in page.text
-    assert "The organisers show scores alone." in page.text
+    assert "The organisers show only scores." in page.text
     assert shown.client.get("/submissions/1/heatmap.png").status_code == 404
     assert "pairwise" not in shown.client.get("/api/submissions/1").json()["result"]
 
@@ -174,7 +174,7 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     }
     site = open_site(rules)
     page = " ".join(site.client.get("/").text.split())
-    for text in ("exactly 3 of 4 models", "7 submissions of each participant", "singers: lark, wren", "Europe/Berlin"):
+    for text in ("exactly 3 of 4 models", "7 submissions per participant", "singers: lark, wren", "Europe/Berlin"):
         assert text in page
     assert "Red Team" not in page
     assert site.client.get("/red").status_code == 404
@@ -183,15 +183,15 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
 def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
     site = open_site({"teams": {"blue": {"submissions": 7, "submissions_per_day": 2}}})
     site.log_in()
-    assert "0 of yours count today, of 2; 0 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 0 of 2 today, 0 of 7 in total." in site.client.get("/blue").text
     for count in (2, 3, 4):
         site.submit(blue(*MODELS[:count]))
     with site.database.writing() as session:
         for row in session.scalars(select(SubmissionRow).where(SubmissionRow.id == 1)):
             row.received -= timedelta(days=1)
-    assert "1 of yours counts today, of 2; 2 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 1 of 2 today, 2 of 7 in total." in site.client.get("/blue").text
     site.submit(blue("wren", "rook"))
-    assert "2 of yours count today, of 2; 3 in total, of 7." in site.client.get("/blue").text
+    assert "Your submissions: 2 of 2 today, 3 of 7 in total." in site.client.get("/blue").text
 
 
 def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
@@ -225,8 +225,8 @@ def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
 def test_a_closed_portal_says_so(site: Site) -> None:
     site.log_in()
     freeze(site.database)
-    assert "no submissions at present" in site.client.get("/").text
-    assert "no submissions at present" in send(site, document=blue("owl", "lark").decode())
+    assert "paused submissions" in site.client.get("/").text
+    assert "paused submissions" in send(site, document=blue("owl", "lark").decode())
     assert site.submit(blue("owl", "lark")).status_code == 403
 
 

@@ -89,7 +89,7 @@ def test_what_belongs_to_another_user_is_refused_where_it_is_open(
     folder.mkdir(0o750)
     file.touch(0o640)
     monkeypatch.setattr(Path, "chmod", refuse)
-    with pytest.raises(UserError, match=r"^data: .* belongs to another user, who closes it by `chmod go= .*`"):
+    with pytest.raises(UserError, match=r"^data: .* belongs to another user, who can run `chmod go= .*`"):
         make_private_folder(folder)
     with pytest.raises(UserError, match=r"^database: .* belongs to another user"):
         Database(f"sqlite:///{file}").create_tables()

@@ -56,7 +56,7 @@ def test_cancelling_races_with_the_end_of_a_scoring(database: Database) -> None:
             lambda job=job, ends=ends: ends.append(finish(database, job, stub_score(job))),  # type: ignore[misc]
             lambda number=number: cancel(database, number, "a test"),  # type: ignore[misc]
         )
-        assert [error for error in raised if "is not being scored" not in str(error)] == []
+        assert [error for error in raised if "is neither waiting nor running" not in str(error)] == []
         state = rows(database)[number - 1][1]
         # Either the score came first and the attempt is spent, or neither.
         assert (state, len(raised)) == (("scored", 1) if ends[0] else ("cancelled", 0))

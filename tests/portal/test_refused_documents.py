@@ -29,7 +29,7 @@ def test_refused_documents_of_a_megabyte_take_little_room(open_site: OpenSite) -
         assert answer.status_code == 422
         problems = answer.json()["problems"]
         assert problems[0]["pointer"] == "/models/0"
-        assert problems[-1]["rule"] == "and more problems, which a check of the document names"
+        assert problems[-1]["rule"] == "and more problems; check the document to list them"
     assert size(site) - before < 1_000_000
     with site.database.reading() as session:
         row = session.scalars(select(SubmissionRow).options(undefer("*")).order_by(SubmissionRow.id.desc())).first()

@@ -118,7 +118,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
             if number == 1:
                 outcome = Outcome("failed", "It could not be scored, for a reason on our side.", TOLD)
             if number == 2:
-                put_back(site.database, job, "It will be tried again soon.", TOLD)
+                put_back(site.database, job, "It will try again soon.", TOLD)
             else:
                 assert finish(site.database, job, outcome)
         assert len(secrets) > 2

@@ -125,7 +125,7 @@ def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None
     assert "pip install 'headstart[portal]'" in run(tmp_path, code=without)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert run(tmp_path, f"--port={port}").startswith(f"error: port: 127.0.0.1 {port} cannot be listened at")
+        assert run(tmp_path, f"--port={port}").startswith(f"error: port: 127.0.0.1 {port} cannot listen at")
         assert "attempting" not in run(tmp_path, f"--port={port}")
     assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
     without_datasets = run(tmp_path, "--port=0", "--datasets=none", "--demonstration=false", f"--catalog={__file__}")

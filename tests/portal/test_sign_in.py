@@ -157,10 +157,10 @@ def test_a_provider_that_is_away_is_one_page(site: Site, provider: IdentityProvi
     provider.broken = path
     answer = site.client.get("/sign-in")
     if path not in {"/token", "/keys"}:
-        refused(site, answer, 503, "does not answer as it should at present")
+        refused(site, answer, 503, "does not work at present")
         assert "Retry-After" in answer.headers
     else:
-        refused(site, go(site, provider), 503, "does not answer as it should at present")
+        refused(site, go(site, provider), 503, "does not work at present")
     provider.broken = ""
     assert go(site, provider).status_code == 200
 
@@ -168,7 +168,7 @@ def test_a_provider_that_is_away_is_one_page(site: Site, provider: IdentityProvi
 def test_a_provider_that_cannot_be_reached(open_site: OpenSite, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text(SECRET)
     site = open_site(oidc=Oidc("http://127.0.0.1:9", CLIENT, str(tmp_path / "secret")))
-    refused(site, site.client.get("/sign-in"), 503, "does not answer as it should at present")
+    refused(site, site.client.get("/sign-in"), 503, "does not work at present")
     site.log_in()
 
 

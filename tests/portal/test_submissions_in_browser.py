@@ -54,7 +54,7 @@ def visit(browser: Browser, settings: Settings, scripts: bool = True) -> Iterato
 
 def submit(page: Page, content: bytes) -> int:
     page.goto("/blue")
-    page.get_by_label("Or its text").fill(content.decode())
+    page.get_by_label("Or paste its text").fill(content.decode())
     page.get_by_role("button", name="Submit", exact=True).click()
     page.wait_for_url(re.compile(r"/submissions/\d+$"))
     return int(page.url.rpartition("/")[2])
@@ -78,7 +78,7 @@ def test_a_submission_is_withdrawn_after_a_question(browser: Browser, tmp_path: 
         log_in(page, add_team(site.database, "Owls"))
         submit(page, blue("owl", "lark"))
         page.get_by_role("link", name="Withdraw it").click()
-        assert "it counts against no quota" in main_text(page)
+        assert "does not count against the quotas" in main_text(page)
         page.get_by_role("link", name="Keep it").click()
         assert page.locator("[aria-current='step']").inner_text() == "queue"
         page.get_by_role("link", name="Withdraw it").click()
@@ -104,7 +104,7 @@ def test_a_page_follows_its_submission_while_it_waits(browser: Browser, tmp_path
         assert finish(site.database, job, stub_score(job))
         page.wait_for_selector(".log >> text=scored, ")
         with page.expect_download() as download:
-            page.get_by_role("link", name="Its document").click()
+            page.get_by_role("link", name="Download the document").click()
         assert download.value.path().read_bytes() == blue("owl", "lark")
 
 
@@ -114,7 +114,7 @@ def test_the_same_document_asks_once_more(browser: Browser, tmp_path: Path) -> N
         submit(page, blue("owl", "lark"))
         site.work()
         page.goto("/blue")
-        page.get_by_label("Or its text").fill(blue("owl", "lark").decode())
+        page.get_by_label("Or paste its text").fill(blue("owl", "lark").decode())
         score = f"{1 / len(blue('owl', 'lark')):.6f}"
         page.wait_for_selector(f"#verdict >> text=the same document as submission 1, whose score is {score}.")
         page.get_by_role("button", name="Submit", exact=True).click()
@@ -177,7 +177,7 @@ def test_a_phase_ends_and_the_next_begins(browser: Browser, tmp_path: Path) -> N
         page.goto("/submissions/1")
         assert page.get_by_role("link", name="Withdraw it").count() == 0
         page.goto("/leaderboard")
-        assert main_text(page).count("Nothing is scored yet.") == 2
+        assert main_text(page).count("No scores yet.") == 2
         submit(page, blue("owl", "lark"))
         site.work()
         page.goto("/leaderboard")
@@ -199,7 +199,7 @@ def test_ties_follow_the_rule_which_is_shown(browser: Browser, tmp_path: Path, r
             site.submit(blue(*models), token=add_team(site.database, name))
         site.work()
         assert ranks(page) == [("1", "Wrens"), (second, "Larks"), ("3", "Owls")]
-        sentence = "Equal scores share a rank." if rule == "shared" else "the one that was submitted first ranks first"
+        sentence = "Equal scores share a rank." if rule == "shared" else "the earlier submission ranks first"
         assert sentence in main_text(page)
         page.goto("/")
         assert sentence in main_text(page)

@@ -29,7 +29,7 @@ from headstart.tests.material.portals import STIMULI, Site, blue, make_settings
 from headstart.tests.portal.conftest import OpenSite
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
-WAITS = "Submissions wait, and no process that scores is at them"
+WAITS = "Submissions are waiting, but no worker is active"
 Usage = namedtuple("Usage", "free")
 
 
@@ -128,7 +128,7 @@ def test_a_disk_without_room_is_told(site: Site, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("shutil.disk_usage", lambda folder: Usage(5 * 2**20))
     code, told = health(site)
     assert code == 200
-    assert "The disk of the folder of the data has 5 MB of room." in told["warnings"]
+    assert "The disk of the data folder has only 5 MB of free space." in told["warnings"]
     assert metrics(site)['headstart_free_bytes{folder="data"}'] == 5 * 2**20
 
 
@@ -139,14 +139,14 @@ def test_room_is_that_of_the_disk_of_a_folder_that_is_not_there_yet(tmp_path: Pa
 
 def test_the_last_copy_is_recorded(site: Site, tmp_path: Path) -> None:
     site.log_in(add_organiser(site.database))
-    assert 'Last copy</dt><dd><span class="wrong">none' in site.client.get("/desk").text
+    assert 'Last backup</dt><dd><span class="wrong">none' in site.client.get("/desk").text
     main([f"--data={tmp_path}", "backup", str(tmp_path / "copy.sqlite3")])
     page = site.client.get("/desk").text
     assert f"The database was copied to {tmp_path / 'copy.sqlite3'}." in page
     with site.database.reading() as session:
         copied = find_last_backup(session)
     assert copied is not None
-    assert f'Last copy</dt><dd><time datetime="{copied.isoformat()}"' in page
+    assert f'Last backup</dt><dd><time datetime="{copied.isoformat()}"' in page
     assert abs(copied - datetime.now(UTC)) < timedelta(minutes=1)
 
 
@@ -172,7 +172,7 @@ def test_scores_of_other_documents_are_told_and_scored_again_with_a_button(tmp_p
         site.log_in(organiser)
         page = site.client.get("/desk").text
         assert "not on the leaderboard" not in page
-        assert "Scores are computed from these." in page
+        assert "Scores are computed from these documents." in page
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:4])))
     other = Site(settings)
     with other.client:

@@ -64,7 +64,7 @@ def test_a_registration_by_link_waits_for_approval(site: Site, admin: Admin) -> 
     answer = site.submit(blue("owl", "lark"), token=token)
     assert (answer.status_code, "approve" in answer.text) == (403, True)
     assert site.read("/api/submissions", token) == []
-    assert "The organisers have to approve your team" in site.client.get("/blue").text
+    assert "The organisers must approve your team" in site.client.get("/blue").text
     assert admin("teams", "approve", "larks") == "Larks may submit.\n"
     assert site.submit(blue("owl", "lark"), token=token).status_code == 201
     admin("teams", "revoke", "Larks")
@@ -81,7 +81,7 @@ def test_members_by_name(site: Site, admin: Admin) -> None:
     first = found(TOKEN, admin("teams", "renew", "Owls", "--member=alice"))
     second = found(TOKEN, admin("teams", "renew", "Owls", "--member=Alice"))
     assert [find_account(site.database, each) is None for each in (first, second)] == [True, False]
-    assert admin("teams", "revoke", "Owls", "--member=Alice") == "Alice is shut out of Owls.\n"
+    assert admin("teams", "revoke", "Owls", "--member=Alice") == "Alice was removed from Owls.\n"
     assert find_account(site.database, second) is None
     assert "Owls, Bob" in admin("teams", "list")
     assert admin("teams", "revoke", "Owls", "--member=Nobody").startswith("error: member: there is no person 'Nobody'")
@@ -100,9 +100,9 @@ def test_organisers(site: Site, admin: Admin) -> None:
     assert "Invite a member" not in page
     assert "Log out" in page
     assert "Olga" in admin("organisers", "list")
-    assert "there is an organiser 'Olga'" in admin("organisers", "add", "0lga")
+    assert "looks like an organiser that exists, 'Olga'" in admin("organisers", "add", "0lga")
     assert "belongs to an account" in admin("organisers", "add", "Otto", "--email=olga@example.org")
-    assert admin("organisers", "revoke", "olga") == "Olga is no organiser any more.\n"
+    assert admin("organisers", "revoke", "olga") == "Olga is no longer an organiser.\n"
     assert find_account(site.database, token) is None
     assert site.client.get("/team").status_code == 303
     assert "Olga" not in admin("organisers", "list")
@@ -120,7 +120,7 @@ def test_import_writes_invitations(site: Site, admin: Admin, tmp_path: Path) -> 
     assert 'value="Alice"' in page
     # The links are nowhere else, so nothing replaces them.
     before = output.read_bytes()
-    assert "exists, maybe with invitations" in admin("teams", "import", str(table), f"--output={output}")
+    assert "exists and may hold earlier invitations" in admin("teams", "import", str(table), f"--output={output}")
     assert output.read_bytes() == before
 
 

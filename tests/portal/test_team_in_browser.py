@@ -83,7 +83,7 @@ def log_in(page: Page, token: str) -> None:
 
 
 def secrets(page: Page) -> list[str]:
-    page.wait_for_selector("text='Keep what stands here now: it is not shown again.'")
+    page.wait_for_selector("text='Save this now. It is not shown again.'")
     return page.locator("main code").all_inner_texts()
 
 
@@ -109,8 +109,8 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
     assert account is not None
     assert account.team is not None
     assert (account.name, account.team.name, account.team.approved) == ("Alice", "Larks", None)
-    page.get_by_role("link", name="To the team").click()
-    assert "have to approve your team" in page.get_by_role("main").inner_text()
+    page.get_by_role("link", name="Go to the team").click()
+    assert "must approve your team" in page.get_by_role("main").inner_text()
 
     page.get_by_role("button", name="Invite a member").click()
     (link,) = secrets(page)
@@ -128,7 +128,7 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
     log_in(other, found)
     assert find_account(site.database, lost) is None
     page.goto("/team")
-    page.get_by_role("button", name="Shut Bob out").click()
+    page.get_by_role("button", name="Remove Bob").click()
     page.wait_for_url("**/team")
     assert members(page) == ["Alice (you)"]
     page.get_by_role("button", name="Log out everywhere").click()
@@ -140,13 +140,13 @@ def test_a_lost_token_is_recovered(page: Page, site: Site) -> None:
     page.goto("/login")
     page.get_by_role("link", name="I have lost my token").click()
     page.get_by_label("Recovery code").fill("wrong")
-    page.get_by_role("button", name="Get another token").click()
-    assert "nobody's" in page.get_by_role("alert").inner_text()
+    page.get_by_role("button", name="Get a new token").click()
+    assert "unknown" in page.get_by_role("alert").inner_text()
     page.get_by_label("Recovery code").fill(keys.recovery)
-    page.get_by_role("button", name="Get another token").click()
+    page.get_by_role("button", name="Get a new token").click()
     token, _ = secrets(page)
     # The browser is logged in.
-    page.get_by_role("link", name="To the team").click()
+    page.get_by_role("link", name="Go to the team").click()
     page.wait_for_url("**/team")
     assert members(page) == ["Forgetful (you)"]
     page.get_by_role("button", name="Log out", exact=True).click()
@@ -157,7 +157,7 @@ def test_terms_are_accepted_before_the_first_submission(page: Page, site: Site) 
     log_in(page, add_team(site.database, "Readers"))
     page.goto("/blue")
     assert "Share your code." in page.get_by_role("region", name="Terms, version 1").inner_text()
-    page.get_by_label("Or its text").fill(blue("owl", "lark").decode())
+    page.get_by_label("Or paste its text").fill(blue("owl", "lark").decode())
     page.get_by_role("button", name="Submit").click()
     # The browser does not send the form.
     assert page.get_by_label("I accept these terms").evaluate("(each) => each.matches(':invalid')")

@@ -79,7 +79,7 @@ def test_the_form_asks_once(open_site: OpenSite) -> None:
     for fields in ({}, {"terms": "2025"}):
         refused = send(site, **fields)
         assert refused.status_code == 400
-        assert "Read the terms and accept them first." in refused.text
+        assert "Read and accept the terms first." in refused.text
         # What was written is still there.
         assert "&#34;owl&#34;" in refused.text
     assert send(site, action="check").status_code == 200

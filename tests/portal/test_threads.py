@@ -20,7 +20,7 @@ from headstart.tests.portal.conftest import OpenSite
 
 LATER = (datetime.now(UTC) + timedelta(days=1)).isoformat()
 ONE_EACH: dict[str, Any] = {"deadline": LATER, "teams": {"blue": {"submissions": 1}}}
-NOBODY_AT_WORK = "No process that scores has been at work"
+NOBODY_AT_WORK = "No worker has been active"
 
 
 def take(site: Site) -> Job:
@@ -163,7 +163,7 @@ def test_evalai_3955(site: Site) -> None:
     Here a process with other documents than the server's claims nothing and says why, and pages say that none scores.
     """
     site.submit(blue("owl", "lark"))
-    with pytest.raises(OtherDocumentsError, match="start both again with the same"):
+    with pytest.raises(OtherDocumentsError, match="restart both with the same"):
         claim(site.database, "test", {"small/blue/public": "the documents of last week"})
     wait_for_long(site)
     assert site.read("/api/submissions/1")["stalled"]
@@ -198,7 +198,7 @@ def test_evalai_4941(site: Site) -> None:
     site.log_in()
     page = site.client.get("/submissions/1").text
     assert NOBODY_AT_WORK in page
-    assert "needs not be submitted again" in page
+    assert "do not submit them again" in page
     path = "/api/submissions?team=blue"
     answer = site.client.post(path, content=blue("owl", "lark"), headers=site.headers())
     assert (answer.status_code, "same document as submission 1" in answer.json()["error"]) == (409, True)
@@ -216,7 +216,7 @@ def test_brain_score_522(site: Site) -> None:
     page = site.client.get("/submissions/1").text
     assert "a model could not be loaded or run" in page
     assert "owl.pth" not in page
-    assert "0 of yours count today" in site.client.get("/blue").text
+    assert "Your submissions: 0" in site.client.get("/blue").text
 
 
 def test_brain_score_551(site: Site) -> None:

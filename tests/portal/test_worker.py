@@ -124,7 +124,7 @@ def test_a_scoring_that_a_full_disk_stopped_is_tried_again(tmp_path: Path) -> No
         end = monotonic() + PATIENCE
         while not row.note and monotonic() < end:
             row = wait_for(database, "queue")
-        assert "tried again" in row.note
+        assert "try again" in row.note
         assert "No space" not in row.note
         assert row.error == "No space left on device"
         full.clear()

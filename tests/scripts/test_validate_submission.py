@@ -64,10 +64,10 @@ def test_every_problem_on_its_line(validate: Any) -> None:
     assert code == 1
     assert lines == [
         'submission bad.json: /contract_version "2.0": '
-        'contract version "2.0" is requested, and the versions here are "1.0" and "1.1"',
+        'contract version "2.0" is not accepted; the accepted versions are "1.0" and "1.1"',
         'submission bad.json: /models/1 "smal": not in the model registry (closest: "small")',
-        'submission bad.json: /models/2 "small\\u001b[2J": must hold no control characters, no square brackets, no '
-        "letters but Latin ones, no other signs than ASCII's, and only single spaces between words",
+        'submission bad.json: /models/2 "small\\u001b[2J": must contain no control characters, no square brackets, no '
+        "letters but Latin ones, no signs beyond ASCII, and only single spaces between words",
     ]
 
 
@@ -196,7 +196,7 @@ def test_size_limit_of_a_catalog(validate: Any, folder: Path) -> None:
     size = (folder / "catalog.jsonl").stat().st_size
     assert validate("blue.json", f"--max_catalog_bytes={size}")[0] == 0
     code, (line,) = validate("blue.json", f"--max_catalog_bytes={size - 1}")
-    assert (code, line.endswith("the limit; max_catalog_bytes raises it")) == (1, True)
+    assert (code, line.endswith("bytes; max_catalog_bytes raises it")) == (1, True)
 
 
 def test_size_limit(validate: Any, folder: Path) -> None:
@@ -204,7 +204,7 @@ def test_size_limit(validate: Any, folder: Path) -> None:
     assert validate("blue.json", f"--max_bytes={size}")[0] == 0
     assert validate("blue.json", f"--max_bytes={size - 1}") == (
         1,
-        [f"submission blue.json: is larger than {size - 1} bytes, the limit"],
+        [f"submission blue.json: is larger than the limit of {size - 1} bytes"],
     )
 
 

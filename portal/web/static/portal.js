@@ -2,7 +2,7 @@
 // All pages work without this script. It checks documents while they are written, and updates states as they change.
 
 const WAIT = 500;
-const COLUMNS = ["Where", "What stands there", "Rule"];
+const COLUMNS = ["Where", "Value", "Rule"];
 
 function listProblems(problems, most) {
   const parts = document.createDocumentFragment();
@@ -75,14 +75,14 @@ function watchForm(form) {
     try {
       content = file.files.length ? await file.files[0].arrayBuffer() : text.value;
     } catch {
-      if (number === latest) say(verdict, "wrong", "The file was changed or moved since it was chosen; choose it again.");
+      if (number === latest) say(verdict, "wrong", "The file was changed or moved after you chose it. Choose it again.");
       return;
     }
     try {
       answer = await fetch(form.dataset.validate, { method: "POST", body: content, credentials: "same-origin" });
       result = await answer.json();
     } catch {
-      if (number === latest) say(verdict, "wrong", "The document cannot be checked: the portal does not answer.");
+      if (number === latest) say(verdict, "wrong", "The document cannot be checked, because the portal does not answer.");
       return;
     }
     // This answer is about an earlier text.

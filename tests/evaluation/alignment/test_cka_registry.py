@@ -109,12 +109,12 @@ def test_entry_of_open_clip() -> None:
     ("name", "words"),
     [
         ("resnet50", "a model of several libraries; give torchvision:resnet50 or timm:resnet50"),
-        ("resnet5000", "is no model of torchvision or timm"),
-        ("timm:squeezenet1_1", "is no model of timm"),
-        ("resnet50.a9_in1k", "is no model of"),
-        ("mnasnet_small_no_such", "is no model of"),
-        ("convnext_base.fb_in22k_ft_in1k_384", "no square cut from the centre"),
-        ("timm:resnet14t_no", "is no model of timm"),
+        ("resnet5000", "is not a model of torchvision or timm"),
+        ("timm:squeezenet1_1", "is not a model of timm"),
+        ("resnet50.a9_in1k", "is not a model of"),
+        ("mnasnet_small_no_such", "is not a model of"),
+        ("convnext_base.fb_in22k_ft_in1k_384", "does not use a square crop from the centre"),
+        ("timm:resnet14t_no", "is not a model of timm"),
         ("regnetz_005", "timm has none"),
     ],
 )
@@ -216,15 +216,18 @@ def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forw
     [
         ([], "make, check, complete: none is given"),
         (["--make= "], "make, check, complete: none is given"),
-        (["--make=shufflenet_v2_x0_5"], "output: nothing is given"),
-        (["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"], "registry: 'b.json' is given beside"),
+        (["--make=shufflenet_v2_x0_5"], "output: is missing"),
+        (
+            ["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"],
+            "registry: 'b.json' is given with make",
+        ),
         (["--make=a a", "--output=a.json"], "none of them twice"),
         (
             ["--make=timm:resnet18 torchvision:resnet18", "--output=a.json"],
-            "two models would be called 'resnet18'; append a dot and a tag of weights",
+            "two models have the name 'resnet18'; append a dot and a tag of weights",
         ),
         (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
-        (["--check", "--output=a.json"], "nothing is made"),
+        (["--check", "--output=a.json"], "is given without make"),
     ],
 )
 def test_options_that_do_not_fit(

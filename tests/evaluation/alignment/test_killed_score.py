@@ -124,6 +124,6 @@ def test_log_that_fails_leaves_the_score_before(tmp_path: Path, monkeypatch: pyt
 def test_pipe_in_place_of_the_log(tmp_path: Path) -> None:
     (tmp_path / "log").mkdir()
     os.mkfifo(tmp_path / "log" / "scores.jsonl")
-    with pytest.raises(UserError, match="it is no regular file"):
+    with pytest.raises(UserError, match="it is not a regular file"):
         write(tmp_path / "out", tmp_path / "log")
     assert list((tmp_path / "out").iterdir()) == []

@@ -90,7 +90,7 @@ def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: py
     assert (held["asked"], held["of"], held["n_seen"], held["n_held_out"]) == (0.5, "stimuli", 9, 9)
     text = capsys.readouterr().out
     assert f"score {held['score_seen']:.6f}" in text
-    assert f"On the 9 stimuli that were held out it scores {held['score_held_out']:.6f}" in text
+    assert f"It scores {held['score_held_out']:.6f} on the 9 held-out stimuli" in text
     scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
     assert scored["score"] == pytest.approx(document["score"], abs=1e-12)
     assert len({document["score"], held["score_seen"], held["score_held_out"]}) == 3
@@ -137,8 +137,8 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
 @pytest.mark.parametrize(
     ("held_out", "message"),
     [
-        ("1", "held_out: 1.0 is no share"),
-        ("-0.5", "held_out: -0.5 is no share"),
+        ("1", "held_out: 1.0 is not a share"),
+        ("-0.5", "held_out: -0.5 is not a share"),
         ("0.01", "leaves 18 stimuli to choose by and 0 held out"),
         ("[nowhere]", "held_out: there are no data sets nowhere; choose among"),
     ],

@@ -148,7 +148,9 @@ def test_failed_write_leaves_the_log_as_it_was(
 def test_a_note_that_is_no_file_raises_an_error(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "scores.pending.json")
     file = ScoreFile(tmp_path / "score.json", "digest", lambda: None)
-    with pytest.raises(UserError, match=r"^log_dir: .* \(scores\.pending\.json is no regular file\); choose another"):
+    with pytest.raises(
+        UserError, match=r"^log_dir: .* \(scores\.pending\.json is not a regular file\); choose another"
+    ):
         append_score(tmp_path, {"score": 1}, file)
     assert not (tmp_path / "scores.jsonl").exists()
 

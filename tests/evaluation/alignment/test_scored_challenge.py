@@ -68,7 +68,7 @@ def test_submissions_that_break_the_rules_are_not_scored(arena: Arena, refused: 
     rules = arena.write("ours.yaml", RULES)
     text = refused(lambda: arena.score(arena.blue(*MODELS), f"--challenge={rules}"))
     assert "/models: must have exactly 2 models in this challenge, not 3" in text
-    assert "no submissions of the Red Team" in refused(lambda: arena.score(arena.red([0, 1]), f"--challenge={rules}"))
+    assert "has no Red Team" in refused(lambda: arena.score(arena.red([0, 1]), f"--challenge={rules}"))
     assert not (arena.folder / "out").exists()
 
 

@@ -167,7 +167,7 @@ def test_files_patterns_and_folders_are_found_once(arena: Arena) -> None:
     [
         (["blue/01.json"], "submissions: 1 given, but a ranking needs 2 or more"),
         (["blue/01.json", "absent.json"], "submission .*absent.json.*"),
-        (["blue/x*.json"], "submissions: '.*x.*' has no submission; give files, patterns or folders that have"),
+        (["blue/x*.json"], "submissions: '.*x.*' has no submission; give files, patterns or folders with submissions"),
         (["datasets"], "submissions: '.*datasets' has no submission"),
         (["blue", "red.json"], "submission .*red.json: 1 problem: .* Red Team"),
         (["blue", "broken"], "submission .*broken/1.json: "),

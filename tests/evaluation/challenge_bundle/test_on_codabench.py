@@ -79,7 +79,7 @@ def test_scores_are_those_of_the_command(
     [
         ({"a.json": {"models": ["drawn_object", "random", "random"]}}, ["/models/0", "drawn_objects", "/models/2"]),
         ({"a.json": {"models": ["random"]}}, ["must have at least 2 models in this challenge"]),
-        ({"a.json": {"differentiating_images": []}}, ["Blue Team is expected"]),
+        ({"a.json": {"differentiating_images": []}}, ["Blue Team submission is expected"]),
         ({"a.json": {}, "b.json": {}}, ["2 files that end in .json"]),
     ],
 )
