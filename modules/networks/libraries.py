@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import torchvision
-from torch import nn
+from torch import Tensor, nn
 
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
@@ -64,6 +64,15 @@ class Library(ABC):
             The preparation; None where the library does not define it, or it is no square centre crop.
         """
         return None
+
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return a state dict with the names and sizes of a network, from one that its publishers wrote.
+
+        Args:
+            network: The network.
+            state: Tensors by name, some of which do not fit.
+        """
+        return state
 
     @abstractmethod
     def usual_weights(self, model: str) -> str | None:
@@ -199,6 +208,11 @@ class Timm(Library):
         name = model if weights in {None, DEFAULT, IMAGENET} else f"{model.partition('.')[0]}.{weights}"
         network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
         return network
+
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Convert by the function that timm applies to what it downloads."""
+        convert = getattr(import_module(type(network).__module__), "checkpoint_filter_fn", None)
+        return state if convert is None else dict(convert(state, network))
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
         """Return the preparation of the network's own configuration."""
