@@ -142,6 +142,8 @@ class SampleStream(PhotoData):
         if self.fingerprints:
             return
         settle_arithmetic()
+        if self.only_stored:
+            self.require_downloaded()
         train, validation = self.read_splits()
         self.left_out = report_left_out({**train.left_out, **validation.left_out})
         self._require_sizes(train, validation)

@@ -17,7 +17,7 @@ from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_p
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.size_limits import limited_size, require_usual_size
 from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress
-from headstart.modules.networks.weights import fetch_weights, load_weights, read_state_dict
+from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
 # Arguments with which the libraries' constructors load weights; some of them would unpickle a file.
@@ -52,6 +52,24 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     if spec.weights is not None:
         _require_finite(network, spec)
     return network.float().eval(), spec.preprocessing or preprocessing
+
+
+def is_downloaded(spec: NetworkSpec) -> bool:
+    """Whether building a network downloads nothing, as far as its library says.
+
+    Args:
+        spec: The network.
+
+    Raises:
+        UserError: The library has no such model.
+    """
+    if isinstance(spec.weights, WeightsAddress):
+        return downloaded_file(spec.weights).is_file()
+    if spec.library == CUSTOM or not isinstance(spec.weights, str):
+        return True
+    library, model = LIBRARIES[spec.library], str(choose_model(spec))
+    # An unknown identifier is an error of `build`.
+    return spec.weights not in library.identifiers(model) or library.is_downloaded(model, spec.weights)
 
 
 def build_prepared(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:

@@ -29,6 +29,16 @@ Head = TypeVar("Head", nn.Linear, nn.Conv2d)
 State = dict[str, Tensor]
 
 
+def downloaded_file(address: WeightsAddress) -> Path:
+    """Return where a file of weights lies once it is downloaded.
+
+    Args:
+        address: Its address.
+    """
+    name = f"{address.sha256[:8]}-{PurePosixPath(address.url).name}"
+    return Path(torch.hub.get_dir()) / "checkpoints" / name
+
+
 def fetch_weights(address: WeightsAddress) -> Path:
     """Download a file of weights, unless it was downloaded before, into the folder of torchvision's weights.
 
@@ -41,8 +51,7 @@ def fetch_weights(address: WeightsAddress) -> Path:
     Raises:
         UserError: It cannot be fetched, or has another SHA-256.
     """
-    name = f"{address.sha256[:8]}-{PurePosixPath(address.url).name}"
-    path = Path(torch.hub.get_dir()) / "checkpoints" / name
+    path = downloaded_file(address)
     path.parent.mkdir(parents=True, exist_ok=True)
     with FileLock(f"{path}.lock"):
         if path.is_file():
