@@ -16,7 +16,7 @@ from headstart.tests.material.sweeps import run, write
 
 REFERENCE = [
     "--model.baseline=headstart.modules.NearestClassMean",
-    "--model.methods=null",
+    "--model.methods={}",
     "--data.orderings=3",
     "--criterion.until=limit",
     "--trainer.logger=false",
@@ -59,9 +59,7 @@ def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: P
     assert [row["computed_traces"] for row in again.values()] == [0, 0]
 
 
-def test_dry_run_names_the_reference_runs_too(
-    targets: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_dry_run_names_the_reference_runs_too(targets: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     sweep.main([str(targets), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'ledger'}", "--dry_run"])
     assert capfd.readouterr().out.count("headstart train ") == 3
     assert not (tmp_path / "a").exists()
