@@ -178,7 +178,7 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     folders = [folder for setting in settings for folder in setting["folders"]]
     environments = [json.loads(Path(folder, "results.json").read_text())["environment"] for folder in folders]
     parts = [
-        f"{title} {' and '.join(sorted({str(each[key]) for each in environments}))}"
+        f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
         for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
     ]
     traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
