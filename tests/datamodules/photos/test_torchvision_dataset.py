@@ -235,6 +235,7 @@ def test_torchvision_refuses_an_archive_with_another_digest(
         fetched.append(url)
         Path(filename).write_bytes(b"another archive")
 
+    monkeypatch.setattr(torchvision.datasets.utils, "_get_redirect_url", lambda url, max_hops: url)
     monkeypatch.setattr(torchvision.datasets.utils, "_urlretrieve", fetch)
     message = refusal(TorchvisionDataset(name, str(tmp_path / "root"), download=True).prepare)
     assert message.startswith(f"download: torchvision cannot fetch {name} (File not found or corrupted.); ")
