@@ -34,7 +34,8 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.slow
 def test_pages_are_made_from_runs(sweeps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    results.main([str(sweeps / "plain")], budgets=str(sweeps / "balanced"), output="pages")
+    Path("tuned.yaml").write_text("tuned: {mean: [pictures]}")
+    results.main([str(sweeps / "plain")], budgets=str(sweeps / "balanced"), tuned="tuned.yaml", output="pages")
     assert {path.name for path in Path("pages").iterdir()} == {
         *("benchmark.md", "k_shot.md", "leaderboard.csv", "over_settings.png", "setup_stability.png")
     }
