@@ -107,3 +107,35 @@ def test_a_head_of_any_size_is_loaded(server: FileServer) -> None:
 def test_readers_see_no_digest() -> None:
     assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
     assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
+
+
+def test_the_image_tower_of_a_clip_file_is_loaded(server: FileServer) -> None:
+    name, arguments = "vit_base_patch32_clip_quickgelu_224", {"depth": 1, "embed_dim": 24, "num_heads": 2}
+    torch.manual_seed(0)
+    own = timm.create_model(name, **arguments).state_dict()
+    # The names of OpenAI's weights, and a tensor of the text tower.
+    renamed = [
+        *(("patch_embed.proj", "conv1"), ("pos_embed", "positional_embedding"), ("blocks.", "transformer.resblocks.")),
+        *(("norm_pre", "ln_pre"), (".norm1", ".ln_1"), (".norm2", ".ln_2"), ("attn.qkv.", "attn.in_proj_")),
+        *(("attn.proj", "attn.out_proj"), ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"), ("head.weight", "proj")),
+        *(("cls_token", "class_embedding"), ("norm.", "ln_post.")),
+    ]
+    file = {"token_embedding.weight": torch.zeros(2, 2)}
+    for key, value in own.items():
+        if key != "head.bias":
+            published = key
+            for ours, theirs in renamed:
+                published = published.replace(ours, theirs) if key.startswith(ours) or ours[0] in ".am" else published
+            squeezed = value.squeeze() if key in ("cls_token", "pos_embed") else value
+            file[f"visual.{published}"] = (squeezed.T if key == "head.weight" else squeezed).contiguous()
+
+    server.files["/model.safetensors"] = save(file)
+    digest = sha256(server.files["/model.safetensors"]).hexdigest()
+    spec = BackboneSpec(f"timm/{name}", f"{server.url}/model.safetensors#sha256={digest}", arguments)
+    backbone = build_backbone(spec.network(0))
+    loaded = backbone.network.state_dict()
+    assert set(loaded) == {key for key in own if not key.startswith("head.")}
+    assert all(torch.equal(value, own[key]) for key, value in loaded.items())
+    # What enters the projection, with the preparation of OpenAI's weights.
+    assert backbone.width == 24
+    assert backbone.preprocessing.mean == (0.48145466, 0.4578275, 0.40821073)
