@@ -59,7 +59,8 @@ def sweep(
     """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again continues.
 
     Args:
-        file: Sweep file in the format of Weights & Biases, as in configs/sweep.
+        file: Sweep file in the format of Weights & Biases, as in configs/sweep. With the key `reference`, a list of
+            options, targets without a threshold are run with these options first, and their thresholds follow.
         dry_run: Print what would run and what the ledger has, and run nothing.
         output: Folder of the runs, their logs and the table of them; by default runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else

@@ -42,9 +42,9 @@ The columns are explained in [leaderboard.md](../leaderboard.md), how to choose 
 
 ## Over all settings
 
-Interquartile mean of the samples to criterion, relative to the geometric mean of all methods in the same ordering. Lower is
-better: 0.5 is half of what the methods need on average. Its intervals hold for these settings, those of mean ranks for
-other targets like these.
+Interquartile mean of the samples to criterion, relative to the geometric mean of all methods in the same ordering.
+Lower is better: 0.5 is half of what the methods need on average. Its intervals hold for these settings. Those
+of mean ranks hold for other targets like these.
 
 {over}
 
