@@ -184,10 +184,10 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     ]
     traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
     local = "benchmarks/local" in sweep
-    material = "the local suite, whose photos and weights lie beside the checkout" if local else "the public suite"
+    material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
     return (
-        f"Measured with {', '.join(parts)} on {material} ([{sweep}](../../{sweep})): {len(settings)} settings of "
-        f"{len({each['dataset'] for each in settings})} targets, {traces:,} traces."
+        f"Measured with {', '.join(parts)}. The material is {material} ([{sweep}](../../{sweep})). There are "
+        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
     )
 
 

@@ -44,7 +44,7 @@ def test_pages_are_made_from_runs(sweeps: Path, tmp_path: Path, monkeypatch: pyt
         f"Headstart {headstart.__version__}",
         torch.__version__,
         "the local suite",
-        "2 settings of 1 targets, 16 traces",
+        "2 settings of 1 targets, with 16 traces",
     ):
         assert stated in page
     # The numbers are those of the leaderboard's own file.
