@@ -5,7 +5,7 @@ NAME ?= orderings
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-cka demo-sources portal test slow lint format bench clean
+.PHONY: help demo demo-cka demo-sources portal test slow lint format bench results clean
 
 ## Show what can be made.
 help:
@@ -54,6 +54,13 @@ format: $(READY)
 ## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
 bench: $(READY)
 	$(BIN)/python -m headstart.benchmarks $(NAME) $(ARGS)
+
+## Run the local suite, and write docs/results from it; needs ../shared, takes an hour.
+results: $(READY)
+	$(BIN)/headstart sweep benchmarks/local/sweep/benchmark.yaml --workers 2
+	$(BIN)/headstart sweep benchmarks/local/sweep/batch_sizes.yaml --workers 2
+	$(BIN)/headstart sweep benchmarks/local/sweep/label_budgets.yaml --workers 2
+	$(BIN)/python -m headstart.benchmarks results --setups '["runs/sweep-batch_sizes"]' --budgets runs/sweep-label_budgets
 
 ## Remove the environment and what is built.
 clean:

@@ -250,6 +250,8 @@ def _document(
         "samples_seen": int(curves.samples_seen[-1]),
         "restricted_at": curves.limit,
         **scores,
+        # Another file may hold the same weights.
+        "weights_file_sha256": run.stream.spec.file_digest,
         "environment": _environment(run, trainer),
         "times": times,
     }

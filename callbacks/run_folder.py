@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import torch
 import yaml
 
+import headstart
 from headstart.contract.documents import registry_path
 from headstart.modules.arithmetic import TENSOR_FLOAT_32
 from headstart.output.errors import UserError, reason_of
@@ -123,6 +124,7 @@ def environment() -> dict[str, Any]:
         # These two decide how a processor rounds sums.
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
+        "headstart": headstart.__version__,
         "git": git_revision(),
     }
 

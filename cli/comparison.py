@@ -20,8 +20,8 @@ from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.identity.origins import SUITE
-from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec
-from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
+from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, WeightsAddress
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
 
@@ -169,6 +169,8 @@ def _weight_files(network: NetworkSpec) -> list[Path] | None:
     """Return the files of a network's weights, or their folder; None where loading them may fetch newer ones."""
     if network.library not in CLASSIFIERS:
         return None
+    if isinstance(network.weights, WeightsAddress):
+        return []
     if network.weights is None or isinstance(network.weights, Path):
         return [network.weights] if network.weights else []
     return [Path(torch.hub.get_dir()) / "checkpoints"] if network.library == "torchvision" else None
@@ -177,7 +179,7 @@ def _weight_files(network: NetworkSpec) -> list[Path] | None:
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
     """Return the name of the weights of a backbone: those of its registry entry, if it has one."""
     if backbone.registry is None:
-        return str(backbone.weights)
+        return plain_weights(str(backbone.weights))
     with prefix_errors("data.backbone"):
         network, _ = read_network(BackboneSpec(**vars(backbone)), backbone.registry, seed=0)
     return str(network.weights or RANDOM)

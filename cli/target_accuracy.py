@@ -18,7 +18,7 @@ from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.datamodules.photo_data import PhotoData
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
-from headstart.modules.networks.backbone_spec import RANDOM
+from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.spec import WHOLE
@@ -195,7 +195,7 @@ its accuracy. Accuracies in the ledger are reused.
         """Return the names of source and target, which decide nothing."""
         batches = self.datamodule
         chosen = batches.chosen
-        weights = chosen.weights if chosen.registry is None else str(self.spec.weights or RANDOM)
+        weights = plain_weights(chosen.weights) if chosen.registry is None else str(self.spec.weights or RANDOM)
         names = {"dataset": batches.photos.name, "backbone": chosen.name, "weights": weights}
         return {**names, "registry": chosen.registry}
 

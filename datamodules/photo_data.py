@@ -12,9 +12,10 @@ from torch import Tensor
 
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.datamodules.row_policy import Resources
+from headstart.datamodules.row_policy import NotStoredError, Resources
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.build import is_downloaded
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
 from headstart.store.cache import cache_folder
@@ -82,6 +83,14 @@ class PhotoData(LightningDataModule):
         """Fetch what is missing of the data set."""
         with prefix_errors("data.photos"):
             self.photos.prepare(cache_folder(self.cache_dir))
+
+    def require_downloaded(self) -> None:
+        """Raise NotStoredError where the photos, or a file of weights, are still to be downloaded."""
+        absent = ["the photos"] if self.photos.is_to_download(cache_folder(self.cache_dir)) else []
+        if self.chosen.registry is None and not is_downloaded(self.chosen.network(self.seed)):
+            absent.append("the weights")
+        if absent:
+            raise NotStoredError(f"{' and '.join(absent)} are still to be downloaded")
 
     def read_splits(self) -> tuple[Photos, Photos]:
         """List the training and the validation photos.

@@ -26,7 +26,7 @@ from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_policy import NotStoredError, Resources
 from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from headstart.modules.method import Start
-from headstart.modules.networks.backbone_spec import RANDOM
+from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
@@ -140,6 +140,8 @@ class SampleStream(PhotoData):
         if self.fingerprints:
             return
         settle_arithmetic()
+        if self.only_stored:
+            self.require_downloaded()
         train, validation = self.read_splits()
         self.left_out = report_left_out({**train.left_out, **validation.left_out})
         self._require_sizes(train, validation)
@@ -293,7 +295,7 @@ class SampleStream(PhotoData):
             "dataset": self.photos.name,
             "classes": list(self.classes),
             "backbone": self.chosen.name,
-            "weights": self.chosen.weights if self.chosen.registry is None else str(self.spec.weights or RANDOM),
+            "weights": self._weights_name(),
             "weights_sha256": self.spec.loaded,
             "random_weights": self.spec.weights is None,
             # These decide the samples that are fed, and their order.
@@ -315,6 +317,11 @@ class SampleStream(PhotoData):
             "tensor_float_32": TENSOR_FLOAT_32,
             **{package: version(package) for package in ("torch", "torchvision", "pillow")},
         }
+
+    def _weights_name(self) -> str:
+        if self.chosen.registry is None:
+            return plain_weights(self.chosen.weights)
+        return str(self.spec.weights or RANDOM)
 
     def environment(self) -> dict[str, Any]:
         """Return numbers on which no count depends: of the files left out, by kind, of threads and of processes."""

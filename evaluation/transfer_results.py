@@ -15,6 +15,7 @@ from headstart.evaluation.protocol_differences import LISTED, flatten, show
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
+from headstart.modules.networks.backbone_spec import ADDRESSES
 from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import say
@@ -92,7 +93,7 @@ def name_source(backbone: str, weights: str, registry: object) -> str:
         registry: The registry of the entry, if any.
     """
     plain, path = backbone.removeprefix("timm/"), PurePath(weights)
-    if registry is not None:
+    if registry is not None or weights.startswith(ADDRESSES):
         return plain
     if path.suffix in WEIGHT_FILES:
         return path.stem

@@ -8,7 +8,8 @@ import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +29,12 @@ from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest
 from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepServer
-from headstart.sweeps.sweep_file import read_mapping, read_sweep
+from headstart.sweeps.sweep_file import Sweep, read_mapping, read_sweep
+from headstart.sweeps.thresholds import add_thresholds, choose_threshold, reference_runs
 
 DRIVER, MARK = ".driver.json", ".mark"
+# Reference runs lie here; commands that look for runs skip hidden folders.
+THRESHOLDS = ".thresholds"
 # The commands that show runs of a task side by side.
 COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
 
@@ -55,8 +59,9 @@ def sweep(
     """Run the runs of a sweep file, here or on a cluster. Existing results are reused, and interrupted sweeps continue.
 
     Args:
-        file: Sweep file in the format of Weights & Biases, as in configs/sweep.
-        dry_run: Print which runs are missing, without running them.
+        file: Sweep file in the format of Weights & Biases, as in configs/sweep. If it has the key `reference`, a list
+            of options, targets without a threshold are run with these options first, which sets their thresholds.
+        dry_run: Print all runs and which of them are missing, without running them.
         output: Folder of the runs, their logs and their table. The default is runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces. The default is the environment variable HEADSTART_LEDGER, or else
             `ledger` beside the output folder.
@@ -89,41 +94,82 @@ def sweep(
     if not dry_run:
         _require_usable(ledger_folder)
 
-    with nullcontext("") if dry_run else _alone_in(folder) as token:
-        table = RunsTable(folder, content.runs)
+    patience = retries, memory_retries, timeout
+    command = _Command(engines, TaskResources(cpus, gpus, memory), environment, ledger_folder, patience, overwrite)
+    carry_out = command.dry_run if dry_run else command.run
+    if references := reference_runs(content) if content.reference else {}:
+        before = folder / THRESHOLDS
+        carry_out(Sweep(content.name, list(references.values()), content.dashboard), before)
+        if not dry_run:
+            thresholds = {configs: choose_threshold(before / run.name) for configs, run in references.items()}
+            for configs, threshold in thresholds.items():
+                say(f"{references[configs].name}: the threshold is {threshold:.0%}")
+            content = add_thresholds(content, thresholds)
+
+    carry_out(content, folder)
+    if choose and not dry_run:
+        runs = [str(folder / run.name) for run in content.runs]
+        leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
+
+
+@dataclass(frozen=True)
+class _Command:
+    """How the runs of a sweep are carried out.
+
+    Attributes:
+        engines: Where they run.
+        resources: What each of them needs.
+        environment: Ray's runtime environment.
+        ledger: Folder of the ledger.
+        patience: Attempts after a lost process, attempts after a lack of memory, and minutes.
+        overwrite: Whether results are replaced that other code, photos, weights or versions gave.
+    """
+
+    engines: EngineOptions
+    resources: TaskResources
+    environment: dict[str, Any]
+    ledger: Path
+    patience: tuple[int, int, float | None]
+    overwrite: bool
+
+    def run(self, content: Sweep, folder: Path) -> None:
+        """Measure what the ledger lacks of the runs; exit where one is not complete."""
+        with _alone_in(folder) as token:
+            table = RunsTable(folder, content.runs)
+            tasks = self._tasks(content, folder, "measure", table, token)
+            engine = self.engines.open_engine(self.resources, self.environment)
+            with (
+                Display(content.name, len(tasks)) as display,
+                closing(SweepServer(folder, self.ledger, table, display)) as server,
+            ):
+                run_tasks(engine, tasks, server, *self.patience)
+        _conclude(table, folder)
+
+    def dry_run(self, content: Sweep, folder: Path) -> None:
+        """Print what the ledger lacks of the runs."""
+        tasks = self._tasks(content, folder, "find_missing", RunsTable(folder, content.runs), "")
+        engine = self.engines.open_engine(self.resources, self.environment)
+        outcomes = run_tasks(engine, tasks, DryRunServer(self.ledger), *self.patience)
+        if any(outcome.kind != "done" for outcome in outcomes.values()):
+            raise SystemExit(UserError.code)
+
+    def _tasks(self, content: Sweep, folder: Path, function: str, table: RunsTable, token: str) -> list[Task]:
         # Files that Ray brings lie where a task starts.
-        working_folder = "" if "working_dir" in environment else str(Path.cwd())
+        working_folder = "" if "working_dir" in self.environment else str(Path.cwd())
         tasks = []
         for run in content.runs:
             request = RunRequest(
-                options=(*run.options, *["--results.overwrite=true"] * overwrite),
+                options=(*run.options, *["--results.overwrite=true"] * self.overwrite),
                 folder=str((folder / run.name).absolute()),
-                ledger=str(ledger_folder.absolute()) if engines.ray is None else None,
+                ledger=str(self.ledger.absolute()) if self.engines.ray is None else None,
                 dashboard=content.dashboard,
-                cpus=cpus,
-                known="" if overwrite else table.known(run.name),
+                cpus=self.resources.cpus,
+                known="" if self.overwrite else table.known(run.name),
                 mark=str((folder / MARK).absolute()),
                 token=token,
             )
-            function = f"headstart.sweeps.measure:{'find_missing' if dry_run else 'measure'}"
-            tasks.append(Task(run.name, function, request, working_folder))
-
-        engine = engines.open_engine(TaskResources(cpus, gpus, memory), environment)
-        if dry_run:
-            outcomes = run_tasks(engine, tasks, DryRunServer(ledger_folder), retries, memory_retries, timeout)
-            if any(outcome.kind != "done" for outcome in outcomes.values()):
-                raise SystemExit(UserError.code)
-            return
-        with (
-            Display(content.name, len(tasks)) as display,
-            closing(SweepServer(folder, ledger_folder, table, display)) as server,
-        ):
-            run_tasks(engine, tasks, server, retries, memory_retries, timeout)
-
-    _conclude(table, folder)
-    if choose:
-        runs = [str(folder / name) for name in table.rows]
-        leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
+            tasks.append(Task(run.name, f"headstart.sweeps.measure:{function}", request, working_folder))
+        return tasks
 
 
 def _require_usable(ledger: Path) -> None:

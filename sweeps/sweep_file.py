@@ -18,6 +18,8 @@ from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, 
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
+# A key of the suite's own: options of headstart train for the runs from which thresholds follow.
+REFERENCE = "reference"
 # First parts of the options of headstart train, which runs get from the file alone.
 RUN_OPTIONS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
@@ -48,11 +50,13 @@ class Sweep:
         name: Name of the group of its runs.
         runs: The runs, in the order of the grid or of sampling.
         dashboard: `group` of the runs in the dashboard, and `project` and `entity` if the file has them.
+        reference: Options of the runs from which thresholds follow; none where the targets state theirs.
     """
 
     name: str
     runs: list[Run]
     dashboard: dict[str, str]
+    reference: tuple[str, ...] = ()
 
 
 def require_no_run_options(args: Sequence[str]) -> None:
@@ -94,12 +98,12 @@ def read_sweep(path: Path, seed: int) -> Sweep:
     runs: dict[str, Run] = {}
     for point in list_points(content["method"], parameters, content.get("run_cap"), seed):
         options = (*before, *(f"--{key}={in_one_line(value)}" for key, value in point.items()), *after)
-        run = Run(_name([point[key] for key in varied], options), options)
+        run = Run(name_run([point[key] for key in varied], options), options)
         runs.setdefault(run.name, run)
 
     name = str(content.get("name") or path.stem)
     dashboard = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
-    return Sweep(name, list(runs.values()), {"group": name, **dashboard})
+    return Sweep(name, list(runs.values()), {"group": name, **dashboard}, _reference(content.get(REFERENCE, [])))
 
 
 def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
@@ -130,9 +134,10 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
-    unknown = sorted(map(str, content.keys() - KEYS))
+    unknown = sorted(map(str, content.keys() - KEYS - {REFERENCE}))
     if unknown:
-        raise UserError(f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEYS))}")
+        allowed = ", ".join(sorted({*KEYS, REFERENCE}))
+        raise UserError(f"file: {', '.join(unknown)} is not supported here; the keys are {allowed}")
     if Path(str(content.get("program", ""))).name != PROGRAM:
         raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
     if content.get("method") not in ("grid", "random"):
@@ -144,6 +149,14 @@ def _check_keys(content: Mapping[str, Any]) -> None:
     cap = content.get("run_cap")
     if (content["method"] == "random" or cap is not None) and (type(cap) is not int or cap < 1):
         raise UserError(f"file: run_cap is {cap!r}; give the number of runs, 1 or more")
+
+
+def _reference(options: Any) -> tuple[str, ...]:  # noqa: ANN401 - YAML
+    """Return the options of the reference runs."""
+    is_list = isinstance(options, list) and all(isinstance(each, str) and each.startswith("--") for each in options)
+    if not is_list:
+        raise UserError(f"file: reference is {options!r}; give a list of options of {PROGRAM}")
+    return tuple(options)
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
@@ -192,8 +205,13 @@ def _expand(part: str) -> str:
     return re.sub(r"\$\{([^}]*)\}", value, part)
 
 
-def _name(values: list[Any], options: tuple[str, ...]) -> str:
-    """Return a run's name: its values, paths by their last part, and a digest that makes it unique."""
+def name_run(values: Sequence[Any], options: tuple[str, ...]) -> str:
+    """Return a run's name: its values, paths by their last part, and a digest that makes it unique.
+
+    Args:
+        values: Values of the parameters.
+        options: Options of headstart train.
+    """
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
     text = re.sub(r"[^\w.+-]+", "-", "-".join(map(short_name, values)), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
     return f"{text}-{digest}" if text else digest

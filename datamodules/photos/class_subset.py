@@ -35,6 +35,10 @@ class ClassSubset(PhotoSource):
         with prefix_errors("source"):
             self.source.prepare(cache)
 
+    def is_to_download(self, cache: Path | None = None) -> bool:
+        """Whether the larger data set is to be downloaded."""
+        return self.source.is_to_download(cache)
+
     def files(self) -> Sequence[Path] | None:
         """Return the files of the larger data set."""
         return self.source.files()

@@ -49,10 +49,18 @@ class FetchedSource(PhotoSource):
         Args:
             cache: The cache folder, for a source without a root of its own.
         """
-        if self.inside is not None and cache is not None:
-            self.root = cache / self.inside
+        self._find_root(cache)
         if self.download:
             fetch_once(self.root / self.subfolder, self.fill)
+
+    def is_to_download(self, cache: Path | None = None) -> bool:
+        """Whether the data set is to be fetched, and its folder is missing or empty."""
+        self._find_root(cache)
+        return self.download and not _holds_something(self.root / self.subfolder)
+
+    def _find_root(self, cache: Path | None) -> None:
+        if self.inside is not None and cache is not None:
+            self.root = cache / self.inside
 
     def files(self) -> list[Path]:
         """Return the folder that holds the data set."""

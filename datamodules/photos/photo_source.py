@@ -182,6 +182,14 @@ class PhotoSource(ABC):
             cache: The cache folder, which holds downloads without a folder of their own.
         """
 
+    def is_to_download(self, cache: Path | None = None) -> bool:
+        """Whether `prepare` would download the data set.
+
+        Args:
+            cache: The cache folder.
+        """
+        return False
+
     def files(self) -> Sequence[Path] | None:
         """Return the files and folders that the photos are made from, besides the suite's own; None if unknown."""
         return None

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image
 
+from headstart.datamodules.photos.held_out import hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
 from headstart.output.errors import UserError
@@ -71,10 +73,22 @@ class TorchvisionDataset(TorchvisionSource):
         name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
         root: Root of torchvision's class. The default is a folder in the cache.
         download: Fetch the data set with torchvision, if the root is missing or empty.
+        validation_fraction: Share of each class that is held out for validation, for data sets without a split of
+            their own, such as EuroSAT.
+        split_seed: Seed of that split.
     """
 
-    def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        root: str | None = None,
+        download: bool = False,
+        validation_fraction: OpenUnitInterval | None = None,
+        split_seed: NonNegativeInt = 0,
+    ) -> None:
         super().__init__(name, f"datasets/torchvision/{name}", root, download)
+        self.validation_fraction = validation_fraction
+        self.split_seed = split_seed
 
     def prepare(self, cache: Path | None = None) -> None:
         """Download the data set, if that is asked for and the root is missing or empty.
@@ -89,7 +103,24 @@ class TorchvisionDataset(TorchvisionSource):
         """Return the arguments of torchvision's class for both splits."""
         if self.name not in SPLITS:
             raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
-        return SPLITS[self.name]
+        train, validation = SPLITS[self.name]
+        if validation is not None and self.validation_fraction is not None:
+            raise UserError(f"validation_fraction: torchvision's {self.name} has a split of its own; leave it out")
+        return train, validation
+
+    def train(self) -> Photos:
+        """List the training photos, without those that are held out."""
+        photos = super().train()
+        return photos if self.validation_fraction is None else self._split(photos, held=False)
+
+    def validation(self) -> Photos:
+        """List the validation photos: those of torchvision's split, or those that are held out."""
+        return super().validation() if self.validation_fraction is None else self._split(super().train(), held=True)
+
+    def _split(self, photos: Photos, held: bool) -> Photos:
+        assert self.validation_fraction is not None
+        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
+        return photos.subset(np.flatnonzero(chosen == held))
 
     def fill(self, partial: Path) -> Path:
         """Download the data set with torchvision."""

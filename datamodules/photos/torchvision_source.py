@@ -45,7 +45,7 @@ class TorchvisionSource(FetchedSource):
         """List the validation photos."""
         arguments = self.splits()[1]
         if arguments is None:
-            raise UserError(f"name: torchvision's {self.name} has no validation split; use the training photos")
+            raise UserError(f"name: torchvision's {self.name} has no validation split; give validation_fraction")
         return self._read(arguments)
 
     def fill(self, partial: Path) -> Path:

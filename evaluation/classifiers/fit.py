@@ -20,7 +20,7 @@ from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.evaluation.classifiers.texts import curve_rows, markdown_page, method_rows, sentences
-from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec
+from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
@@ -156,7 +156,7 @@ def _embed(
 
 def _names(chosen: Sequence[BackboneSpec]) -> list[str]:
     """Return names of backbones; those of one name and weights are numbered by their order."""
-    names = [f"{each.name}, {Path(each.weights).name}" for each in chosen]
+    names = [f"{each.name}, {Path(plain_weights(each.weights)).name}" for each in chosen]
     return [name if names.count(name) == 1 else f"{name} ({number})" for number, name in enumerate(names, 1)]
 
 

@@ -64,7 +64,7 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     for title, rows in _axis_tables(document):
         print_table(title, rows)
     if document["setup_stability"] is not None:
-        print_table("Setup stability: agreement of the rankings where one part varies", _stability_rows(document))
+        print_table("Setup stability: agreement of the rankings where one part varies", stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
     print_lines(document["remarks"])
 
@@ -115,7 +115,7 @@ def _markdown(document: dict[str, Any]) -> str:
         rows = _sensitivity_rows(setting, document["sensitivity"]["consecutive"])
         lines += [f"### {escape_markdown(setting['name'])}", "", *_markdown_table(rows)]
     if document["setup_stability"] is not None:
-        lines += ["## Setup stability", "", *_markdown_table(_stability_rows(document))]
+        lines += ["## Setup stability", "", *_markdown_table(stability_rows(document))]
     if document["left_out"]:
         lines += ["## Left out", "", *_list([f"{each['setting']}: {each['reason']}" for each in document["left_out"]])]
     return "\n".join(lines)
@@ -125,7 +125,7 @@ def _tables_over_settings(document: Mapping[str, Any]) -> list[tuple[str, TableR
     """Return titles, rows and remarks of the tables over settings: of samples to criterion, and of label budgets."""
     over, budgets, tables = document["over_settings"], document["label_budgets"], []
     if over is not None:
-        tables.append((f"Over {over['of']}", _over_settings_rows(document), over["remarks"]))
+        tables.append((f"Over {over['of']}", over_settings_rows(document), over["remarks"]))
     if budgets is not None:
         tables.append((budgets_title(budgets), budgets_over_settings_rows(budgets), budgets["remarks"]))
     return tables
@@ -159,7 +159,7 @@ def _warnings(document: Mapping[str, Any]) -> list[str]:
 def _latex(document: dict[str, Any]) -> str:
     tables = [(setting["name"], _setting_rows(setting)) for setting in document["settings"]]
     if document["over_settings"] is not None:
-        tables.append((f"Over {document['over_settings']['of']}", _over_settings_rows(document)))
+        tables.append((f"Over {document['over_settings']['of']}", over_settings_rows(document)))
     # Those of a setting have its intervals, too.
     listed = [f"{setting['name']}: {line}" for setting in document["settings"] for line in _warnings(setting)]
     warnings = [f"% {printable(each)}\n" for each in listed]
@@ -230,8 +230,12 @@ def _pair_rows(setting: dict[str, Any]) -> TableRows:
     return rows
 
 
-def _over_settings_rows(document: Mapping[str, Any]) -> TableRows:
-    """Return the table over all settings."""
+def over_settings_rows(document: Mapping[str, Any]) -> TableRows:
+    """Return the table over all settings.
+
+    Args:
+        document: The content of `leaderboard.json`, with `over_settings`.
+    """
     rows = [["method", "interquartile mean", "mean rank"]]
     for each in document["over_settings"]["methods"]:
         mean = format_estimate(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f")
@@ -251,8 +255,12 @@ def _sensitivity_rows(setting: dict[str, Any], consecutive: Sequence[int]) -> Ta
     return [header, *([f"{100 * threshold:g}%", *row] for threshold, row in cells.items())]
 
 
-def _stability_rows(document: dict[str, Any]) -> TableRows:
-    """Return the table of setup stability."""
+def stability_rows(document: dict[str, Any]) -> TableRows:
+    """Return the table of setup stability.
+
+    Args:
+        document: The content of `leaderboard.json`, with `setup_stability`.
+    """
     rows = [["part that varies", "setup stability", "pairs compared"]]
     for part in document["setup_stability"]["parts"]:
         stability = format_estimate(part["stability"], part["interval"], ".2f")

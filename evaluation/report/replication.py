@@ -19,9 +19,11 @@ SHOWN = 16
 # Each command writes its run into a folder in this one, and all share an initially empty ledger there.
 AGAIN = "runs/again"
 LEDGER = f"--results.ledger={AGAIN}/ledger"
+FILE = "weights_file_sha256"
 DIGESTS = {
     "stream_sha256": "stream",
-    "weights_sha256": "weights",
+    "weights_sha256": "weights as loaded",
+    FILE: "file of weights",
     "train_photos_sha256": "training photos",
     "validation_photos_sha256": "validation photos",
 }
@@ -112,9 +114,10 @@ def _digests(runs: Sequence[Run]) -> Table:
         [
             Cell(str(run.folder)),
             Cell("yes" if run.document["complete"] else f"no: {run.document['stopped_because']}"),
-            *(text(str(run.protocol.get(key) or "")[:SHOWN]) for key in DIGESTS),
+            *(text(str(known.get(key) or "")[:SHOWN]) for key in DIGESTS),
             *(Cell(digest_file(run.folder / name)[:SHOWN]) for name in files),
         ]
         for run in runs
+        for known in [{**run.protocol, FILE: run.document.get(FILE)}]
     ]
     return Table(f"Digests: the first {SHOWN} digits of SHA-256", columns, rows)

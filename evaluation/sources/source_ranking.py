@@ -118,7 +118,9 @@ def source_report(results: Sequence[RankedSources], document: Mapping[str, Any])
 
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", ""]
-    weights = [["source", "SHA-256 of the weights"], *map(list, document["digests"]["weights"].items())]
+    files = document["weights_files"]
+    weights = [["source", "SHA-256 of the weights as loaded", "SHA-256 of their file"]]
+    weights += [[source, digest, files[source] or ""] for source, digest in document["digests"]["weights"].items()]
     return "\n".join([*lines, *markdown_table(escape_names(weights))]) + "\n"
 
 

@@ -131,7 +131,14 @@ def transferability(
     digests = {**results.digests, "weights": weights}
     made_with = {**settings, "extraction": asdict(results.extraction), "digests": digests, "versions": versions}
     described = {"titles": {name: metric.title for name, metric in chosen.items()}, **describe_ranking(ranked)}
-    document = {**config, **described, **made_with, "total_seconds": time.perf_counter() - start}
+    files = {source: network.file_digest for source, network in networks.items()}
+    document = {
+        **config,
+        **described,
+        **made_with,
+        "weights_files": files,
+        "total_seconds": time.perf_counter() - start,
+    }
     table = SOURCE_COLUMNS, [row for each in ranked for row in each.interval_rows()]
     results.write(document, {"scores": table}, {REPORT: source_report(ranked, document)})
 

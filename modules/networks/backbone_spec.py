@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec, WeightsAddress
 from headstart.output.errors import UserError, prefix_errors
 
 TIMM_PREFIX = "timm/"
+ADDRESSES = ("https://", "http://")
+DIGEST = "#sha256="
 RANDOM = "random"
 EMBEDDED = "embedded"
 EMBEDDED_MODEL = "mobilenet_v2"
@@ -36,7 +39,8 @@ class BackboneSpec:
             (`my_networks.TinyNet`), or with `registry` one of its entries.
         weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
             those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
-            any size; `embedded` for those of the small network that comes with the suite; `random` for none.
+            any size; the address of such a file with its SHA-256 (`https://.../model.safetensors#sha256=...`), which is
+            downloaded once; `embedded` for those of the small network that comes with the suite; `random` for none.
         model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
             their own.
         preprocessing: Preparation of photos; by default the weights' own, for torchvision models with weights
@@ -61,7 +65,8 @@ class BackboneSpec:
             The network.
 
         Raises:
-            UserError: The preprocessing cannot be carried out, or the embedded weights are not of this network.
+            UserError: The preprocessing cannot be carried out, the embedded weights are not of this network, or an
+                address lacks the SHA-256 of its file.
         """
         if self.preprocessing is not None:
             with prefix_errors("preprocessing"):
@@ -80,15 +85,38 @@ class BackboneSpec:
             )
 
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
-        identifier = None if self.weights == RANDOM else self.weights
+        weights: str | Path | WeightsAddress | None = None if self.weights == RANDOM else self.weights
+        if self.weights.startswith(ADDRESSES):
+            weights = _read_address(self.weights)
+        elif path.suffix in WEIGHT_FILES:
+            weights = path
         return NetworkSpec(
             name=self.name,
             library=library,
             model=model,
-            weights=path if path.suffix in WEIGHT_FILES else identifier,
+            weights=weights,
             arguments={**(EMBEDDED_ARGUMENTS if self.weights == EMBEDDED else {}), **self.model_args},
             seed=seed,
             preprocessing=self.preprocessing or (EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else None),
             allowed_modules=None,
             terms=TERMS,
         )
+
+
+def plain_weights(weights: str) -> str:
+    """Return the name of weights for readers: an address without its SHA-256.
+
+    Args:
+        weights: The option `weights`.
+    """
+    return weights.partition(DIGEST)[0]
+
+
+def _read_address(text: str) -> WeightsAddress:
+    url, _, sha256 = text.partition(DIGEST)
+    if not url.endswith(WEIGHT_FILES) or not re.fullmatch("[0-9a-f]{64}", sha256):
+        raise UserError(
+            f"weights: {text!r} is no address of a {' or '.join(WEIGHT_FILES)} file with its SHA-256; write "
+            f"https://.../model.safetensors{DIGEST} and 64 hexadecimal digits in lower case"
+        )
+    return WeightsAddress(url, sha256)

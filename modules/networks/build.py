@@ -16,8 +16,8 @@ from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.size_limits import limited_size, require_usual_size
-from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
-from headstart.modules.networks.weights import load_weights, read_state_dict
+from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec, WeightsAddress
+from headstart.modules.networks.weights import downloaded_file, fetch_weights, load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
 # Arguments with which the libraries' constructors load weights; some of them would unpickle a file.
@@ -39,6 +39,8 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     Raises:
         UserError: A part of the spec is unknown or not allowed, cannot be downloaded or does not fit.
     """
+    if isinstance(spec.weights, WeightsAddress):
+        spec = replace(spec, weights=fetch_weights(spec.weights))
     if spec.pixels:
         return _build_of_pixels(spec)
     with torch.random.fork_rng(devices=[]):
@@ -50,6 +52,24 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     if spec.weights is not None:
         _require_finite(network, spec)
     return network.float().eval(), spec.preprocessing or preprocessing
+
+
+def is_downloaded(spec: NetworkSpec) -> bool:
+    """Whether building a network downloads nothing, as far as its library says.
+
+    Args:
+        spec: The network.
+
+    Raises:
+        UserError: The library has no such model.
+    """
+    if isinstance(spec.weights, WeightsAddress):
+        return downloaded_file(spec.weights).is_file()
+    if spec.library == CUSTOM or not isinstance(spec.weights, str):
+        return True
+    library, model = LIBRARIES[spec.library], str(choose_model(spec))
+    # An unknown identifier is an error of `build`.
+    return spec.weights not in library.identifiers(model) or library.is_downloaded(model, spec.weights)
 
 
 def build_prepared(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
@@ -166,9 +186,8 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
-        network = load_weights(
-            create(None, spec.arguments), spec.weights, rebuild if spec.library in CLASSIFIERS else None
-        )
+        resized = rebuild if spec.library in CLASSIFIERS else None
+        network = load_weights(create(None, spec.arguments), spec.weights, resized, library.convert)
         return network, library.preprocessing(network, model, None)
 
     if spec.weights is not None and spec.weights not in (known := library.identifiers(model)):

@@ -5,10 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
+from pathlib import Path, PurePosixPath
 from typing import Any
 
+import torch
 import torchvision
-from torch import nn
+from torch import Tensor, nn
 
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
@@ -64,6 +66,24 @@ class Library(ABC):
             The preparation; None where the library does not define it, or it is no square centre crop.
         """
         return None
+
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return a state dict with the names and sizes of a network, from one that its publishers wrote.
+
+        Args:
+            network: The network.
+            state: Tensors by name, some of which do not fit.
+        """
+        return state
+
+    def is_downloaded(self, model: str, weights: str) -> bool:
+        """Whether pretrained weights are on disk; True where that is not known.
+
+        Args:
+            model: One of the names.
+            weights: One of the model's identifiers.
+        """
+        return True
 
     @abstractmethod
     def usual_weights(self, model: str) -> str | None:
@@ -148,6 +168,11 @@ class Torchvision(Library):
         network: nn.Module = torchvision.models.get_model(model, weights=entry, **parameters)
         return network
 
+    def is_downloaded(self, model: str, weights: str) -> bool:
+        """Whether torch.hub has the file of the weights."""
+        url = torchvision.models.get_model_weights(model)[weights].url
+        return (Path(torch.hub.get_dir()) / "checkpoints" / PurePosixPath(url).name).is_file()
+
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
         """Return the preparation of the weights; without weights the usual one of ImageNet."""
         return Preprocessing() if weights is None else self.pretrained_preprocessing(model, weights)
@@ -199,6 +224,11 @@ class Timm(Library):
         name = model if weights in {None, DEFAULT, IMAGENET} else f"{model.partition('.')[0]}.{weights}"
         network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
         return network
+
+    def convert(self, network: nn.Module, state: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Convert by the function that timm applies to what it downloads."""
+        convert = getattr(import_module(type(network).__module__), "checkpoint_filter_fn", None)
+        return state if convert is None else dict(convert(state, network))
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
         """Return the preparation of the network's own configuration."""

@@ -28,6 +28,23 @@ CLASSIFIERS = ("torchvision", "timm")
 
 
 @dataclass(frozen=True)
+class WeightsAddress:
+    """A file of weights that is downloaded once.
+
+    Attributes:
+        url: Its address.
+        sha256: Its SHA-256, hexadecimal.
+    """
+
+    url: str
+    sha256: str
+
+    def __str__(self) -> str:
+        """Return the address."""
+        return self.url
+
+
+@dataclass(frozen=True)
 class MessageTerms:
     """Names of the parts of a network in messages, as in the document that defines the network.
 
@@ -54,7 +71,8 @@ class NetworkSpec:
         name: Its name. Where `model` is None, the model follows from it, too.
         library: Its library.
         model: The library's name of it, or for a custom one the dotted path of the function that builds it.
-        weights: Pretrained identifier of the library, a file with a state dict, or None for random weights.
+        weights: Pretrained identifier of the library, a file with a state dict, the address of such a file, or None for
+            random weights.
         arguments: Further arguments of its constructor.
         seed: Seed of random weights.
         preprocessing: Preparation of photos for it; None for the weights' own.
@@ -70,7 +88,7 @@ class NetworkSpec:
     name: str
     library: LibraryName
     model: object = None
-    weights: str | Path | None = None
+    weights: str | Path | WeightsAddress | None = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 0
     preprocessing: Preprocessing | None = None
@@ -118,9 +136,22 @@ class NetworkSpec:
         if isinstance(self.weights, str):
             # A classifier of another width than the weights' own is random.
             return {"identifier": self.weights, **(random if self.arguments.get("num_classes") else {})}
+        return {"file": self.file_digest}
+
+    @property
+    def file_digest(self) -> str | None:
+        """SHA-256 of the file of weights, hexadecimal; None where the library chooses the file, and for random weights.
+
+        Raises:
+            UserError: The file is missing.
+        """
+        if isinstance(self.weights, WeightsAddress):
+            return self.weights.sha256
+        if not isinstance(self.weights, Path):
+            return None
         if not self.weights.is_file():
             raise UserError(f"weights: there is no file {str(self.weights)!r}")
-        return {"file": digest_file(self.weights)}
+        return digest_file(self.weights)
 
     def _digest_code(self) -> str:
         digest = hashlib.sha256()

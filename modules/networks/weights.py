@@ -4,15 +4,20 @@ import hashlib
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from http.client import HTTPException
 from itertools import chain
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from pickle import UnpicklingError
 from typing import TypeVar
 
 import torch
+from filelock import FileLock
 from torch import Tensor, nn
 
+from headstart.modules.networks.spec import WeightsAddress
 from headstart.output.errors import UserError, reason_of
+from headstart.output.files import digest_file
 
 LISTED = 5
 # The prefix of every key in DataParallel and DistributedDataParallel.
@@ -21,15 +26,65 @@ PARALLEL = "module."
 OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 
 Head = TypeVar("Head", nn.Linear, nn.Conv2d)
+State = dict[str, Tensor]
 
 
-def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Module] | None) -> nn.Module:
+def downloaded_file(address: WeightsAddress) -> Path:
+    """Return where a file of weights lies once it is downloaded.
+
+    Args:
+        address: Its address.
+    """
+    name = f"{address.sha256[:8]}-{PurePosixPath(address.url).name}"
+    return Path(torch.hub.get_dir()) / "checkpoints" / name
+
+
+def fetch_weights(address: WeightsAddress) -> Path:
+    """Download a file of weights, unless it was downloaded before, into the folder of torchvision's weights.
+
+    Args:
+        address: Its address.
+
+    Returns:
+        The file.
+
+    Raises:
+        UserError: It cannot be fetched, or has another SHA-256.
+    """
+    path = downloaded_file(address)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(f"{path}.lock"):
+        if path.is_file():
+            if digest_file(path) != address.sha256:
+                raise UserError(f"weights: {str(path)!r} is damaged (its SHA-256 differs); remove it, and try again")
+            return path
+
+        try:
+            torch.hub.download_url_to_file(address.url, str(path), address.sha256)
+        except (OSError, HTTPException) as error:
+            raise UserError(
+                f"weights: {address} cannot be fetched ({reason_of(error)}); check the connection, or name a local copy"
+            ) from error
+        except RuntimeError as error:
+            raise UserError(
+                f"weights: {address} holds another file than the one with the SHA-256 {address.sha256}; give its own"
+            ) from error
+    return path
+
+
+def load_weights(
+    network: nn.Module,
+    path: Path,
+    rebuild: Callable[[int], nn.Module] | None,
+    convert: Callable[[nn.Module, State], State] | None = None,
+) -> nn.Module:
     """Load a file of weights into a network, whose classifier takes the file's number of classes.
 
     Args:
         network: The network.
         path: The file, as for `read_state_dict`; a network with a classifier needs a file with one.
         rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
+        convert: Converts the state dict of the network's publishers, where names or sizes are not the network's own.
 
     Returns:
         The network, or a rebuilt one, with the file's weights.
@@ -38,6 +93,10 @@ def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Mod
         UserError: The file cannot be read or does not fit.
     """
     state = read_state_dict(path)
+    if convert is not None and not _fits(network, state):
+        # Errors of many unrelated kinds; `load_state` then names what does not fit.
+        with suppress(Exception):
+            state = convert(network, state)
     if rebuild is not None:
         shapes = {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
         for name, shape in shapes.items():
@@ -48,7 +107,15 @@ def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Mod
     return network
 
 
-def read_state_dict(path: Path) -> dict[str, Tensor]:
+def _fits(network: nn.Module, state: State) -> bool:
+    """Whether a state dict has the names and sizes of a network, but for its classifier."""
+    own = network.state_dict()
+    classifiers = tuple(f"{name}." for name in heads(network))
+    resized = (name for name in own.keys() & state.keys() if own[name].shape != state[name].shape)
+    return own.keys() == state.keys() and all(name.startswith(classifiers) for name in resized)
+
+
+def read_state_dict(path: Path) -> State:
     """Read a state dict from a file, without running code from it.
 
     Args:
@@ -84,7 +151,7 @@ def _reason(error: Exception) -> str:
     return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else reason_of(error)
 
 
-def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
+def load_state(network: nn.Module, state: State, source: str) -> None:
     """Load a state dict; all of its keys and shapes must fit.
 
     Args:

@@ -14,6 +14,7 @@ import torchvision
 from numpy.typing import NDArray
 from PIL import Image
 
+from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
 from headstart.output.errors import UserError
@@ -222,3 +223,44 @@ def test_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     message = refusal(source.prepare)
     assert message.startswith("download: torchvision cannot fetch EuroSAT (no connection); ")
     assert not (tmp_path / "root").exists()
+
+
+@pytest.mark.parametrize("name", ["CIFAR10", "EuroSAT", "Flowers102", "OxfordIIITPet"])
+def test_torchvision_refuses_an_archive_with_another_digest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    fetched = []
+
+    def fetch(url: str, filename: str, **_: Any) -> None:
+        fetched.append(url)
+        Path(filename).write_bytes(b"another archive")
+
+    monkeypatch.setattr(torchvision.datasets.utils, "_get_redirect_url", lambda url, max_hops: url)
+    monkeypatch.setattr(torchvision.datasets.utils, "_urlretrieve", fetch)
+    message = refusal(TorchvisionDataset(name, str(tmp_path / "root"), download=True).prepare)
+    assert message.startswith(f"download: torchvision cannot fetch {name} (File not found or corrupted.); ")
+    assert fetched
+    assert not (tmp_path / "root").exists()
+
+
+def test_a_share_of_a_data_set_without_a_split_is_held_out(tmp_path: Path) -> None:
+    for number in range(10):
+        save(tmp_path / "eurosat" / "2750" / "Forest" / f"Forest_{number}.jpg", number)
+        save(tmp_path / "eurosat" / "2750" / "River" / f"River_{number}.jpg", 80 + number)
+    source = TorchvisionDataset("EuroSAT", str(tmp_path), validation_fraction=0.3)
+    train, validation = source.train(), source.validation()
+    assert np.bincount(train.labels).tolist() == [7, 7]
+    assert np.bincount(validation.labels).tolist() == [3, 3]
+    assert {*train.names, *validation.names} == set(TorchvisionDataset("EuroSAT", str(tmp_path)).train().names)
+    other = TorchvisionDataset("EuroSAT", str(tmp_path), validation_fraction=0.3, split_seed=1)
+    assert list(other.validation().names) != list(validation.names)
+    message = refusal(TorchvisionDataset("CIFAR10", str(tmp_path), validation_fraction=0.3).train)
+    assert message.startswith("validation_fraction: torchvision's CIFAR10 has a split of its own")
+
+
+def test_dry_runs_know_what_is_to_be_downloaded(tmp_path: Path) -> None:
+    source = ClassSubset(TorchvisionDataset("EuroSAT", download=True), ["Forest", "River"])
+    assert source.is_to_download(tmp_path)
+    lay_out_satellite(tmp_path / "datasets" / "torchvision" / "EuroSAT")
+    assert not source.is_to_download(tmp_path)
+    assert not TorchvisionDataset("CIFAR10").is_to_download(tmp_path)

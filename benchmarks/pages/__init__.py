@@ -1,0 +1,1 @@
+"""Pages of docs/results, made from runs."""

@@ -1,0 +1,57 @@
+"""The pages of docs/results are made from runs, and say from which."""
+
+import csv
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+import torch
+
+import headstart
+from headstart.tests.conftest import list_options, write_photos
+from headstart.tests.material.in_process import InProcess
+from headstart.tests.material.root import require_checkout
+from headstart.tests.material.sweeps import run, write
+
+require_checkout()
+results = import_module("headstart.benchmarks.pages.results")
+
+
+@pytest.fixture(scope="module")
+def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Run a sweep of two sources, and one with balanced orderings."""
+    folder = tmp_path_factory.mktemp("results")
+    options = list_options(write_photos(folder / "pictures"))
+    widths = {"values": [{"width_mult": 0.25}, {"width_mult": 0.35}]}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headstart.engines.options.Workers", lambda count, gpus: InProcess())
+        run(write(folder, [*options, "--data.orderings=4"], data__backbone__model_args=widths), folder / "plain")
+        balanced = [*options, "--data.orderings=4", "--data.order=balanced", "--criterion.until=limit"]
+        run(write(folder, balanced, data__backbone__model_args=widths), folder / "balanced")
+    return folder
+
+
+@pytest.mark.slow
+def test_pages_are_made_from_runs(sweeps: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("tuned.yaml").write_text("tuned: {mean: [pictures]}")
+    results.main([str(sweeps / "plain")], budgets=str(sweeps / "balanced"), tuned="tuned.yaml", output="pages")
+    assert {path.name for path in Path("pages").iterdir()} == {
+        *("benchmark.md", "k_shot.md", "leaderboard.csv", "over_settings.png", "setup_stability.png")
+    }
+    page = Path("pages", "benchmark.md").read_text()
+    for stated in (
+        f"Headstart {headstart.__version__}",
+        torch.__version__,
+        "the local suite",
+        "2 settings of 1 targets, with 16 traces",
+    ):
+        assert stated in page
+    # The numbers are those of the leaderboard's own file.
+    with Path("pages", "leaderboard.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    best = [row for row in rows if row["rank_interval_low"] == "1"]
+    assert best
+    for row in best:
+        assert f"`{row['method']}`" in page
+    assert "| 1 per class |" in Path("pages", "k_shot.md").read_text()

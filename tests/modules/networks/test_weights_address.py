@@ -1,0 +1,141 @@
+"""Weights from an address are downloaded once, and only those with the given SHA-256 are used."""
+
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+import timm
+import torch
+from safetensors.torch import save
+
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec, plain_weights
+from headstart.modules.networks.build import is_downloaded
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
+from headstart.tests.material.file_servers import FileServer, serve_files
+
+NAME, ARGS = "vit_tiny_patch16_224", {"depth": 1, "embed_dim": 24, "img_size": 32}
+PREPROCESSING = Preprocessing(resize=32, crop=32)
+
+
+@pytest.fixture
+def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "hub"))
+    with serve_files() as served:
+        yield served
+
+
+def offer(server: FileServer, content: bytes) -> BackboneSpec:
+    server.files["/model.safetensors"] = content
+    return choose(f"{server.url}/model.safetensors#sha256={sha256(content).hexdigest()}")
+
+
+def choose(weights: str) -> BackboneSpec:
+    return BackboneSpec(f"timm/{NAME}", weights, ARGS, PREPROCESSING)
+
+
+def draw(**arguments: int) -> dict[str, torch.Tensor]:
+    torch.manual_seed(0)
+    return timm.create_model(NAME, **{**ARGS, **arguments}).state_dict()  # type: ignore[no-any-return]
+
+
+def refusal(spec: BackboneSpec) -> str:
+    with pytest.raises(UserError) as caught:
+        build_backbone(spec.network(0))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
+    state = draw()
+    spec = offer(server, save(state))
+    assert not is_downloaded(spec.network(0))
+    for _ in range(2):
+        loaded = build_backbone(spec.network(0)).network.state_dict()
+        assert all(torch.equal(value, state[name]) for name, value in loaded.items())
+    assert server.requests["GET /model.safetensors"] == 1
+    assert is_downloaded(spec.network(0))
+    # A local copy has the same identity, so that features and traces are shared.
+    copy = tmp_path / "copy.safetensors"
+    copy.write_bytes(server.files["/model.safetensors"])
+    assert choose(str(copy)).network(0).identity == spec.network(0).identity
+    assert spec.network(0).file_digest == sha256(copy.read_bytes()).hexdigest()
+
+
+def test_another_file_is_an_error(server: FileServer, tmp_path: Path) -> None:
+    spec = offer(server, save(draw()))
+    server.files["/model.safetensors"] += b"more"
+    assert "holds another file than the one with the SHA-256" in refusal(spec)
+    assert list((tmp_path / "hub" / "checkpoints").glob("*.safetensors")) == []
+
+
+def test_a_damaged_copy_is_an_error(server: FileServer, tmp_path: Path) -> None:
+    spec = offer(server, save(draw()))
+    build_backbone(spec.network(0))
+    (path,) = (tmp_path / "hub" / "checkpoints").glob("*.safetensors")
+    path.write_bytes(path.read_bytes()[:-1])
+    assert "is damaged (its SHA-256 differs); remove it" in refusal(spec)
+
+
+def test_a_missing_file_is_an_error(server: FileServer) -> None:
+    assert "cannot be fetched" in refusal(choose(f"{server.url}/model.safetensors#sha256={64 * '0'}"))
+
+
+@pytest.mark.parametrize("ending", ["", "#sha256=12", f"#sha256={64 * 'G'}", f"#md5={32 * '0'}"])
+def test_an_address_needs_a_digest(ending: str) -> None:
+    with pytest.raises(UserError, match=r"is no address of a .safetensors or .pth or .pt file with its SHA-256"):
+        choose(f"https://example.org/model.safetensors{ending}").network(0)
+
+
+def test_positions_of_another_size_are_those_of_timm(server: FileServer) -> None:
+    larger = draw(img_size=64)
+    backbone = build_backbone(offer(server, save(larger)).network(0))
+    own = timm.create_model(NAME, **ARGS)
+    expected = timm.models.vision_transformer.checkpoint_filter_fn(larger, own)["pos_embed"]
+    torch.testing.assert_close(backbone.network.state_dict()["pos_embed"], expected)
+
+
+def test_a_head_of_any_size_is_loaded(server: FileServer) -> None:
+    state = draw(num_classes=7)
+    backbone = build_backbone(offer(server, save(state)).network(0))
+    assert backbone.source_head is not None
+    assert torch.equal(backbone.source_head, state["head.weight"])
+
+
+def test_readers_see_no_digest() -> None:
+    assert plain_weights("https://example.org/a.pth#sha256=12") == "https://example.org/a.pth"
+    assert plain_weights("IMAGENET1K_V1") == "IMAGENET1K_V1"
+
+
+def test_the_image_tower_of_a_clip_file_is_loaded(server: FileServer) -> None:
+    name, arguments = "vit_base_patch32_clip_quickgelu_224", {"depth": 1, "embed_dim": 24, "num_heads": 2}
+    torch.manual_seed(0)
+    own = timm.create_model(name, **arguments).state_dict()
+    # The names of OpenAI's weights, and a tensor of the text tower.
+    renamed = [
+        *(("patch_embed.proj", "conv1"), ("pos_embed", "positional_embedding"), ("blocks.", "transformer.resblocks.")),
+        *(("norm_pre", "ln_pre"), (".norm1", ".ln_1"), (".norm2", ".ln_2"), ("attn.qkv.", "attn.in_proj_")),
+        *(("attn.proj", "attn.out_proj"), ("mlp.fc1", "mlp.c_fc"), ("mlp.fc2", "mlp.c_proj"), ("head.weight", "proj")),
+        *(("cls_token", "class_embedding"), ("norm.", "ln_post.")),
+    ]
+    file = {"token_embedding.weight": torch.zeros(2, 2)}
+    for key, value in own.items():
+        if key != "head.bias":
+            published = key
+            for ours, theirs in renamed:
+                published = published.replace(ours, theirs) if key.startswith(ours) or ours[0] in ".am" else published
+            squeezed = value.squeeze() if key in ("cls_token", "pos_embed") else value
+            file[f"visual.{published}"] = (squeezed.T if key == "head.weight" else squeezed).contiguous()
+
+    server.files["/model.safetensors"] = save(file)
+    digest = sha256(server.files["/model.safetensors"]).hexdigest()
+    spec = BackboneSpec(f"timm/{name}", f"{server.url}/model.safetensors#sha256={digest}", arguments)
+    backbone = build_backbone(spec.network(0))
+    loaded = backbone.network.state_dict()
+    assert set(loaded) == {key for key in own if not key.startswith("head.")}
+    assert all(torch.equal(value, own[key]) for key, value in loaded.items())
+    # What enters the projection, with the preparation of OpenAI's weights.
+    assert backbone.width == 24
+    assert backbone.preprocessing.mean == (0.48145466, 0.4578275, 0.40821073)

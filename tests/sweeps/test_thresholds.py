@@ -1,0 +1,82 @@
+"""Thresholds of targets that state none follow from reference runs."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from headstart import sweep
+from headstart.output.errors import UserError
+from headstart.sweeps.sweep_file import read_sweep
+from headstart.sweeps.thresholds import choose_threshold, reference_runs
+from headstart.tests.material.sweeps import run, write
+
+REFERENCE = [
+    "--model.baseline=headstart.modules.NearestClassMean",
+    "--model.methods={}",
+    "--data.orderings=3",
+    "--criterion.until=limit",
+    "--trainer.logger=false",
+]
+
+
+@pytest.fixture
+def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
+    """Write a sweep over two targets, of which one states its threshold."""
+    options = small_comparison(tmp_path)
+    (tmp_path / "open.yaml").write_text("seed_everything: 0\n")
+    (tmp_path / "fixed.yaml").write_text("criterion:\n  threshold: 0.6\n")
+    names = [str(tmp_path / name) for name in ("open.yaml", "fixed.yaml")]
+    file = write(tmp_path, [*options, "--trainer.logger=false"], config={"values": names})
+    content = yaml.safe_load(file.read_text())
+    content["reference"] = [*options, *REFERENCE]
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    return file
+
+
+def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: Path, tmp_path: Path) -> None:
+    assert [Path(name.removeprefix("--config=")).stem for (name,) in reference_runs(read_sweep(targets, 0))] == ["open"]
+    rows = run(targets, tmp_path / "a")
+    assert [row["state"] for row in rows.values()] == ["complete"] * 2
+
+    (before,) = (tmp_path / "a" / ".thresholds").glob("open-*")
+    document, curves = json.loads((before / "results.json").read_text()), np.load(before / "curves.npz")
+    assert document["protocol"]["orderings"] == 3
+    # Computed by hand from the counts: two classes of equal size, so that the largest has half of the photos.
+    reached = curves["correct"][0, :, -1].mean() / document["protocol"]["validation_size"]
+    expected = round(20 * (0.5 + reached) / 2) / 20
+    chosen = {
+        name.partition("-")[0]: json.loads((tmp_path / "a" / name / "results.json").read_text())["criterion"]
+        for name in rows
+    }
+    assert chosen["open"]["threshold"] == pytest.approx(expected)
+    assert chosen["fixed"]["threshold"] == 0.6
+    # Nothing is measured again.
+    again = run(targets, tmp_path / "a")
+    assert [row["computed_traces"] for row in again.values()] == [0, 0]
+
+
+def test_dry_run_names_the_reference_runs_too(targets: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    sweep.main([str(targets), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'ledger'}", "--dry_run"])
+    assert capfd.readouterr().out.count("headstart train ") == 3
+    assert not (tmp_path / "a").exists()
+
+
+def test_a_reference_that_does_not_learn_is_an_error(targets: Path, tmp_path: Path) -> None:
+    rows = run(targets, tmp_path / "a")
+    folder = tmp_path / "a" / next(name for name in rows if name.startswith("fixed"))
+    document = json.loads((folder / "results.json").read_text())
+    document["criterion"]["largest_class"] = document["criterion"]["all_correct"]
+    (folder / "results.json").write_text(json.dumps(document))
+    with pytest.raises(UserError, match=r"largest class is 100\.0%"):
+        choose_threshold(folder)
+
+
+@pytest.mark.parametrize("wrong", ["--a=1", ["a"], [1], {"a": 1}])
+def test_reference_is_a_list_of_options(targets: Path, wrong: object) -> None:
+    targets.write_text(yaml.safe_dump({**yaml.safe_load(targets.read_text()), "reference": wrong}))
+    with pytest.raises(UserError, match=r"reference is .*; give a list of options"):
+        read_sweep(targets, 0)
