@@ -1,0 +1,111 @@
+"""Tables of options: what a parser takes, with types, defaults and help."""
+
+import argparse
+import inspect
+import json
+import re
+from collections.abc import Iterable, Iterator
+
+# Options of every parser; the first page of the reference explains them once.
+COMMON = {"help", "print_config"}
+LONG_DEFAULT = 60
+
+
+def tables(parser: argparse.ArgumentParser, level: int = 2) -> Iterator[str]:
+    """Yield the lines of a parser's options, a table for each group.
+
+    Args:
+        parser: The parser.
+        level: Level of the headings.
+    """
+    for group in parser._action_groups:
+        rows = [_row(action) for action in group._group_actions if _is_shown(action)]
+        if rows:
+            yield from (f"{'#' * level} {_title(str(group.title))}", "")
+            yield from table(("option", "type", "default", "meaning"), rows)
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers of all subcommands, by their words."""
+    found: dict[str, argparse.ArgumentParser] = {}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, each in action.choices.items():
+                below = subcommands(each)
+                found |= {f"{name} {words}": leaf for words, leaf in below.items()} or {name: each}
+    return found
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    """Yield the lines of a table.
+
+    Args:
+        head: Titles of the columns.
+        rows: The cells, in Markdown.
+    """
+    head = list(head)
+    yield f"| {' | '.join(head)} |"
+    yield "| " + " | ".join("---" for _ in head) + " |"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def cell(text: object) -> str:
+    """Return a text as a cell of a table: on one line, with its bars and angle brackets escaped outside of code."""
+    line = " ".join(str(text or "").split())
+    parts = re.split(r"(``?[^`]+``?)", line)
+    escaped = [part if part.startswith("`") else part.replace("<", "&lt;").replace("*", "\\*") for part in parts]
+    return "".join(escaped).replace("|", "\\|")
+
+
+def code(value: object) -> str:
+    """Return a value as code in a cell; nothing for an empty text."""
+    text = " ".join(str(value).split())
+    return f"`{text}`".replace("|", "\\|") if text else ""
+
+
+def type_name(hint: object) -> str:
+    """Return a type as a person writes it, without the modules of its classes."""
+    if hint is None or inspect.isfunction(hint):
+        return ""
+    text = hint.__name__ if isinstance(hint, type) and "[" not in str(hint) else str(hint)
+    text = re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text).replace("NoneType", "None")
+    text = re.sub(r"Literal\[([^]]*)\]", lambda match: match[1].replace("'", "").replace(", ", " | "), text)
+    return re.sub(r"^Optional\[(.*)\]$", r"\1 | None", text)
+
+
+def default_text(value: object) -> str:
+    """Return a default as YAML has it; nothing where there is none."""
+    if value is argparse.SUPPRESS:
+        return ""
+    try:
+        text = value if isinstance(value, str) else json.dumps(value, default=str)
+    except TypeError:
+        text = str(value)
+    return text if len(text) <= LONG_DEFAULT else f"{text[:LONG_DEFAULT]}…"
+
+
+def _is_shown(action: argparse.Action) -> bool:
+    is_help = action.dest in COMMON or str(action.dest).endswith(".help") or action.help == argparse.SUPPRESS
+    is_group = action.metavar == "CONFIG" and action.default == argparse.SUPPRESS
+    is_link = any("-->" in name for name in action.option_strings)
+    return not (is_help or is_group or is_link or isinstance(action, argparse._SubParsersAction))
+
+
+def _row(action: argparse.Action) -> list[str]:
+    name = action.option_strings[0] if action.option_strings else str(action.dest)
+    name = next((each for each in action.option_strings if each.startswith("--")), name)
+    hint = getattr(action, "_typehint", None) or action.type
+    shown = " | ".join(map(str, action.choices)) if action.choices else type_name(hint)
+    is_required = action.nargs not in ("?", "*") and (action.required or not action.option_strings)
+    has_none = action.dest == "config"
+    default = "required" if is_required else "" if has_none else code(default_text(action.default))
+    text = "" if action.help is None else str(action.help).replace(" (default: %(default)s)", "")
+    return [code(name), code(shown), default, cell(text)]
+
+
+def _title(title: str) -> str:
+    """Return the heading of a group of options."""
+    title = re.sub(r"<class '[\w.]*?(\w+)'>", r"`\1`", " ".join(title.split()))
+    return {"positional arguments": "Arguments", "options": "Options"}.get(title, title.rstrip(":."))
