@@ -30,7 +30,9 @@ def release_notes(tag: str, root: Path = ROOT) -> str:
             raise ValueError(f"tag: {tag} does not match version {found} of {name}; use v{found}")
 
     changelog = (root / "CHANGELOG.md").read_text(encoding="utf-8")
-    section = re.search(rf"^## \[{re.escape(version)}\] - (.+?)\n(.*?)(?=^## \[|^\[|\Z)", changelog, re.MULTILINE | re.DOTALL)
+    section = re.search(
+        rf"^## \[{re.escape(version)}\] - (.+?)\n(.*?)(?=^## \[|^\[|\Z)", changelog, re.MULTILINE | re.DOTALL
+    )
     if section is None:
         raise ValueError(f"CHANGELOG.md: there is no section [{version}]; rename [Unreleased]")
     released = _search(r"^date-released: (.+)$", root / "CITATION.cff")

@@ -143,7 +143,9 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 def _check_keys(content: Mapping[str, Any]) -> None:
     unknown = sorted(map(str, content.keys() - KEY_MEANINGS.keys()))
     if unknown:
-        raise UserError(f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEY_MEANINGS))}")
+        raise UserError(
+            f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEY_MEANINGS))}"
+        )
     if Path(str(content.get("program", ""))).name != PROGRAM:
         raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
     if content.get("method") not in ("grid", "random"):

@@ -33,7 +33,10 @@ def _cell(cell: Any) -> Iterator[str]:  # noqa: ANN401 - nbformat has no types
 def _output(output: Any) -> Iterator[str]:  # noqa: ANN401 - nbformat has no types
     data = output.get("data", {})
     if "image/png" in data:
-        yield from (f'<img alt="Output of the cell" src="data:image/png;base64,{"".join(data["image/png"].split())}">', "")
+        yield from (
+            f'<img alt="Output of the cell" src="data:image/png;base64,{"".join(data["image/png"].split())}">',
+            "",
+        )
     elif "text/html" in data:
         # A blank line would end the block of HTML.
         yield from (f"<div>{BLANK.sub('', data['text/html'])}</div>", "")

@@ -19,7 +19,9 @@ MODULES = {
     "headstart.estimators": ("Classifiers with scikit-learn's interface.", ["HeadstartClassifier"]),
     "headstart.output.errors": ("Errors that a user can act on.", ["UserError", "UsageError"]),
 }
-EVALUATION = "The functions of the evaluation commands. They take the same arguments and return what the JSON files hold."
+EVALUATION = (
+    "The functions of the evaluation commands. They take the same arguments and return what the JSON files hold."
+)
 
 
 def python_pages() -> Iterator[tuple[str, str]]:
