@@ -25,8 +25,8 @@ Compare transfer methods, or train one model.
 headstart train --config FILE [--OPTION=VALUE ...]
 ```
 
-`configs/base.yaml` is read first, then every `--config` and option in turn. Later values win. Every option is also a key of the
-configuration file: `--data.batch_size=8` is `batch_size: 8` below `data:`. The task says what is done.
+`configs/base.yaml` is read first, then every `--config` and option in turn. Later values win. Every option is also a
+key of the configuration file: `--data.batch_size=8` is `batch_size: 8` below `data:`. The task says what is done.
 """
 INDEX = """\
 # Commands
@@ -39,8 +39,9 @@ headstart COMMAND --help
 headstart --version
 ```
 
-Options are written `--name value` or `--name=value`. A switch can stand alone: `--overwrite` means `--overwrite=true`. A list is written
-`'[a, b]'`. Most commands also read options from a YAML file: `--config FILE`. `--print_config` prints the options as such a file.
+Options are written `--name value` or `--name=value`. A switch can stand alone: `--overwrite` means
+`--overwrite=true`. A list is written `'[a, b]'`. Most commands also read options from a YAML file: `--config FILE`.
+`--print_config` prints the options as such a file.
 """
 OUTSIDE = """\
 In a checkout, `train.py`, `evaluate.py`, `sweep.py` and `scripts/validate_submission.py` are the same commands.

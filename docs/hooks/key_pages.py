@@ -63,8 +63,9 @@ data:
     class_path: DrawnPets
 ```
 
-The pages of the [commands](commands/README.md) list the options. [`headstart train`](commands/train.md) lists those of all tasks.
-A class is named by `class_path`, and its arguments are below `init_args`. The [Python API](python/README.md) lists the arguments of each class.
+The pages of the [commands](commands/README.md) list the options. [`headstart train`](commands/train.md) lists those of
+all tasks. A class is named by `class_path`, and its arguments are below `init_args`. The
+[Python API](python/README.md) lists the arguments of each class.
 """
 SWEEP = "`headstart sweep FILE` reads this file. The guide is [sweeps.md](../sweeps.md)."
 

@@ -9,20 +9,35 @@ from collections.abc import Iterable, Iterator
 # Options of every parser; the first page of the reference explains them once.
 COMMON = {"help", "print_config"}
 LONG_DEFAULT = 60
+SPECIAL = re.compile(r"[<*|]")
 
 
 def tables(parser: argparse.ArgumentParser, level: int = 2) -> Iterator[str]:
-    """Yield the lines of a parser's options, a table for each group.
+    """Yield the lines of a parser's options: a table of arguments, one of options, and one for each nested group.
 
     Args:
         parser: The parser.
         level: Level of the headings.
     """
+    arguments, options, nested = [], [], []
     for group in parser._action_groups:
-        rows = [_row(action) for action in group._group_actions if _is_shown(action)]
-        if rows:
-            yield from (f"{'#' * level} {_title(str(group.title))}", "")
-            yield from table(("option", "type", "default", "meaning"), rows)
+        actions = [action for action in group._group_actions if _is_shown(action)]
+        prefixes = {str(action.dest).rpartition(".")[0].partition(".")[0] for action in actions}
+        if len(prefixes) == 1 and (prefix := prefixes.pop()):
+            nested.append((prefix, _sentence(str(group.title)), actions))
+        else:
+            arguments += [action for action in actions if not action.option_strings]
+            options += [action for action in actions if action.option_strings]
+
+    heads = [
+        ("Arguments", "", arguments),
+        ("Options", "", options),
+        *((f"`--{name}`", *rest) for name, *rest in nested),
+    ]
+    for title, text, actions in heads:
+        if actions:
+            yield from (f"{'#' * level} {title}", "", *([text, ""] if text else []))
+            yield from table(("option", "type", "default", "meaning"), map(_row, actions))
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -52,17 +67,16 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
 
 
 def cell(text: object) -> str:
-    """Return a text as a cell of a table: on one line, with its bars and angle brackets escaped outside of code."""
+    """Return a text as a cell of a table: on one line, with what Markdown reads otherwise escaped outside of code."""
     line = " ".join(str(text or "").split())
     parts = re.split(r"(``?[^`]+``?)", line)
-    escaped = [part if part.startswith("`") else part.replace("<", "&lt;").replace("*", "\\*") for part in parts]
-    return "".join(escaped).replace("|", "\\|")
+    return "".join(part if part.startswith("`") else SPECIAL.sub(r"\\\g<0>", part) for part in parts)
 
 
 def code(value: object) -> str:
     """Return a value as code in a cell; nothing for an empty text."""
     text = " ".join(str(value).split())
-    return f"`{text}`".replace("|", "\\|") if text else ""
+    return f"`{text}`" if text else ""
 
 
 def type_name(hint: object) -> str:
@@ -105,7 +119,6 @@ def _row(action: argparse.Action) -> list[str]:
     return [code(name), code(shown), default, cell(text)]
 
 
-def _title(title: str) -> str:
-    """Return the heading of a group of options."""
-    title = re.sub(r"<class '[\w.]*?(\w+)'>", r"`\1`", " ".join(title.split()))
-    return {"positional arguments": "Arguments", "options": "Options"}.get(title, title.rstrip(":."))
+def _sentence(title: str) -> str:
+    """Return the title of a group of options as a sentence, nothing where it names its class alone."""
+    return "" if title.startswith("<class") else f"{' '.join(title.split()).rstrip(':.')}."

@@ -15,7 +15,7 @@ from headstart.docs.hooks.command_pages import FOLDER as COMMANDS
 from headstart.docs.hooks.command_pages import command_pages
 from headstart.docs.hooks.key_pages import PATH as KEYS
 from headstart.docs.hooks.key_pages import key_page
-from headstart.docs.hooks.links import ROOT, outward
+from headstart.docs.hooks.links import ROOT, as_on_github, outward
 from headstart.docs.hooks.notebook_pages import notebook_page
 from headstart.docs.hooks.python_pages import FOLDER as PYTHON
 from headstart.docs.hooks.python_pages import python_pages
@@ -52,8 +52,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite the links that leave docs/."""
-    return outward(markdown, page.file.src_uri, URLS["Repository"], _log.warning)
+    """Rewrite the links that leave docs/, and what GitHub reads otherwise."""
+    return outward(as_on_github(markdown), page.file.src_uri, URLS["Repository"], _log.warning)
 
 
 @cache
