@@ -5,7 +5,7 @@ NAME ?= orderings
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-cka demo-sources portal test slow lint format bench results clean
+.PHONY: help demo demo-cka demo-sources portal test slow lint format docs bench results clean
 
 ## Show what can be made.
 help:
@@ -50,6 +50,10 @@ lint: $(READY)
 format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+## Build the site into build/site; open build/site/index.html, no server needed.
+docs: $(READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
 ## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
 bench: $(READY)

@@ -10,11 +10,15 @@ import jsonargparse
 FRAME_FILES = ("__init__", "frame", "laws", "register")
 
 
+def find_benchmarks() -> dict[str, str]:
+    """Return the modules of the benchmarks, by their names."""
+    files = [path for path in sorted(Path(__file__).parent.glob("*/*.py")) if path.stem not in FRAME_FILES]
+    return {path.stem: f"headstart.benchmarks.{path.parent.name}.{path.stem}" for path in files}
+
+
 def main() -> None:
     """Run the `main` of a benchmark, whose parameters are its options, and print what it returns as JSON."""
-    files = [path for path in sorted(Path(__file__).parent.glob("*/*.py")) if path.stem not in FRAME_FILES]
-    modules = {path.stem: f"headstart.benchmarks.{path.parent.name}.{path.stem}" for path in files}
-
+    modules = find_benchmarks()
     name, *options = sys.argv[1:] or [""]
     if name not in modules:
         raise SystemExit(f"python -m headstart.benchmarks NAME [options], where NAME is one of {', '.join(modules)}")

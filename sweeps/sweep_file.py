@@ -17,7 +17,19 @@ from headstart.output.errors import UsageError, UserError, broken_yaml, reason_o
 from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, overrides, short_name
 
 PROGRAM = "train.py"
-KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
+KEY_MEANINGS = {
+    "program": "train.py, the only program that can be swept.",
+    "method": "grid for all combinations of the values, random for `run_cap` of them.",
+    "parameters": "The options that vary, each with `value`, `values` or a distribution. Nested names are allowed.",
+    "command": "The command of a run. `${args}` stands for the parameters; other options come before it.",
+    "run_cap": "Largest number of runs; required by the method random.",
+    "name": "Name of the sweep; by default that of the file.",
+    "project": "Project of the runs in the dashboard.",
+    "entity": "User or team that owns the project in the dashboard.",
+    "description": "Ignored here; for people.",
+    "metric": "Ignored here; agents of Weights & Biases read it.",
+    "reference": "Options of the runs from which the thresholds of targets without one follow.",
+}
 # A key of the suite's own: options of headstart train for the runs from which thresholds follow.
 REFERENCE = "reference"
 # First parts of the options of headstart train, which runs get from the file alone.
@@ -134,10 +146,11 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
-    unknown = sorted(map(str, content.keys() - KEYS - {REFERENCE}))
+    unknown = sorted(map(str, content.keys() - KEY_MEANINGS.keys()))
     if unknown:
-        allowed = ", ".join(sorted({*KEYS, REFERENCE}))
-        raise UserError(f"file: {', '.join(unknown)} is not supported here; the keys are {allowed}")
+        raise UserError(
+            f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEY_MEANINGS))}"
+        )
     if Path(str(content.get("program", ""))).name != PROGRAM:
         raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
     if content.get("method") not in ("grid", "random"):

@@ -1,0 +1,150 @@
+"""The site: every public name and command has an entry, it asks no other host, and broken links fail the build."""
+
+import contextlib
+import importlib
+import io
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import pytest
+import yaml
+
+from headstart.cli.command_line import run_command
+from headstart.cli.commands import NAMED
+from headstart.tests.material.browsers import needs_chromium, open_browser
+from headstart.tests.material.root import ROOT, require_checkout
+
+require_checkout()
+pytest.importorskip("mkdocs")
+
+QUIET = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+LOADED = re.compile(
+    r'<(?:script|img|iframe|source)[^>]*?src="?(?:https?:)?//|<link(?![^>]*canonical)[^>]*?href="?(?:https?:)?//'
+)
+
+
+def build(*options: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "mkdocs", "build", *options]
+    return subprocess.run(command, cwd=ROOT, env=QUIET, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("site")
+    process = build("--strict", f"--site-dir={folder}")
+    assert process.returncode == 0, process.stdout + process.stderr
+    return folder
+
+
+def public_names() -> Iterator[str]:
+    for path in ROOT.glob("*/__init__.py"):
+        package = f"headstart.{path.parent.name}"
+        if "__all__" in path.read_text():
+            yield from (f"{package}.{name}" for name in importlib.import_module(package).__all__)
+    yield from (f"headstart.{name}" for name in importlib.import_module("headstart").__all__)
+    yield from ("headstart.estimators.HeadstartClassifier", "headstart.output.errors.UserError")
+
+
+@pytest.mark.slow
+def test_every_public_name_has_an_entry(site: Path) -> None:
+    pages = "".join(page.read_text() for page in (site / "reference" / "python").glob("*.html"))
+    names = set(public_names())
+    assert len(names) > 90
+    assert {name for name in names if f'id="{name}"' not in pages} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_every_command_has_a_page_with_all_options_of_its_help(name: str, site: Path) -> None:
+    page = site / "reference" / "commands" / f"{name.replace(' ', '-')}.html"
+    text = unescape((page if name != "demo" else page.with_name("train.html")).read_text())
+    assert page.is_file()
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
+        run_command([*name.split(), "--help"], NAMED)
+    options = set(re.findall(r"^  (?:-\w, )?(--[\w.]+)(?=[ ,]|$)", printed.getvalue(), re.MULTILINE))
+    options = {option for option in options if not option.endswith(".help")} - {"--help", "--print_config"}
+    # Groups are headings.
+    assert {option for option in options if f">{option}<" not in text} == set()
+
+
+@pytest.mark.slow
+def test_commands_of_organisers_and_benchmarks_have_an_entry(site: Path) -> None:
+    table = pytest.importorskip("headstart.portal.commands.table")
+    text = (site / "reference" / "commands" / "portal-admin.html").read_text()
+    assert all(f"headstart portal admin {words}</code>" in text for words in table.COMMANDS)
+    text = (site / "reference" / "commands" / "benchmarks.html").read_text()
+    files = [path.stem for path in (ROOT / "benchmarks" / "speed").glob("*.py")]
+    assert all(f"<code>{name}</code>" in text for name in files if name not in ("__init__", "frame"))
+
+
+@pytest.mark.slow
+def test_pages_load_nothing_from_another_host(site: Path) -> None:
+    pages = list(site.rglob("*.html"))
+    assert len(pages) > 80
+    assert [page.name for page in pages if LOADED.search(page.read_text())] == []
+    assert (site / "search" / "search_index.js").read_text().startswith("var __index = {")
+
+
+@pytest.mark.slow
+@needs_chromium
+def test_search_works_without_a_server(site: Path) -> None:
+    with open_browser() as browser:
+        page = browser.new_page()
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto((site / "index.html").as_uri())
+        page.locator("input.md-search__input").fill("HeadstartClassifier")
+        page.locator(".md-search-result__link").first.wait_for(state="attached", timeout=60_000)
+        found = page.locator(".md-search-result__link").first.get_attribute("href")
+    assert "headstart.estimators" in str(found)
+    assert {url for url in asked if not url.startswith(("file:", "about:", "data:", "blob:"))} == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[a](other.md#there)", ""),
+        ("[a](none.md)", "'none.md'"),
+        ("[a](other.md#nowhere)", "#nowhere"),
+        ("[a](#nowhere)", "#nowhere"),
+    ],
+)
+def test_a_broken_link_fails_the_build(text: str, problem: str, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "index.md").write_text(f"# Home\n\n{text}\n")
+    (docs / "other.md").write_text("# Other\n\n## There\n")
+    changes = {"docs_dir": str(docs), "hooks": [], "plugins": [], "extra": {}, "extra_css": [], "exclude_docs": ""}
+    changes |= {"INHERIT": str(ROOT / "mkdocs.yml"), "nav": [{"Home": "index.md"}, {"Other": "other.md"}]}
+    (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(changes))
+    process = build("--strict", f"--config-file={tmp_path / 'mkdocs.yml'}", f"--site-dir={tmp_path / 'site'}")
+    assert bool(process.returncode) == bool(problem), process.stderr
+    assert problem in process.stderr
+
+
+def test_a_link_out_of_the_pages_leads_to_the_repository() -> None:
+    links = importlib.import_module("headstart.docs.hooks.links")
+    warnings: list[str] = []
+    text = "[a](../Makefile) [b](../configs) [c](x.md#y) [d](n/b.ipynb) [e](https://x.org) [f](../none.md)\n"
+    text += "```text\n[g](../x)\n```"
+    shown = links.outward(text, "page.md", "https://host/us", warnings.append)
+    assert shown.startswith(
+        "[a](https://host/us/blob/main/Makefile) [b](https://host/us/tree/main/configs) [c](x.md#y) [d](n/b.md) "
+        "[e](https://x.org)"
+    )
+    assert shown.endswith("[g](../x)\n```")
+    assert warnings == ["page.md links to ../none.md, which does not exist"]
+
+
+def test_lists_and_tables_are_those_of_github() -> None:
+    links = importlib.import_module("headstart.docs.hooks.links")
+    assert links.as_on_github("Text:\n- one\n- two\n") == "Text:\n\n- one\n- two\n"
+    assert links.as_on_github("- one\n- two\n") == "- one\n- two\n"
+    assert links.as_on_github("| `a \\| b` | c \\| d |") == "| `a | b` | c \\| d |"
+    assert links.as_on_github("```text\na\n- b\n```") == "```text\na\n- b\n```"
