@@ -94,8 +94,8 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
     low, high = series.BAND
     paragraphs = [
         f"Learning curves: mean over orderings; the bands, from the {low}th to the {high}th percentile, are drawn for "
-        "up to six chosen methods. The dashed line is the threshold. Intervals hold 95 %; methods that share a letter "
-        "do not differ significantly in these orderings.",
+        "the first two chosen methods. The dashed line is the threshold. Intervals hold 95 %; methods that share a "
+        "letter do not differ significantly in these orderings.",
         f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
     ]
 

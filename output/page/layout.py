@@ -16,7 +16,7 @@ from headstart.output.page.charts import HEIGHT, Palette, definitions, marks
 from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
-ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)", legend=False)
+ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)")
 FONT = 12
 CONFIG = {
     "background": None,
