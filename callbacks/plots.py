@@ -179,10 +179,12 @@ def _mark(axes: Axes, position: tuple[float, float], style: LineStyle, below: in
 
 def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mapping[int, tuple[float, float]]) -> None:
     """Name the lines, beside their ends in a single panel and above several panels, and add the note below."""
-    sides, (width, height) = figure.subplotpars, figure.get_size_inches()
-    figure.supylabel(ylabel, fontsize="medium", y=(sides.bottom + sides.top) / 2)
+    width, height = figure.get_size_inches()
+    boxes = [axes.get_position() for axes in figure.axes]
+    bottom, top = min(box.y0 for box in boxes), max(box.y1 for box in boxes)
+    figure.supylabel(ylabel, fontsize="medium", y=(bottom + top) / 2)
     lines = wrap_text(note, width - LEFT - 0.1, SMALL)
-    below = sides.bottom * height - 2.5 * LINE
+    below = bottom * height - 2.8 * LINE
     figure.text(LEFT / width, below / height, "\n".join(lines), fontsize=SMALL, va="top")
 
     if len(curves.methods) <= MOST_IN_ONE_PANEL:
@@ -198,15 +200,16 @@ def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mappi
         return
 
     names = titles(curves.methods)
-    for axes, name, median in zip(figure.axes, names[1:], _medians(curves)[1:], strict=False):
-        reached = f"median {median:g}" if np.isfinite(median) else "median not reached"
-        axes.set_title(f"{name}\n{reached}", fontsize=SMALL)
+    for method, axes in zip(range(1, len(names)), figure.axes, strict=False):
+        axes.set_title(f"{names[method]}\n{_median_in_words(curves, method)}", fontsize=SMALL)
     handles = [Line2D([], [], marker=style.marker, **_look(style, True)) for style in (BESIDE, ALONE)]
-    above = (below - len(lines) * 0.8 * LINE) / height
+    above = (below - len(lines) * 0.85 * LINE) / height
     layout: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (LEFT / width, above), "borderpad": 0}
     legend = figure.legend(handles, ["", ""], ncols=2, handlelength=3, fontsize=SMALL, **layout)
     # `legend` would hide a label that begins with an underscore.
-    for text, label in zip(legend.get_texts(), (_labels(curves)[0], "method named above the panel"), strict=True):
+    for text, label in zip(
+        legend.get_texts(), (f"{names[0]}, {_median_in_words(curves, 0)}", "method named above the panel"), strict=True
+    ):
         text.set_text(label)
 
 
@@ -216,6 +219,11 @@ def _labels(curves: Curves) -> list[str]:
         f"{name} ({median:g})" if np.isfinite(median) else f"{name} (not reached)"
         for name, median in zip(titles(curves.methods), _medians(curves), strict=True)
     ]
+
+
+def _median_in_words(curves: Curves, method: int) -> str:
+    median = _medians(curves)[method]
+    return f"median {median:g}" if np.isfinite(median) else "median not reached"
 
 
 def _look(style: LineStyle, stands_out: bool) -> dict[str, Any]:

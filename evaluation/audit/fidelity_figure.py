@@ -50,6 +50,6 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str], note: 
     grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(max(grid[0, 0].get_ylim()[0], -0.02), 1.02))
     figure.suptitle("Share of pairs of sources ordered rightly", x=0.01, ha="left", fontsize=11)
     lines, labels = grid[0, 0].get_legend_handles_labels()
-    about = f"fifths of the pairs of a target; bar: 95 % interval over targets{note}"
+    about = f"Fifths of the pairs of a target; bar: 95 % interval over targets{note}"
     figure.legend(lines, labels, title=about, loc="outside lower left", title_fontsize=8, fontsize=8, alignment="left")
     return figure
