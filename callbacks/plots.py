@@ -18,10 +18,10 @@ from headstart.output.figures import (
     LINE_STYLES,
     LineStyle,
     drawing,
+    fold,
     label_lines,
     room_for_labels,
     titles,
-    wrap_text,
 )
 
 # With more methods than this, each one has a panel of its own, in which the baseline is grey.
@@ -115,13 +115,13 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[tup
     # Sizes in inches.
     panel, right = (ONE_PANEL, room_for_labels(_labels(curves))) if len(shown) == 1 else (PANEL, RIGHT)
     width = LEFT + columns * panel[0] + (columns - 1) * ACROSS + right
-    lines = wrap_text(title, width - LEFT - 0.1)
-    above = (len(lines) + 0.7 + 2 * (len(shown) > 1)) * LINE
+    title = fold(title, width - LEFT - 0.1)
+    above = (title.count("\n") + 1.7 + 2 * (len(shown) > 1)) * LINE
     below = (5 + 1.3 * (len(shown) > 1)) * LINE
     height = above + rows * panel[1] + (rows - 1) * UP + below
 
     figure = Figure(figsize=(width, height))
-    figure.suptitle("\n".join(lines), x=LEFT / width, ha="left", y=1 - 0.3 * LINE / height, va="top")
+    figure.suptitle(title, x=LEFT / width, ha="left", y=1 - 0.3 * LINE / height, va="top")
     grid = {"left": LEFT / width, "right": 1 - right / width, "top": 1 - above / height, "bottom": below / height}
     grid |= {"wspace": ACROSS / panel[0], "hspace": UP / panel[1]}
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, gridspec_kw=grid).ravel()
@@ -183,9 +183,9 @@ def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mappi
     boxes = [axes.get_position() for axes in figure.axes]
     bottom, top = min(box.y0 for box in boxes), max(box.y1 for box in boxes)
     figure.supylabel(ylabel, fontsize="medium", y=(bottom + top) / 2)
-    lines = wrap_text(note, width - LEFT - 0.1, SMALL)
+    note = fold(note, width - LEFT - 0.1, SMALL)
     below = bottom * height - 2.8 * LINE
-    figure.text(LEFT / width, below / height, "\n".join(lines), fontsize=SMALL, va="top")
+    figure.text(LEFT / width, below / height, note, fontsize=SMALL, va="top")
 
     if len(curves.methods) <= MOST_IN_ONE_PANEL:
         medians, labels = _medians(curves), _labels(curves)
@@ -203,7 +203,7 @@ def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mappi
     for method, axes in zip(range(1, len(names)), figure.axes, strict=False):
         axes.set_title(f"{names[method]}\n{_median_in_words(curves, method)}", fontsize=SMALL)
     handles = [Line2D([], [], marker=style.marker, **_look(style, True)) for style in (BESIDE, ALONE)]
-    above = (below - len(lines) * 0.85 * LINE) / height
+    above = (below - (note.count("\n") + 1) * 0.85 * LINE) / height
     layout: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (LEFT / width, above), "borderpad": 0}
     legend = figure.legend(handles, ["", ""], ncols=2, handlelength=3, fontsize=SMALL, **layout)
     # `legend` would hide a label that begins with an underscore.

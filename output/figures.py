@@ -26,8 +26,6 @@ DPI = 200
 # Metadata of figures by format: without dates the same figure gives the same bytes.
 NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 LONGEST_NAME = 32
-# Widest characters of a small font in an inch.
-IN_INCH = 6.5
 # Labels beside lines, in points: the step from one to the next, their font size, and the distance from the axes.
 LABEL_STEP, LABEL_SIZE, LEADER = 11.5, 8.5, 16.0
 # Words of identifiers that are not written in lower case, and phrases of several words.
@@ -248,9 +246,22 @@ def _without_middle(name: str, longest: int) -> str:
     return f"{name[:start]}…{name[start + 1 - longest :]}"
 
 
-def fold(text: str, inches: float) -> str:
-    """Break a text in a font of 9 points or less into lines that are not wider than so many inches."""
-    return textwrap.fill(text, int(IN_INCH * inches))
+def fold(text: str, inches: float, points: float = 10) -> str:
+    """Break a text of a font size into lines that are not wider than so many inches; line breaks in it stay."""
+    return "\n".join(_fold_line(line, inches, points) for line in text.split("\n"))
+
+
+def _fold_line(text: str, inches: float, points: float) -> str:
+    for characters in range(int(200 * inches / points), 10, -1):
+        lines = textwrap.wrap(text, characters)
+        if not lines or max(_width(line, points) for line in lines) <= inches:
+            break
+    return "\n".join(lines)
+
+
+def _width(text: str, points: float) -> float:
+    with drawing():
+        return float(Figure(dpi=72).text(0, 0, _legible(text), fontsize=points).get_window_extent().width) / 72
 
 
 def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
@@ -304,24 +315,6 @@ def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
 
 def _top(group: Sequence[float]) -> float:
     return sum(group) / len(group) + (len(group) - 1) / 2 * LABEL_STEP
-
-
-def wrap_text(text: str, inches: float, points: float = 10) -> list[str]:
-    """Break a text of a font size into lines that are not wider than so many inches; line breaks in it stay."""
-    return [line for each in text.split("\n") for line in _wrap_line(each, inches, points)]
-
-
-def _wrap_line(text: str, inches: float, points: float) -> list[str]:
-    for characters in range(int(200 * inches / points), 10, -1):
-        lines = textwrap.wrap(text, characters) or [""]
-        if max(_width(line, points) for line in lines) <= inches:
-            break
-    return lines
-
-
-def _width(text: str, points: float) -> float:
-    with drawing():
-        return float(Figure(dpi=72).text(0, 0, _legible(text), fontsize=points).get_window_extent().width) / 72
 
 
 def width_of_names(axes: Axes) -> float:

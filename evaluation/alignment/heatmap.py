@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import INK, drawing, make_legible, shorten, wrap_text
+from headstart.output.figures import INK, drawing, fold, make_legible, shorten
 
 COLOURS = "viridis"
 MOST_WITH_VALUES = 15
@@ -48,8 +48,7 @@ def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
     _plot_dendrogram(tree, merges, measure)
     # The title is as wide as the matrix and the bar beside it.
-    lines = wrap_text(title, side + GAP + BAR_WIDTH + LABEL)
-    tree.set_title("\n".join(lines), loc="left", fontsize=10, color=INK, pad=10)
+    tree.set_title(fold(title, side + GAP + BAR_WIDTH + LABEL), loc="left", fontsize=10, color=INK, pad=10)
 
     bar_height = min(side, LONGEST_BAR)
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)

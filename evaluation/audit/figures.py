@@ -121,6 +121,7 @@ def _plot_ranks(document: Document) -> Figure:
     figure.set_figwidth(figure.get_figwidth() + width_of_names(axes))
     axes.set_xlabel(f"Rank by performance; grey: targets, black: mean{kept_in_words(document)}")
     axes.tick_params(axis="y", length=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     more = f", the first {len(shown)} of {len(ordered)}" if len(ordered) > len(shown) else ""
     axes.set_title(f"Ranks of the sources over the targets{more}", loc="left")
     return figure

@@ -45,7 +45,8 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         if document["confusion"] is None:
             matrix.remove()
             return figure
-        matrix.imshow(np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=1)
+        shares = matrix.imshow(100 * np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=100)
+        figure.colorbar(shares, ax=matrix, label="Share of the class, %", shrink=0.8)
         if len(classes) <= MOST_NAMED:
             names = shorten(classes)
             matrix.set_xticks(range(len(classes)), names, rotation=90)

@@ -132,7 +132,7 @@ def plot_forecast(found: Mapping[str, Sequence["MethodForecast"]], document: Map
     """
     from matplotlib.figure import Figure
 
-    from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, setting_in_words, wrap_text
+    from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, fold, setting_in_words
 
     chosen = document["settings"][:MOST_PANELS]
     columns = min(3, len(chosen))
@@ -145,7 +145,7 @@ def plot_forecast(found: Mapping[str, Sequence["MethodForecast"]], document: Map
             labels, accuracies = best.curve.labels, 100 * best.curve.accuracies
             for level, shade in ((0.95, 0.15), (0.8, 0.3)):
                 low, high = 100 * best.curve.intervals[level]
-                colour, label = LINE_STYLES[2].colour, f"{level:.0%} interval"
+                colour, label = LINE_STYLES[2].colour, f"{100 * level:.0f} % interval"
                 axes.fill_between(labels, low, high, alpha=shade, color=colour, label=label, lw=0)
 
             axes.plot(labels, accuracies, color=INK, label="expected")
@@ -156,12 +156,11 @@ def plot_forecast(found: Mapping[str, Sequence["MethodForecast"]], document: Map
             axes.set_xscale("log", base=2)
             axes.set_xticks(best.curve.known * 2 ** np.arange(4))
             axes.xaxis.set_major_formatter("{x:g}")
-            title = wrap_text(f"{setting_in_words(setting['name'])}\n{as_written(best.name)}", 3.2)
-            axes.set_title("\n".join(title))
+            axes.set_title(fold(f"{setting_in_words(setting['name'])}\n{as_written(best.name)}", 3.2))
             axes.set_xlabel("Labels")
         for axes in panels[:, 0]:
             axes.set_ylabel("Accuracy, %")
-        panels[0, 0].legend(fontsize="small", loc="lower right")
+        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
         for axes in list(figure.axes)[len(chosen) :]:
             axes.set_axis_off()
     return figure

@@ -19,12 +19,12 @@ from headstart.output.figures import (
     LINE_STYLES,
     PALE,
     drawing,
+    fold,
     label_lines,
     room_for_labels,
     save,
     setting_in_words,
     titles,
-    wrap_text,
 )
 from headstart.output.page.charts import MOST_BANDS, marks
 from headstart.output.page.layout import Figure, Page
@@ -189,16 +189,15 @@ def _begin(
 ) -> tuple[matplotlib.figure.Figure, Axes]:
     """Return a figure with axes of a size in inches, and the room around them."""
     across = left + size[0] + right
-    lines = wrap_text(title, across - 2 * MARGIN)
-    above = ABOVE + 0.19 * (len(lines) - 2)
+    title = fold(title, across - 2 * MARGIN)
+    above = ABOVE + 0.19 * (title.count("\n") - 1)
     up = above + size[1] + BELOW
     figure = matplotlib.figure.Figure(figsize=(across, up))
     axes = figure.add_axes((left / across, BELOW / up, size[0] / across, size[1] / up))
-    figure.text(MARGIN / across, 1 - MARGIN / up, "\n".join(lines), va="top", linespacing=1.4)
+    figure.text(MARGIN / across, 1 - MARGIN / up, title, va="top", linespacing=1.4)
     return figure, axes
 
 
 def _note(figure: matplotlib.figure.Figure, text: str) -> None:
     across, up = figure.get_size_inches()
-    lines = wrap_text(text, across - 2 * MARGIN, SMALL)
-    figure.text(MARGIN / across, MARGIN / up, "\n".join(lines), fontsize=SMALL, va="bottom")
+    figure.text(MARGIN / across, MARGIN / up, fold(text, across - 2 * MARGIN, SMALL), fontsize=SMALL, va="bottom")

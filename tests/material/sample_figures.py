@@ -136,7 +136,7 @@ def _answer(folder: Path) -> dict[str, Figure]:
 def _forecast(folder: Path) -> dict[str, Figure]:
     labels = np.geomspace(50, 400, 20)
     expected = 0.9 - 5 / labels
-    reach = 0.02 * np.log2(labels / 50)
+    reach = 0.015 * np.log2(labels / 50)
     intervals = {
         level: np.array([expected - width * reach, expected + width * reach]) for level, width in ((0.8, 1), (0.95, 2))
     }

@@ -3,7 +3,6 @@
 import ast
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,7 +29,7 @@ class Drawn(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawn]:
+def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     folder, functions, begin = tmp_path_factory.mktemp("figures"), set(), Figure.__init__
 
     def record(self: Figure, *args: Any, **options: Any) -> None:
@@ -45,7 +44,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawn]:
         for name, figure in sample_figures(folder):
             files[name] = (STORED if os.environ.get("STORE_FIGURES") else folder) / f"{name}.png"
             figures.save(figure, files[name])
-    yield Drawn(files, functions)
+    return Drawn(files, functions)
 
 
 def test_figures_are_the_stored_ones(drawn: Drawn) -> None:
