@@ -5,7 +5,7 @@ NAME ?= orderings
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-cka demo-sources portal test slow lint format docs bench results clean
+.PHONY: help demo demo-cka demo-sources portal test slow figures lint format docs bench results clean
 
 ## Show what can be made.
 help:
@@ -37,6 +37,11 @@ test: $(READY)
 ## Run the tests that take more than about 20 seconds each.
 slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto -m slow $(ARGS)
+
+## Store the figures again that the tests compare; look at each that changed.
+figures: $(READY)
+	mkdir -p tests/output/stored_figures
+	STORE_FIGURES=1 $(BIN)/pytest --quiet tests/output/test_stored_figures.py
 
 ## Check style and types.
 lint: $(READY)

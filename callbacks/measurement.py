@@ -151,10 +151,10 @@ def _write_files(
     """Write the files of a run; without learning curves if it was evaluated lazily."""
     # matplotlib is slow to import.
     from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
-    from headstart.output.figures import writers
+    from headstart.output.figures import setting_in_words, writers
 
     protocol = document["protocol"]
-    fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"
+    fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
     arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
     files: dict[str, Callable[[Path], object]] = {"curves.npz": partial(curves.save, class_counts=class_counts)}
     if not curves.is_lazy:

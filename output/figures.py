@@ -1,5 +1,6 @@
-"""The style of figures: colours that everyone can distinguish, names of any script as they are, one way to save."""
+"""The style of figures: colours that everyone can distinguish, names as people write them, one way to save."""
 
+import re
 import textwrap
 import warnings
 from collections import Counter
@@ -7,9 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import matplotlib
+import numpy as np
 from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
@@ -17,14 +19,39 @@ from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
+from PIL import Image
 
-INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
-DPI = 120
+INK, PALE, GREY, ALARM, GRID = "#333333", "#999999", "#8c8c8c", "#cc3311", "#e6e6e6"
+DPI = 200
 # Metadata of figures by format: without dates the same figure gives the same bytes.
 NO_DATES: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 LONGEST_NAME = 32
-# Widest characters of a small font in an inch.
-IN_INCH = 6.5
+# Labels beside lines, in points: the step from one to the next, their font size, and the distance from the axes.
+LABEL_STEP, LABEL_SIZE, LEADER = 11.5, 8.5, 16.0
+# Words of identifiers that are not written in lower case, and phrases of several words.
+SPELLINGS = {
+    "cifar10": "CIFAR-10",
+    "clip": "CLIP",
+    "cka": "CKA",
+    "dinov2": "DINOv2",
+    "efficientnet": "EfficientNet",
+    "eurosat": "EuroSAT",
+    "imagenet": "ImageNet",
+    "inat": "iNaturalist",
+    "inaturalist": "iNaturalist",
+    "knn": "kNN",
+    "l2 sp": "L2-SP",
+    "lda": "LDA",
+    "lora": "LoRA",
+    "mobilenet v2": "MobileNetV2",
+    "open clip": "OpenCLIP",
+    "parc": "PARC",
+    "resnet18": "ResNet18",
+    "resnet50": "ResNet50",
+    "sgd": "SGD",
+    "torchgeo bench": "TorchGeo-Bench",
+    "transfergraph": "TransferGraph",
+}
 # Common fonts of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
@@ -78,6 +105,7 @@ def drawing() -> Iterator[None]:
         "axes.spines.right": False,
         "axes.spines.top": False,
         "axes.titlesize": "medium",
+        "figure.titlesize": "medium",
         "font.family": _fonts(),
         "legend.frameon": False,
         "text.color": INK,
@@ -95,14 +123,32 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def save(figure: Figure, path: Path, form: str = "png") -> None:
-    """Write a figure as PNG, PDF or SVG; the same figure gives the same bytes."""
+def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
+    """Write a figure into a file as PNG, PDF or SVG; the same figure gives the same bytes."""
     figure.set_dpi(DPI)
     make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
-    # The canvas's own method renders once; `savefig` would render twice.
     with drawing():
-        getattr(canvas, f"print_{form}")(path, metadata=NO_DATES.get(form))
+        if form == "png":
+            _write_png(canvas, file)
+        else:
+            # The canvas's own method renders once; `savefig` would render twice.
+            getattr(canvas, f"print_{form}")(file, metadata=NO_DATES.get(form))
+
+
+def _write_png(canvas: Any, file: Path | BinaryIO) -> None:  # noqa: ANN401 - a canvas of Agg, which has no types
+    """Write the 256 most frequent colours, in which a figure looks the same and takes a third of the bytes."""
+    canvas.draw()
+    red, green, blue = np.asarray(canvas.buffer_rgba())[..., :3].astype(np.int32).transpose(2, 0, 1)
+    colours, indices, counts = np.unique(red << 16 | green << 8 | blue, return_inverse=True, return_counts=True)
+    every = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
+    palette = every[np.argsort(-counts, kind="stable")[:256]]
+    # The others are those of smooth edges.
+    nearest = np.concatenate([((part[:, None] - palette) ** 2).sum(2).argmin(1) for part in np.array_split(every, 16)])
+
+    picture = Image.fromarray(nearest.astype(np.uint8)[indices.reshape(red.shape)], mode="P")
+    picture.putpalette(palette.astype(np.uint8).tobytes())
+    picture.save(file, format="png", dpi=(DPI, DPI))
 
 
 def writers(name: str, figure: Figure, formats: Iterable[str]) -> dict[str, Callable[[Path], None]]:
@@ -135,6 +181,46 @@ def _legible(text: str) -> str:
     )
 
 
+def as_written(name: str) -> str:
+    """Return an identifier as a person writes it: `streaming_lda` is "Streaming LDA"; other names stay as they are.
+
+    An identifier has lower-case letters, digits and underscores only. What follows a comma stays as it is, as in
+    `drawn_pets, noise 2`.
+    """
+    words = spelled(name)
+    # A spelling such as iNaturalist keeps its first letter.
+    return words[0].upper() + words[1:] if _is_identifier(name) and words.split(" ")[0].islower() else words
+
+
+def spelled(name: str) -> str:
+    """Return an identifier as in the middle of a sentence: `streaming_lda` is "streaming LDA"."""
+    if not _is_identifier(name):
+        return name
+    identifier, comma, rest = name.partition(",")
+    words = identifier.strip("_").replace("_", " ")
+    for plain, spelling in SPELLINGS.items():
+        words = re.sub(rf"\b{plain}\b", spelling, words)
+    return words + comma + rest
+
+
+def setting_in_words(name: str) -> str:
+    """Return the name of a setting, `data_set, backbone (file of weights)`, as a person writes it."""
+    # The file repeats the name of the backbone.
+    name = re.sub(r"(\w+) \((?:\1_)?([^()]+?)\.\w+\)", r"\1 (\2)", name)
+    words = re.sub(r"\b[a-z][a-z0-9]*(?:_[a-z0-9]+)*\b", lambda found: spelled(found[0]), name)
+    return words[:1].upper() + words[1:]
+
+
+def _is_identifier(name: str) -> bool:
+    return re.fullmatch(r"[a-z][a-z0-9_]*", name.partition(",")[0]) is not None
+
+
+def titles(names: Sequence[str]) -> list[str]:
+    """Return names as people write them, shortened as `shorten` does; as they are if two would look the same."""
+    written = [as_written(name) for name in names]
+    return shorten(written if len(set(written)) == len(set(names)) else names)
+
+
 def shorten(names: Sequence[str]) -> list[str]:
     """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
 
@@ -160,9 +246,75 @@ def _without_middle(name: str, longest: int) -> str:
     return f"{name[:start]}…{name[start + 1 - longest :]}"
 
 
-def fold(text: str, inches: float) -> str:
-    """Break a text in a font of 9 points or less into lines that are not wider than so many inches."""
-    return textwrap.fill(text, int(IN_INCH * inches))
+def fold(text: str, inches: float, points: float = 10) -> str:
+    """Break a text of a font size into lines that are not wider than so many inches; line breaks in it stay."""
+    return "\n".join(_fold_line(line, inches, points) for line in text.split("\n"))
+
+
+def _fold_line(text: str, inches: float, points: float) -> str:
+    for characters in range(int(200 * inches / points), 10, -1):
+        lines = textwrap.wrap(text, characters)
+        if not lines or max(_width(line, points) for line in lines) <= inches:
+            break
+    return "\n".join(lines)
+
+
+def _width(text: str, points: float) -> float:
+    with drawing():
+        return float(Figure(dpi=72).text(0, 0, _legible(text), fontsize=points).get_window_extent().width) / 72
+
+
+def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
+    """Write labels in a column on the right of the axes, each at the height of its line's end and above the next one.
+
+    Labels that would overlap move apart, and a thin line leads from each to its end.
+
+    Args:
+        axes: The axes, with their final limits and size.
+        ends: Ends of the lines in the units of the data, from the highest label to the lowest.
+        labels: Their labels.
+        colours: Their colours.
+    """
+    figure = axes.get_figure()
+    assert figure is not None
+    points = 72 / figure.dpi
+    positions = [axes.transData.transform(end) * points for end in ends]
+    box = axes.get_window_extent()
+    heights = _apart([float(y) for _, y in positions], float(box.y0) * points, float(box.y1) * points)
+
+    line: dict[str, Any] = {"arrowstyle": "-", "linewidth": 0.6, "alpha": 0.6, "shrinkA": 1, "shrinkB": 1}
+    where: dict[str, Any] = {"textcoords": "offset points", "va": "center", "annotation_clip": False}
+    for end, (x, y), height, label, colour in zip(ends, positions, heights, labels, colours, strict=True):
+        to_text = (float(box.x1) * points + LEADER - x, height - y)
+        leader = {**line, "color": colour, "relpos": (0, 0.5)}
+        axes.annotate(label, end, xytext=to_text, color=colour, fontsize=LABEL_SIZE, arrowprops=leader, **where)
+
+
+def room_for_labels(labels: Sequence[str]) -> float:
+    """Return the inches on the right of the axes that `label_lines` needs."""
+    return max(_width(label, LABEL_SIZE) for label in labels) + (LEADER + LABEL_SIZE) / 72
+
+
+def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:
+    """Return heights in falling order, a step apart or more, near the wanted ones and, if they fit, between bounds."""
+    groups: list[list[float]] = []
+    for height in wanted:
+        groups.append([height])
+        # Labels that touch share the space around the mean of what they want.
+        while len(groups) > 1 and _top(groups[-1]) > _top(groups[-2]) - len(groups[-2]) * LABEL_STEP:
+            last = groups.pop()
+            groups[-1] += last
+    heights = [_top(group) - index * LABEL_STEP for group in groups for index in range(len(group))]
+
+    for index in range(len(heights)):
+        heights[index] = min(heights[index], high - index * LABEL_STEP)
+    for index in reversed(range(len(heights))):
+        heights[index] = max(heights[index], low + (len(heights) - 1 - index) * LABEL_STEP)
+    return heights
+
+
+def _top(group: Sequence[float]) -> float:
+    return sum(group) / len(group) + (len(group) - 1) / 2 * LABEL_STEP
 
 
 def width_of_names(axes: Axes) -> float:

@@ -1,20 +1,17 @@
 """The heatmap of a similarity matrix, in the order of a hierarchical clustering."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import DPI, INK, NO_DATES, drawing, make_legible, shorten
-from headstart.output.files import replacing
+from headstart.output.figures import INK, drawing, fold, make_legible, shorten
 
 COLOURS = "viridis"
 MOST_WITH_VALUES = 15
@@ -22,18 +19,11 @@ MOST_WITH_VALUES = 15
 # Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
 # beyond 200 models the side of the matrix is bounded, and with it the memory.
 LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
-BAR_WIDTH, LONGEST_BAR, GAP = 0.16, 4.0, 0.12
+BAR_WIDTH, LONGEST_BAR, LABEL, GAP, MARGIN = 0.16, 4.0, 0.5, 0.12, 0.2
 
 
 @drawing()
-def plot_heatmap(
-    names: Sequence[str],
-    matrix: NDArray[np.floating[Any]],
-    title: str,
-    path: Path,
-    measure: str = "CKA",
-    figure_format: str = "png",
-) -> None:
+def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, measure: str = "CKA") -> Figure:
     """Plot a similarity matrix in the order of a hierarchical clustering, with the dendrogram above it.
 
     The colours run from 0 to 1, and from the smallest value where that is negative. Names longer than 32 characters are
@@ -43,16 +33,13 @@ def plot_heatmap(
         names: Names of the models, m of them.
         matrix: Similarities `[m, m]`, symmetric; m is at least 2.
         title: Title of the figure.
-        path: File to write.
         measure: Label of the scales.
-        figure_format: File format: png, pdf or svg.
     """
     merges = cluster(matrix)
     order = leaves_list(merges)
     count = len(names)
     side = min(max(_cell(count) * count, SMALLEST_SIDE), LARGEST_SIDE)
     figure = Figure(figsize=(side, side))
-    FigureCanvasAgg(figure)
 
     heat = _add_axes(figure, 0, 0, side, side)
     labels = shorten(names)
@@ -60,7 +47,8 @@ def plot_heatmap(
 
     tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
     _plot_dendrogram(tree, merges, measure)
-    tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10)
+    # The title is as wide as the matrix and the bar beside it.
+    tree.set_title(fold(title, side + GAP + BAR_WIDTH + LABEL), loc="left", fontsize=10, color=INK, pad=10)
 
     bar_height = min(side, LONGEST_BAR)
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
@@ -70,10 +58,21 @@ def plot_heatmap(
     bar.outline.set_visible(False)
 
     make_legible(figure)
+    _fit(figure)
+    return figure
 
-    box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
-    with replacing(path) as partial:
-        figure.savefig(partial, dpi=DPI, format=figure_format, metadata=NO_DATES.get(figure_format), **box)
+
+def _fit(figure: Figure) -> None:
+    """Make the figure as large as what is drawn, which begins beyond it, and a margin."""
+    size = figure.get_size_inches()
+    box = figure.get_tightbbox()
+    across, up = box.size + 2 * MARGIN
+    positions = [axes.get_position() for axes in figure.axes]
+    figure.set_size_inches(across, up)
+    for axes, position in zip(figure.axes, positions, strict=True):
+        left, bottom = position.min * size - box.min + MARGIN
+        width, height = position.size * size
+        axes.set_position((left / across, bottom / up, width / across, height / up))
 
 
 def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:

@@ -18,6 +18,7 @@ from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.score_log import ScoreFile, append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.output.figures import save
 from headstart.output.files import remove_partial, replacing, restored_on_failure
 from headstart.output.printable import say
 from headstart.output.results_folder import ResultsFolder
@@ -102,7 +103,7 @@ def write_score(
 
 def _plot_heatmap(document: Mapping[str, Any], path: Path, figure_format: str) -> None:
     pairwise, label = document["pairwise"], SIMILARITY_MEASURES[_measure(document)].title
-    plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), path, label, figure_format)
+    save(plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), label), path, figure_format)
 
 
 def _log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str], note: 
             for position, each in zip(across_fifths, fifths, strict=True):
                 if each["ci95"][0] is not None:
                     axes.plot([position] * 2, each["ci95"], color=style.colour, linewidth=1)
-        axes.set_title(fold(titles[name], PANEL), fontsize=9)
+        axes.set_title(fold(titles[name], 0.75 * PANEL, 9), fontsize=9)
         axes.set_xticks(range(FIFTHS), LABELS)
         axes.tick_params(labelsize=8, length=2)
     for axes in grid.flat[len(names) :]:
@@ -48,8 +48,8 @@ def plot_fidelity(fidelity: Mapping[str, Any], titles: Mapping[str, str], note: 
 
     # Intervals of few targets reach below 0.
     grid[0, 0].set(xlim=(-0.5, FIFTHS - 0.5), ylim=(max(grid[0, 0].get_ylim()[0], -0.02), 1.02))
-    figure.suptitle("Share of pairs of sources ordered rightly", x=0.01, ha="left", fontsize=11)
+    figure.suptitle("Share of pairs of sources ordered correctly", x=0.01, ha="left", fontsize=11)
     lines, labels = grid[0, 0].get_legend_handles_labels()
-    about = f"fifths of the pairs of a target; bar: 95 % interval over targets{note}"
+    about = f"Fifths of the pairs of a target; bar: 95 % interval over targets{note}"
     figure.legend(lines, labels, title=about, loc="outside lower left", title_fontsize=8, fontsize=8, alignment="left")
     return figure

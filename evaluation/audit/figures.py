@@ -11,7 +11,7 @@ from headstart.evaluation.audit.hole_effects import kept_in_words
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, shorten, width_of_names
+from headstart.output.figures import ALARM, GREY, GRID, INK, PALE, drawing, shorten, width_of_names
 
 # Inches of a line, of a panel, and of the space around them.
 LINE, PANEL, AROUND = 0.3, 2.4, 1.1
@@ -81,7 +81,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
         for line, (_, summary) in enumerate(rows):
             _plot_line(axes, line, summary, colours[line])
         axes.set_title(title)
-        axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
+        axes.grid(axis="x", color=GRID, linewidth=0.8)
         axes.set_axisbelow(True)
         axes.tick_params(axis="y", length=0)
         axes.locator_params(axis="x", nbins=4)
@@ -90,7 +90,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    legend = f"grey: targets; bar: mean and its 95 % interval over targets, if there is one{note}"
+    legend = f"Grey: targets; bar: mean and its 95 % interval over targets, if there is one{note}"
     figure.supxlabel(legend, fontsize=8, color=INK)
     return figure
 
@@ -119,8 +119,9 @@ def _plot_ranks(document: Document) -> Figure:
     axes.set_yticks(range(len(shown)), shorten([name for name, _ in shown]))
     axes.set_ylim(len(shown) - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(axes))
-    axes.set_xlabel(f"rank by performance; grey: targets, black: mean{kept_in_words(document)}")
+    axes.set_xlabel(f"Rank by performance; grey: targets, black: mean{kept_in_words(document)}")
     axes.tick_params(axis="y", length=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     more = f", the first {len(shown)} of {len(ordered)}" if len(ordered) > len(shown) else ""
     axes.set_title(f"Ranks of the sources over the targets{more}", loc="left")
     return figure

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from headstart.output.figures import LINE_STYLES, PALE, drawing, shorten
+from headstart.output.figures import LINE_STYLES, PALE, as_written, drawing, shorten
 
 # More classes have no room for their names.
 MOST_NAMED = 30
@@ -24,32 +24,34 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         curve, matrix = figure.subplots(1, 2)
         points = document["curve"]
         style, expected = LINE_STYLES[0], document["expected_accuracy"]
-        low = expected["interval"][0]
+        interval = [100 * each for each in expected["interval"]]
 
         labels = [each["labels"] for each in points] + [document["photos"]]
-        accuracies = [each["accuracy"] for each in points] + [expected["estimate"]]
+        accuracies = [100 * each["accuracy"] for each in points] + [100 * expected["estimate"]]
         curve.plot(labels, accuracies, color=style.colour, marker=style.marker, markersize=4)
-        curve.plot([labels[-1]] * 2, expected["interval"], color=style.colour, label="all labels, 95 % interval")
+        curve.plot([labels[-1]] * 2, interval, color=style.colour, label="all labels, 95 % interval")
         forecast, other = document["forecast"], LINE_STYLES[1]
-        ends = np.array([each["interval"] for each in forecast]).T
-        estimates = np.array([each["estimate"] for each in forecast])
+        ends = 100 * np.array([each["interval"] for each in forecast]).T
+        estimates = 100 * np.array([each["estimate"] for each in forecast])
         later = [each["labels"] for each in forecast]
         reach = abs(ends - estimates)
         curve.errorbar(later, estimates, reach, color=other.colour, ls=":", marker=other.marker, label="forecast, 80 %")
         curve.legend(fontsize="small", loc="lower right")
-        curve.set_xscale("log")
-        curve.set_ylim(min(0.5, low, *accuracies, *ends[0]) - 0.02, 1.01)
-        curve.set(title=f"{document['method']}: learning curve", xlabel="labels", ylabel="accuracy")
+        curve.set_xscale("log", base=2)
+        curve.xaxis.set_major_formatter("{x:g}")
+        curve.set_ylim(min(50, interval[0], *accuracies, *ends[0]) - 2, 101)
+        curve.set(title=f"{as_written(document['method'])}: learning curve", xlabel="Labels", ylabel="Accuracy, %")
 
         if document["confusion"] is None:
             matrix.remove()
             return figure
-        matrix.imshow(np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=1)
+        shares = matrix.imshow(100 * np.array(document["confusion"]), cmap="Greys", vmin=0, vmax=100)
+        figure.colorbar(shares, ax=matrix, label="Share of the class, %", shrink=0.8)
         if len(classes) <= MOST_NAMED:
             names = shorten(classes)
             matrix.set_xticks(range(len(classes)), names, rotation=90)
             matrix.set_yticks(range(len(classes)), names)
-        matrix.set(title="what each class is taken for", xlabel="predicted", ylabel="class")
+        matrix.set(title="What each class is taken for", xlabel="Predicted class", ylabel="Class")
         matrix.spines[:].set_visible(True)
         matrix.spines[:].set_color(PALE)
     return figure

@@ -3,10 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from headstart.output.figures import drawing
 from headstart.output.markup import escape_cell, escape_markdown
 from headstart.output.printable import print_lines
-from headstart.output.results_folder import ResultsFolder
+from headstart.output.results_folder import FigureFormat, ResultsFolder
 from headstart.output.tables import markdown_report, print_table
 
 if TYPE_CHECKING:
@@ -25,7 +27,10 @@ CAPTION = (
 
 
 def write_forecast(
-    results: ResultsFolder, document: dict[str, Any], found: Mapping[str, Sequence["MethodForecast"]]
+    results: ResultsFolder,
+    document: dict[str, Any],
+    found: Mapping[str, Sequence["MethodForecast"]],
+    figure_formats: Sequence[FigureFormat],
 ) -> None:
     """Write the files of a forecast.
 
@@ -33,13 +38,15 @@ def write_forecast(
         results: Their folder.
         document: The content of `forecast.json`.
         found: The forecasts by setting, for the figure.
+        figure_formats: File formats of the figure.
     """
     tables = [
         (escape_markdown(each["name"]), "", [[escape_markdown(cell) for cell in row] for row in _rows(each)])
         for each in document["settings"]
     ]
     report = markdown_report("Forecast", escape_markdown(f"{CAPTION}."), _remarks(document), tables)
-    results.write(document, {NAME: _table(document)}, {f"{NAME}.md": report}, {NAME: _plot(found, document)})
+    figures = {NAME: plot_forecast(found, document)}
+    results.write(document, {NAME: _table(document)}, {f"{NAME}.md": report}, figures, figure_formats)
 
 
 def print_forecast(document: Mapping[str, Any]) -> None:
@@ -116,34 +123,44 @@ def _table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return columns, rows
 
 
-def _plot(found: Mapping[str, Sequence["MethodForecast"]], document: Mapping[str, Any]) -> "Figure":
-    """Plot the best method of each setting: expected accuracy and both intervals, and the threshold."""
+def plot_forecast(found: Mapping[str, Sequence["MethodForecast"]], document: Mapping[str, Any]) -> "Figure":
+    """Plot the best method of each setting: expected accuracy and both intervals, and the threshold.
+
+    Args:
+        found: The forecasts by setting.
+        document: The content of `forecast.json`.
+    """
     from matplotlib.figure import Figure
 
-    from headstart.output.figures import ALARM, INK, LINE_STYLES, shorten
+    from headstart.output.figures import ALARM, INK, LINE_STYLES, as_written, fold, setting_in_words
 
     chosen = document["settings"][:MOST_PANELS]
     columns = min(3, len(chosen))
     lines = -(-len(chosen) // columns)
     with drawing():
         figure = Figure(figsize=(4 * columns, 3.2 * lines), layout="constrained")
-        panels = figure.subplots(lines, columns, squeeze=False, sharey=True).flat
-        for axes, setting in zip(panels, chosen, strict=False):
+        panels = figure.subplots(lines, columns, squeeze=False, sharey=True)
+        for axes, setting in zip(panels.flat, chosen, strict=False):
             best = found[setting["name"]][0]
+            labels, accuracies = best.curve.labels, 100 * best.curve.accuracies
             for level, shade in ((0.95, 0.15), (0.8, 0.3)):
-                low, high = best.curve.intervals[level]
-                axes.fill_between(
-                    best.curve.labels, low, high, alpha=shade, color=LINE_STYLES[2].colour, label=f"{level:.0%}", lw=0
-                )
+                low, high = 100 * best.curve.intervals[level]
+                colour, label = LINE_STYLES[2].colour, f"{100 * level:.0f} % interval"
+                axes.fill_between(labels, low, high, alpha=shade, color=colour, label=label, lw=0)
 
-            axes.plot(best.curve.labels, best.curve.accuracies, color=INK, label="expected")
-            axes.plot([best.curve.known], [best.curve.accuracy], color=INK, marker="o", linestyle="", label="known")
-            axes.axhline(setting["threshold"], color=ALARM, linewidth=0.8, label="threshold")
+            axes.plot(labels, accuracies, color=INK, label="expected")
+            known = [best.curve.known], [100 * best.curve.accuracy]
+            axes.plot(*known, color=INK, marker="o", linestyle="", label="known")
+            axes.axhline(100 * setting["threshold"], color=ALARM, linewidth=0.8, label="threshold")
 
-            axes.set_xscale("log")
-            axes.set_title("\n".join(shorten([*setting["name"].split(", "), best.name])), fontsize="small")
-            axes.set_xlabel("labels")
-            axes.legend(fontsize="small", loc="lower right")
+            axes.set_xscale("log", base=2)
+            axes.set_xticks(best.curve.known * 2 ** np.arange(4))
+            axes.xaxis.set_major_formatter("{x:g}")
+            axes.set_title(fold(f"{setting_in_words(setting['name'])}\n{as_written(best.name)}", 3.2))
+            axes.set_xlabel("Labels")
+        for axes in panels[:, 0]:
+            axes.set_ylabel("Accuracy, %")
+        figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3, fontsize="small")
         for axes in list(figure.axes)[len(chosen) :]:
             axes.set_axis_off()
     return figure

@@ -18,7 +18,7 @@ from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import finite
 from headstart.modules.methods.catalogue import METHODS
 from headstart.output.errors import UserError
-from headstart.output.results_folder import ResultsFolder
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 
 SCHEMA = 1
 
@@ -42,6 +42,7 @@ def forecast(
     labels: PositiveInt = 50,
     output: str = "runs/forecast",
     overwrite: bool = False,
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Forecast from the first labels of finished runs how accurate each method will be with more of them.
@@ -55,6 +56,7 @@ def forecast(
         labels: Number of labels that are known.
         output: Folder for the results.
         overwrite: Replace a forecast of other folders or options that lies in the folder.
+        figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
         **options: Options of `TraceOptions`.
 
     Returns:
@@ -81,7 +83,7 @@ def forecast(
 
     described = [_describe(setting, found[setting.name]) for setting in settings if setting.name in found]
     document = {"schema": SCHEMA, **made_from, "coverage": read_coverage(), "left_out": left_out, "settings": described}
-    write_forecast(results, document, found)
+    write_forecast(results, document, found, figure_formats)
     print_forecast(document)
     results.print_written()
     return document

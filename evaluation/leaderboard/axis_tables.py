@@ -86,12 +86,12 @@ def plot_axis(axis: Mapping[str, Any], title: str, labels: int | None) -> "Figur
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    from headstart.output.figures import drawing, shorten
+    from headstart.output.figures import as_written, drawing, fold, setting_in_words, titles
 
     panels = axis["panels"]
     names = list(dict.fromkeys(method["name"] for panel in panels for method in panel["methods"]))
     columns = min(len(panels), COLUMNS)
-    rows, legend = -(-len(panels) // columns), -(-len(names) // (2 * columns)) * LINE + 0.3
+    rows, legend = -(-len(panels) // columns), -(-len(names) // columns) * LINE + 0.3
     height = rows * PANEL[1] + legend
     with drawing():
         above_legend = ConstrainedLayoutEngine(rect=(0, legend / height, 1, 1 - legend / height))
@@ -99,15 +99,15 @@ def plot_axis(axis: Mapping[str, Any], title: str, labels: int | None) -> "Figur
         every = figure.subplots(rows, columns, squeeze=False).ravel()
         for axes, panel in zip(every, panels, strict=False):
             _plot_panel(axes, panel, names, labels)
-            axes.set_title("\n".join(shorten(panel["name"].split(", "))), fontsize="small")
-            axes.set_xlabel(axis["key"].replace("_", " "))
+            axes.set_title(fold(setting_in_words(panel["name"]), PANEL[0] - 0.8))
+            axes.set_xlabel(as_written(axis["key"]))
         for axes in every[::columns]:
-            axes.set_ylabel(title, fontsize="small")
+            axes.set_ylabel(fold(title[0].upper() + title[1:], PANEL[1] - 0.6))
         for axes in every[len(panels) :]:
             axes.set_axis_off()
 
         handles, texts = every[0].get_legend_handles_labels()
-        figure.legend(handles, shorten(texts), loc="lower center", ncols=2 * columns, fontsize="small")
+        figure.legend(handles, titles(texts), loc="lower center", ncols=columns, fontsize="small")
     return figure
 
 

@@ -17,7 +17,7 @@ from headstart.evaluation.leaderboard.budget_tables import (
 )
 from headstart.output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
 from headstart.output.printable import print_lines, printable
-from headstart.output.results_folder import ResultsFolder
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 from headstart.output.tables import format_number, markdown_table, print_table
 
 NAME = "leaderboard"
@@ -32,20 +32,26 @@ INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvemen
 MOST_PRINTED = 4
 
 
-def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
+def write_leaderboard(
+    results: ResultsFolder,
+    document: dict[str, Any],
+    texts: Mapping[str, str] | None = None,
+    figure_formats: Sequence[FigureFormat] = FIGURE_FORMATS,
+) -> None:
     """Write the files of a leaderboard.
 
     Args:
         results: Their folder.
         document: The content of `leaderboard.json`.
         texts: Contents of further files, by their names.
+        figure_formats: File formats of the figures of an axis.
     """
     texts = {f"{NAME}.md": _markdown(document), f"{NAME}.tex": _latex(document), **(texts or {})}
     axis = document["axis"]
     titles = kinds(axis) if axis is not None else []
     names = ("axis", "axis_accuracy")
     figures = {name: plot_axis(axis, *kind) for name, kind in zip(names, titles, strict=False)}
-    results.write(document, {NAME: _table(document)}, texts, figures)
+    results.write(document, {NAME: _table(document)}, texts, figures, figure_formats)
 
 
 def print_leaderboard(document: dict[str, Any]) -> None:

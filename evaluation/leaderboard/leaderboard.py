@@ -24,7 +24,7 @@ from headstart.evaluation.leaderboard.variants import remark_on_variants
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
-from headstart.output.results_folder import ResultsFolder
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 
 SCHEMA = 1
 
@@ -34,6 +34,7 @@ def leaderboard(
     output: str = "runs/leaderboard",
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
     overwrite: bool = False,
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, with the certainty of the ranking.
@@ -47,6 +48,7 @@ def leaderboard(
         output: Folder for the results.
         accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a leaderboard of other folders or options that lies in the folder.
+        figure_formats: File formats of the figures of an axis, such as '[png, pdf, svg]'.
         **options: Options of `LeaderboardOptions`.
 
     Returns:
@@ -63,7 +65,7 @@ def leaderboard(
     settings, left_out = read_settings(folders, selection)
     results.check_configuration(made_from)
     document = rank_settings(settings, left_out, made_from, selection)
-    write_leaderboard(results, document)
+    write_leaderboard(results, document, figure_formats=figure_formats)
     print_leaderboard(document)
     results.print_written()
     return document

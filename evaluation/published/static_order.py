@@ -11,7 +11,7 @@ from headstart.evaluation.audit.tables import OVER_TARGETS, ranker_titles
 from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.study import COMPONENTS
 from headstart.evaluation.stability.study_tables import with_error
-from headstart.output.figures import ALARM, INK, drawing
+from headstart.output.figures import ALARM, GRID, INK, drawing, titles
 from headstart.output.markup import escape_names
 from headstart.output.results_folder import FigureFormat, ResultsFolder
 from headstart.output.tables import format_number, markdown_report, print_table
@@ -115,11 +115,14 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
             axes.plot(summary["ci95"], [line, line], color=ALARM, linewidth=2.2, solid_capstyle="butt")
         axes.plot([summary["mean"]], [line], "D", color=ALARM, markersize=6)
 
-    sizes = [f"{len(documents[name]['sources'])} x {len(documents[name]['targets'])}" for name in ordered]
-    axes.set_yticks(range(len(ordered)), [f"{name}, {size}" for name, size in zip(ordered, sizes, strict=True)])
+    sizes = [f"{len(documents[name]['sources'])} × {len(documents[name]['targets'])}" for name in ordered]
+    labels = [f"{name} ({size})" for name, size in zip(titles(ordered), sizes, strict=True)]
+    axes.set_yticks(range(len(ordered)), labels)
+    axes.tick_params(axis="y", length=0)
     axes.axvline(0, color=INK, linewidth=0.8)
-    axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
+    axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    axes.set_xlabel("weighted Kendall of the mean rank on the other targets\ngrey: targets; red: mean, 95 % interval")
+    label = "Agreement of the mean rank on the other targets with the ranking on a target (weighted Kendall's τ)"
+    axes.set_xlabel(f"{label}\nGrey: targets; red: mean, 95 % interval. In brackets: sources × targets.", fontsize=9)
     axes.set_title(TITLE, loc="left")
     return figure

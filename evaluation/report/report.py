@@ -39,7 +39,7 @@ def report(
         folder: Folder that holds runs, ledgers or results, at any depth; or several.
         output: HTML file to write.
         figures: Folder for the charts; none by default.
-        figure_formats: File formats of the charts in that folder, such as '[png, pdf, svg]'.
+        figure_formats: File formats of the charts in that folder, and of an axis, such as '[png, pdf, svg]'.
         overwrite: Replace a leaderboard of other folders or options that lies beside the page.
         **options: Options of `LeaderboardOptions`.
 
@@ -77,7 +77,7 @@ def report(
     if document is None:
         print_written(write_texts(path.parent, html))
     else:
-        write_leaderboard(results, document, html)
+        write_leaderboard(results, document, html, figure_formats)
         results.print_written()
     return path
 

@@ -173,8 +173,9 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
         for each in parts
     ]
 
-    caption = "Setup stability: agreement of the rankings where one part varies, with its 95 % interval"
-    figure = Figure("setup_stability", "stability", caption, "setup stability", series.stabilities(parts))
+    caption = "What changes the ranking of the methods?"
+    about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
+    figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
     part = Part(tables=[Table("Setup stability", columns, rows)], figures=figures)
     return Section("setup-stability", "What moves the ranking", [paragraph], [part])

@@ -138,7 +138,9 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
             _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
             _write_shares(axes, points, study.tie_tolerance)
-            axes.set_title(fold(f"{targets[panel.target]}, {_title(panel.measure)}", COMPONENT_PANEL), fontsize=9)
+            axes.set_title(
+                fold(f"{targets[panel.target]}, {_title(panel.measure)}", 0.8 * COMPONENT_PANEL, 9), fontsize=9
+            )
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
@@ -155,8 +157,8 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.axline((0, 0), slope=1, color=INK, linestyle=(0, (2, 2)), linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     titles = shorten(study.table.titles)
-    axes.set_xlabel(fold(titles[pair[0]], side), fontsize=8, labelpad=2)
-    axes.set_ylabel(fold(titles[pair[1]], side), fontsize=8, labelpad=2)
+    axes.set_xlabel(fold(titles[pair[0]], 0.7 * side, 8), fontsize=8, labelpad=2)
+    axes.set_ylabel(fold(titles[pair[1]], 0.7 * side, 8), fontsize=8, labelpad=2)
     axes.tick_params(labelsize=7, length=2)
     axes.locator_params(nbins=5)
 

@@ -14,17 +14,15 @@ MOST_BANDS, BAND_OPACITY = 2, 0.14
 
 
 class Palette(NamedTuple):
-    """The colours of a page or of a figure for papers; on the page they are variables of its style, for light and dark.
+    """The colours of a page: variables of its style, for light and dark.
 
     Attributes:
         lines: Colours of the lines, in the order of `LINE_STYLES`.
         pale: Colour of methods that are not chosen, and of reference lines.
-        legend: Whether charts have a legend of their own.
     """
 
     lines: Sequence[str]
     pale: str
-    legend: bool
 
 
 class Mark(NamedTuple):
@@ -63,7 +61,7 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
         and `stability`, whose labels are the parts of a setup.
     """
     styles = marks(count)
-    chosen = alt.condition(_is_shown(), _colour(styles, palette._replace(legend=False)), alt.value(palette.pale))
+    chosen = alt.condition(_is_shown(), _colour(styles, palette), alt.value(palette.pale))
     relative, to_all = "improvement over the baseline, %", "samples, 1 being the mean of all methods"
     return {
         "learning_curves": _learning_curves(styles, palette),
@@ -75,7 +73,7 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
         "stability": _forest(
             "stability",
             "part",
-            "Kendall's tau-b of two rankings that differ in it",
+            "agreement of two rankings (Kendall's τ): 1 is the same order",
             1,
             palette,
             alt.value(palette.lines[0]),
@@ -86,11 +84,11 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
 def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
     shared = {"x": _samples(), "color": _colour(styles, palette)}
-    dashes = _dashes(styles, palette)
+    dashes = _dashes(styles)
     accuracy = alt.Y("mean:Q", title="accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
-        chosen.transform_filter(f"indexof(slice(shown, 0, {MOST_BANDS}), datum.method) >= 0")
+        chosen.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
         .mark_area(opacity=BAND_OPACITY)
         .encode(y="low:Q", y2="high:Q", tooltip=_name(), **shared),
         chosen.mark_line(strokeWidth=WIDTH).encode(y=accuracy, strokeDash=dashes, tooltip=_name(), **shared),
@@ -112,7 +110,7 @@ def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
             x=_samples(),
             y=share,
             color=_colour(styles, palette),
-            strokeDash=_dashes(styles, palette),
+            strokeDash=_dashes(styles),
             tooltip=_name(),
         ),
         first=1,
@@ -129,7 +127,7 @@ def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -
     shared = {"x": x, "color": _colour(styles, palette), "tooltip": [_name(), alt.Tooltip("estimate:Q", format=".4~g")]}
     return _layered(
         chosen.mark_rule(strokeWidth=WIDTH / 2).encode(y="low:Q", y2="high:Q", **shared),
-        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, strokeDash=_dashes(styles, palette), **shared),
+        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, strokeDash=_dashes(styles), **shared),
         chosen.mark_point(filled=True, opacity=1, size=30).encode(y="estimate:Q", **shared),
         values=[],
         beyond=1,
@@ -183,22 +181,12 @@ def _between(*parameters: str) -> list[Any]:
 
 
 def _colour(styles: Sequence[Mark], palette: Palette) -> alt.Color:
-    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in styles]), legend=_legend(palette))
+    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in styles]), legend=None)
 
 
-def _dashes(styles: Sequence[Mark], palette: Palette) -> alt.StrokeDash:
-    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in styles]), legend=_legend(palette))
+def _dashes(styles: Sequence[Mark]) -> alt.StrokeDash:
+    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in styles]), legend=None)
 
 
 def _scale(values: list[Any]) -> alt.Scale:
     return alt.Scale(domain=list(range(len(values))), range=values)
-
-
-def _legend(palette: Palette) -> alt.Legend | None:
-    symbols: Any = {
-        "labelExpr": "labels[datum.value]",
-        "symbolType": "stroke",
-        "symbolStrokeWidth": WIDTH,
-        "symbolSize": 600,
-    }
-    return alt.Legend(title=None, values=alt.ExprRef("shown"), symbolOpacity=1, **symbols) if palette.legend else None

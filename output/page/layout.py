@@ -1,6 +1,5 @@
 """The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -17,7 +16,7 @@ from headstart.output.page.charts import HEIGHT, Palette, definitions, marks
 from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
-ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)", legend=False)
+ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)")
 FONT = 12
 CONFIG = {
     "background": None,
@@ -84,11 +83,6 @@ class Series:
     data: str
     values: Mapping[str, Any] = field(default_factory=dict)
     height: int = HEIGHT
-
-    def rows(self) -> list[dict[str, float | None]]:
-        """Return the numbers of each row by their columns, as `rowsOf` of page.js does."""
-        reader = csv.DictReader(self.data.splitlines())
-        return [{column: float(text) if text else None for column, text in row.items()} for row in reader]
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,7 @@ import errno
 import json
 import re
 from dataclasses import asdict
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from io import BytesIO
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, chain_of, is_out_of_memory, reason_of
+from headstart.output.figures import save
 from headstart.portal.phases import all_bases, read_phases
 from headstart.portal.records.scores import Scores
 from headstart.portal.settings import Settings
@@ -103,8 +103,7 @@ def _class_of(error: Exception) -> str:
 
 def _plot_heatmap(document: dict[str, Any]) -> bytes:
     pairwise = document["pairwise"]
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "heatmap.png"
-        title = f"Linear CKA (biased), {document['n_stimuli']} stimuli"
-        plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, path, "linear CKA")
-        return path.read_bytes()
+    title = f"Linear CKA (biased), {document['n_stimuli']} stimuli"
+    content = BytesIO()
+    save(plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, "linear CKA"), content)
+    return content.getvalue()

@@ -21,6 +21,7 @@ from headstart.output.dashboard import (
     check_dashboard,
 )
 from headstart.output.errors import UserError
+from headstart.output.figures import save
 from headstart.output.results_folder import DashboardResults
 from headstart.tests.material.offline_runs import OfflineRun, inspect
 
@@ -56,7 +57,7 @@ def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DO
     folder.mkdir(exist_ok=True)
     files = [folder / "score.json", folder / "heatmap.png"]
     files[0].write_text(json.dumps(document))
-    plot_heatmap(NAMES, BIASED, "CKA", files[1])
+    save(plot_heatmap(NAMES, BIASED, "CKA"), files[1])
     publish_score(folder / "mirror", options, document, files)
     return files
 

@@ -1,9 +1,7 @@
 """The picture shows the matrix, by the figure that was drawn."""
 
-import errno
+from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,11 +10,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.cluster.hierarchy import cophenet, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
 from headstart.evaluation.alignment.heatmap import cluster, plot_heatmap
+from headstart.output.figures import save
 
 Matrix = NDArray[np.float64]
 
@@ -63,23 +61,10 @@ class Picture:
         return np.asarray(lines.get_segments())
 
 
-@pytest.fixture
-def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Draw a picture and give its figure."""
-    saved: list[Figure] = []
-    save = Figure.savefig
-
-    def keep(self: Figure, *args: Any, **options: Any) -> None:
-        saved.append(self)
-        save(self, *args, **options)
-
-    monkeypatch.setattr(Figure, "savefig", keep)
-
-    def run(names: list[str], matrix: Matrix, title: str = "CKA") -> Picture:
-        plot_heatmap(names, matrix, title, tmp_path / "heatmap.png")
-        return Picture(saved[-1])
-
-    return run
+def draw(names: list[str], matrix: Matrix, title: str = "CKA") -> Picture:
+    figure = plot_heatmap(names, matrix, title)
+    save(figure, BytesIO())
+    return Picture(figure)
 
 
 @pytest.mark.parametrize("sizes", [[4, 7, 2, 12], [20, 25, 15], [2, 2]])
@@ -110,10 +95,10 @@ def test_rounding_is_no_distance() -> None:
 
 
 @pytest.mark.parametrize("models", [2, 5, 20])
-def test_picture_matches_the_matrix_and_the_tree(drawn: Any, models: int) -> None:
+def test_picture_matches_the_matrix_and_the_tree(models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)
     names = [f"model {i}" for i in range(models)]
-    picture = drawn(names, matrix, "Blue Team, 7 stimuli")
+    picture = draw(names, matrix, "Blue Team, 7 stimuli")
     assert picture.tree.get_title(loc="left") == "Blue Team, 7 stimuli"
     assert picture.names("x") == picture.names("y")
     order = [names.index(name) for name in picture.names("x")]
@@ -137,9 +122,9 @@ def test_picture_matches_the_matrix_and_the_tree(drawn: Any, models: int) -> Non
 
 
 @pytest.mark.parametrize(("lowest", "limits"), [(0.25, (0, 1)), (-0.3, None)])
-def test_colours(drawn: Any, lowest: float, limits: tuple[float, float] | None) -> None:
+def test_colours(lowest: float, limits: tuple[float, float] | None) -> None:
     matrix = draw_similarities(6, lowest=lowest)
-    picture = drawn([str(i) for i in range(6)], matrix)
+    picture = draw([str(i) for i in range(6)], matrix)
     assert picture.heat.images[0].get_clim() == (limits or (matrix.min(), 1))
     assert picture.bar.get_ylim() == (limits or (matrix.min(), 1))
     # A step of the scale is a step of lightness everywhere, in one direction.
@@ -148,9 +133,9 @@ def test_colours(drawn: Any, lowest: float, limits: tuple[float, float] | None) 
 
 
 @pytest.mark.parametrize("models", [2, 15, 16, pytest.param(120, marks=pytest.mark.slow)])
-def test_picture_is_legible(drawn: Any, models: int) -> None:
+def test_picture_is_legible(models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)
-    picture = drawn([f"vit_base_patch16_clip_224.openai_ft_in12k_{i}" for i in range(models)], matrix)
+    picture = draw([f"vit_base_patch16_clip_224.openai_ft_in12k_{i}" for i in range(models)], matrix)
     canvas = FigureCanvasAgg(picture.figure)
     canvas.draw()  # type: ignore[no-untyped-call]
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
@@ -173,26 +158,18 @@ def test_picture_is_legible(drawn: Any, models: int) -> None:
         assert box.height <= cell / 2
 
 
-def test_names_of_very_many_models_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_very_many_models_do_not_overlap() -> None:
     # The side of the picture is bounded above 200 models, and the names shrink with their cells.
-    written: list[Figure] = []
-
-    def keep(self: Figure, target: Path, **options: Any) -> None:
-        target.touch()
-        written.append(self)
-
-    monkeypatch.setattr(Figure, "savefig", keep)
-    plot_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), "", tmp_path / "heatmap.png")
-    picture = Picture(written[0])
+    picture = Picture(plot_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), ""))
     assert picture.heat.get_window_extent().width <= 36 * picture.figure.dpi
     renderer = FigureCanvasAgg(picture.figure).get_renderer()  # type: ignore[no-untyped-call]
     rows = sorted((label.get_window_extent(renderer) for label in picture.labels("y")), key=lambda box: box.y0)
     assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(rows))
 
 
-def test_long_names_are_shortened_in_the_middle(drawn: Any) -> None:
+def test_long_names_are_shortened_in_the_middle() -> None:
     names = ["x" * 32, "start_" + "y" * 40 + "_end"]
-    picture = drawn(names, draw_similarities(2))
+    picture = draw(names, draw_similarities(2))
     shown = dict(zip(cluster_order(draw_similarities(2)), picture.names("y"), strict=True))
     assert shown[0] == names[0]
     assert len(shown[1]) == 32
@@ -210,8 +187,8 @@ def test_long_names_are_shortened_in_the_middle(drawn: Any) -> None:
         ["a" * 16 + "1" + "b" * 60 + "1" + "a" * 16, "a" * 16 + "2" + "b" * 60 + "1" + "a" * 16],
     ],
 )
-def test_names_that_differ_are_written_differently(drawn: Any, names: list[str]) -> None:
-    shown = drawn(names, draw_similarities(len(names))).names("y")
+def test_names_that_differ_are_written_differently(names: list[str]) -> None:
+    shown = draw(names, draw_similarities(len(names))).names("y")
     assert len(set(shown)) == len(names)
     assert all(len(label) <= max(map(len, names)) for label in shown)
     order = cluster_order(draw_similarities(len(names)))
@@ -225,41 +202,31 @@ def escape(name: str) -> str:
 
 
 @pytest.mark.filterwarnings("error")
-def test_names_in_scripts_that_no_font_has(drawn: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_names_in_scripts_that_no_font_has(caplog: pytest.LogCaptureFixture) -> None:
     names = ["视觉模型", "画像モデル", "이미지", "\U0001f98a", "vit"]
-    picture = drawn(names, draw_similarities(5), "模型")
+    picture = draw(names, draw_similarities(5), "模型")
     # Names are written unchanged where there is a font.
     assert sorted(map(escape, picture.names("x"))) == sorted(map(escape, names))
     assert "\\U0001f98a" in picture.names("y") or "\U0001f98a" in picture.names("y")
     assert not caplog.records
 
 
-def test_names_are_no_markup(drawn: Any) -> None:
+def test_names_are_no_markup() -> None:
     names = ["$x_", "$\\frac{1}$", "a_b^c", "vögel/σ²", "%d {0}"]
-    picture = drawn(names, draw_similarities(5), "$ and $\\broken{$")
+    picture = draw(names, draw_similarities(5), "$ and $\\broken{$")
     assert sorted(picture.names("x")) == sorted(names)
     texts = [picture.tree.title, *picture.labels("x"), *picture.labels("y")]
     assert not any(text.get_parse_math() for text in texts if text.get_text())
 
 
-def test_picture_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "heatmap.png"
-    plot_heatmap(["a", "b"], draw_similarities(2), "", path)
-    with Image.open(path) as picture:
-        picture.load()
-        assert picture.format == "PNG"
-    whole = path.read_bytes()
-
-    partial: list[str] = []
-
-    def fail(self: Figure, target: Path, **options: Any) -> None:
-        target.write_bytes(whole[:100])
-        partial.append(target.name)
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(Figure, "savefig", fail)
-    with pytest.raises(OSError, match="No space left"):
-        plot_heatmap(["a", "b", "c"], draw_similarities(3), "", path)
-    assert path.read_bytes() == whole
-    assert [Path(name).suffix for name in partial] == [".partial"]
-    assert [entry.name for entry in tmp_path.iterdir()] == ["heatmap.png"]
+@pytest.mark.parametrize("models", [2, 4, 30])
+def test_everything_lies_within_the_picture(models: int) -> None:
+    title = "Red Team, score 0.6267: linear CKA (biased, of features in float32), 1,000 stimuli"
+    picture = draw([f"a long name of the model {i}" for i in range(models)], draw_similarities(models), title)
+    whole, drawn = picture.figure.bbox, picture.figure.get_tightbbox()
+    assert 0 < drawn.x0 < drawn.x1 < whole.width / picture.figure.dpi
+    assert 0 < drawn.y0 < drawn.y1 < whole.height / picture.figure.dpi
+    # The title is broken where the bar beside the matrix ends.
+    right = picture.bar.get_window_extent().x1
+    assert picture.tree.get_title(loc="left").replace("\n", " ") == title
+    assert picture.tree._left_title.get_window_extent().x1 <= right + 1  # type: ignore[attr-defined]

@@ -1,0 +1,189 @@
+"""A sample of every figure that the suite draws, from small inputs of a fixed seed."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
+from headstart.contract.tables.table import TransferTable
+from headstart.evaluation.alignment.heatmap import plot_heatmap
+from headstart.evaluation.audit.figures import plot_audit
+from headstart.evaluation.classifiers.figures import plot_answer
+from headstart.evaluation.forecast.files import plot_forecast
+from headstart.evaluation.leaderboard.axis_tables import plot_axis
+from headstart.evaluation.published.static_order import plot_static_order
+from headstart.evaluation.report import series
+from headstart.evaluation.stability.figure_choice import FigureChoice
+from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.study import run_study
+from headstart.metrics.ranking.pools import Pools
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.page import layout
+from headstart.output.page.figures import plot_chart
+from headstart.tests.material import audits
+from headstart.tests.material.report_runs import traces
+
+METHODS = [
+    *("baseline", "streaming_lda", "sgd", "semantic_class_mean", "recursive_least_squares"),
+    *("gaussian_discriminant_analysis", "replay", "My own method"),
+]
+TITLE = "Cats and dogs, MobileNetV2 (ImageNet), batch size 1"
+SETTING = "ants_and_bees, mobilenet_v2 (mobilenet_v2_inat_birds.safetensors)"
+
+
+def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
+    """Yield each figure with its name; commands may write into the folder."""
+    samples: list[Callable[[Path], dict[str, Figure]]] = [
+        *(_comparisons, _heatmaps, _charts, _audit, _answer, _forecast, _axis, _static_order, _study),
+    ]
+    for sample in samples:
+        yield from sample(folder).items()
+
+
+def _curves(methods: int) -> Curves:
+    return Curves(
+        methods=METHODS[:methods],
+        orderings=np.arange(25),
+        samples_seen=np.arange(1, 61),
+        correct=traces(1, methods)[::-1],
+        validation_size=100,
+        all_correct=100,
+        measure="accuracy",
+        limit=60,
+        threshold=0.8,
+        consecutive=3,
+    )
+
+
+def _comparisons(folder: Path) -> dict[str, Figure]:
+    return {
+        "learning_curves": plot_learning_curves(_curves(5), TITLE, True),
+        "learning_curves_incomplete": plot_learning_curves(_curves(1), TITLE, False),
+        "learning_curves_panels": plot_learning_curves(_curves(8), TITLE, True),
+        "criterion_reached": plot_criterion_reached(_curves(5), TITLE, True),
+        "criterion_reached_panels": plot_criterion_reached(_curves(8), TITLE, True),
+    }
+
+
+def _similarities(models: int) -> NDArray[np.float64]:
+    points = np.random.default_rng(0).normal(size=(models, 3))
+    return np.asarray(np.exp(-((points[:, None] - points[None]) ** 2).sum(-1) / 8))
+
+
+def _heatmaps(folder: Path) -> dict[str, Figure]:
+    names = ["vit_small_patch14_dinov2.lvd142m", *(f"model_{index}" for index in range(1, 20))]
+    title = "Red Team, score 0.6267: linear CKA (biased, of features in float32), 1,000 stimuli"
+    return {
+        "heatmap": plot_heatmap(names[:5], _similarities(5), title, "linear CKA"),
+        "heatmap_of_many": plot_heatmap(names, _similarities(20), title, "linear CKA"),
+    }
+
+
+def _charts(folder: Path) -> dict[str, Figure]:
+    curves = _curves(5)
+    marks = {name: index for index, name in enumerate(curves.methods)}
+    scores = [
+        {"name": name, "score": 0.8 + 0.3 * index, "score_interval": [0.7 + 0.3 * index, 1 + 0.3 * index]}
+        for name, index in marks.items()
+    ]
+    parts = [
+        {"part": "backbone", "stability": 0.36, "interval": [-0.69, 1.0]},
+        {"part": "data set", "stability": 0.49, "interval": [0.31, 0.66]},
+        {"part": "half of the orderings", "stability": 0.88, "interval": [0.87, 0.89]},
+        {"part": "batch size", "stability": None, "interval": None},
+    ]
+    panel = _axis_of(curves.methods)["panels"][0]
+    charts = [
+        ("learning_curves", "Learning curves: validation accuracy", SETTING, series.learning_curves(curves, marks)),
+        ("reached", "Orderings that met the criterion", SETTING, series.reached(curves, marks)),
+        ("by_value", "Samples to criterion, by batch size", SETTING, series.by_value(panel, None, marks)),
+        ("improvement", "Improvement over the baseline", SETTING, series.intervals(scores, "score", marks)),
+        ("aggregate", "Interquartile mean", "over 18 settings", series.intervals(scores[::-1], "score", marks)),
+        ("stability", "What changes the ranking?", "Agreement of rankings", series.stabilities(parts)),
+    ]
+    page = layout.Page("", [], curves.methods, range(5), [])
+    return {f"report_{each[0]}": plot_chart(page, layout.Figure(each[0], *each)) for each in charts}
+
+
+def _audit(folder: Path) -> dict[str, Figure]:
+    metrics = {"leep": [0.2, 0.1, 0.4, 0.3], "logme": [0.4, 0.1, 0.2, 0.3]}
+    table = audits.write_table(folder / "table.csv", metrics)
+    document = audits.run(table, folder / "audit", "--figure_formats=[]")
+    return {f"audit_{name}": figure for name, figure in plot_audit(document).items()}
+
+
+def _answer(folder: Path) -> dict[str, Figure]:
+    document = {
+        "classes": ["ants", "bees", "wasps"],
+        "method": "streaming_lda",
+        "photos": 48,
+        "curve": [{"labels": labels, "accuracy": accuracy} for labels, accuracy in ((3, 0.5), (12, 0.7), (24, 0.8))],
+        "expected_accuracy": {"estimate": 0.85, "interval": [0.75, 0.92]},
+        "forecast": [
+            {"labels": 96, "estimate": 0.88, "interval": [0.8, 0.93]},
+            {"labels": 192, "estimate": 0.9, "interval": [0.8, 0.96]},
+        ],
+        "confusion": [[0.9, 0.1, 0], [0.05, 0.9, 0.05], [0.1, 0.2, 0.7]],
+    }
+    return {"answer": plot_answer(document)}
+
+
+def _forecast(folder: Path) -> dict[str, Figure]:
+    labels = np.geomspace(50, 400, 20)
+    expected = 0.9 - 5 / labels
+    reach = 0.015 * np.log2(labels / 50)
+    intervals = {
+        level: np.array([expected - width * reach, expected + width * reach]) for level, width in ((0.8, 1), (0.95, 2))
+    }
+    curve = SimpleNamespace(known=50, accuracy=0.8, labels=labels, accuracies=expected, intervals=intervals)
+    found: dict[str, Any] = {SETTING: [SimpleNamespace(name="streaming_lda", curve=curve)]}
+    return {"forecast": plot_forecast(found, {"settings": [{"name": SETTING, "threshold": 0.85}]})}
+
+
+def _axis_of(methods: list[str]) -> dict[str, Any]:
+    scores = [
+        [
+            {"value": value, "restricted_mean": mean, "ci95": [mean - 2, mean + 3], "group": "a", "label_budgets": []}
+            for value, mean in ((1, 20 + 5 * index), (8, 30 + 4 * index), (32, 50 + 2 * index))
+        ]
+        for index in range(len(methods))
+    ]
+    listed = [{"name": name, "scores": each} for name, each in zip(methods, scores, strict=True)]
+    return {"key": "batch_size", "panels": [{"name": SETTING, "values": [1, 8, 32], "methods": listed}]}
+
+
+def _axis(folder: Path) -> dict[str, Figure]:
+    return {"axis": plot_axis(_axis_of(METHODS), "samples to criterion, restricted mean", None)}
+
+
+def _static_order(folder: Path) -> dict[str, Figure]:
+    documents = {
+        name: {
+            "sources": ["a"] * sources,
+            "targets": ["t"] * 3,
+            "rankers": {
+                "mean_rank": {
+                    "weighted_kendall": {"mean": mean, "ci95": ends, "per_target": {"t": mean - 0.2, "u": mean + 0.2}}
+                }
+            },
+        }
+        for name, sources, mean, ends in (("parc_all", 67, 0.7, [0.6, 0.8]), ("supervised_full", 11, 0.4, [None, None]))
+    }
+    return {"static_order": plot_static_order(documents)}
+
+
+def _study(folder: Path) -> dict[str, Figure]:
+    generator = np.random.default_rng(0)
+    figures = {}
+    for prefix, metrics in (("study", 3), ("study_of_many", 7)):
+        names = [[f"{what} {index}" for index in range(count)] for what, count in (("metric", metrics), ("source", 6))]
+        scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
+        table = TransferTable.complete(*names, ["ade", "city", "coco"], scores, performances)
+        plots = plot_study(run_study(table, Pools(6, 4), 1e-12), FigureChoice(), "kendall")
+        figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
+    return {name: figure for name, figure in figures.items() if "of_many" not in name or "agreement" in name}
