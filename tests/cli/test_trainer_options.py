@@ -63,7 +63,7 @@ def test_no_nonsense_ends_in_a_traceback(
         ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true does not fit this stream; give 32-true"),
         ("--trainer.precision=16-mixed", "error: trainer.precision: 16-mixed does not fit this stream; give 32-true"),
         ("--trainer.precision=16", "error: trainer.precision: 16-mixed does not fit this stream; give 32-true"),
-        ("--trainer.precision=64-true", "error: trainer.precision: 64-true is not for this stream"),
+        ("--trainer.precision=64-true", "error: trainer.precision: 64-true does not fit this stream"),
         ("--trainer.enable_checkpointing=true", "error: trainer.enable_checkpointing: True would change"),
         (
             "--trainer.callbacks={class_path: StochasticWeightAveraging, init_args: {swa_lrs: 0.1}}",

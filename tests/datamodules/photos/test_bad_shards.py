@@ -117,7 +117,7 @@ def test_data_behind_the_end_mark_are_an_error(tmp_path: Path) -> None:
     assert reds(WebDatasetShards(str(one)).pictures()) == [0], "zeros only pad the archive"
     with one.open("ab") as file:
         file.write(other.read_bytes())
-    with pytest.raises(UserError, match=r"^train: the shard .*0\.tar goes on behind its end mark, .*--ignore-zeros"):
+    with pytest.raises(UserError, match=r"^train: the shard .*0\.tar has data after its end mark, .*--ignore-zeros"):
         WebDatasetShards(str(one)).train()
 
 
