@@ -23,7 +23,7 @@ from headstart.tests.material.root import ROOT, require_checkout
 require_checkout()
 
 NAMES = ["animals", "plants", "untrained"]
-STUDY = Path("configs") / "local" / "study"
+STUDY = Path("benchmarks") / "local" / "study"
 # Durations, which differ between runs, and the digest of a table with such a column.
 TIMES = {"total_seconds", "features_seconds", "seconds", "left_out_seconds", "table"}
 
