@@ -46,7 +46,7 @@ def choose_threshold(folder: Path) -> float:
     floor = run.document["criterion"]["largest_class"] / run.curves.all_correct
     reached = float(run.curves.accuracy_at(run.curves.limit)[0].mean())
 
-    threshold = round((floor + reached) / 2 * STEPS) / STEPS
+    threshold: float = round((floor + reached) / 2 * STEPS) / STEPS
     if not floor < threshold < reached:
         raise UserError(
             f"reference: {str(folder)!r} reaches {reached:.1%}, where the largest class is {floor:.1%} of the photos; "

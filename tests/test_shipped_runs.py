@@ -35,7 +35,12 @@ def test_every_shipped_config_runs(
     assert all(len(scores["accuracy_at"]["10"]) == 1 for scores in results["methods"].values())
 
 
-@pytest.mark.parametrize("sweep", sorted((CONFIGS / "sweep").glob("*.yaml")), ids=lambda path: path.stem)
+SWEEPS = sorted(
+    path for folder in (CONFIGS, ROOT / "benchmarks" / "local") for path in (folder / "sweep").glob("*.yaml")
+)
+
+
+@pytest.mark.parametrize("sweep", SWEEPS, ids=lambda path: f"{path.parents[1].name}-{path.stem}")
 def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = yaml.safe_load(sweep.read_text())
     monkeypatch.chdir(ROOT)
