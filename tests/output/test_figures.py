@@ -1,6 +1,7 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
 import warnings
+from io import BytesIO
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import get_args
@@ -203,6 +204,7 @@ def test_labels_at_the_ends_of_lines_do_not_overlap_and_keep_their_order() -> No
         axes.set_ylim(0, 100)
         ends = [(1.0, height) for height in (99.0, 98.5, 98.5, 50.0, 1.0, 0.5)]
         label_lines(axes, ends, list("abcdef"), ["black"] * 6)
+    save(figure, BytesIO())
     # That of an annotation would hold its line.
     boxes = [Text.get_window_extent(text) for text in axes.texts]
     assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))
