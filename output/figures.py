@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter
 from PIL import Image
@@ -33,6 +34,8 @@ SPELLINGS = {
     "cifar10": "CIFAR-10",
     "clip": "CLIP",
     "cka": "CKA",
+    "dataset": "data set",
+    "datasets": "data sets",
     "dinov2": "DINOv2",
     "efficientnet": "EfficientNet",
     "eurosat": "EuroSAT",
@@ -48,6 +51,7 @@ SPELLINGS = {
     "parc": "PARC",
     "resnet18": "ResNet18",
     "resnet50": "ResNet50",
+    "self supervised": "self-supervised",
     "sgd": "SGD",
     "torchgeo bench": "TorchGeo-Bench",
     "transfergraph": "TransferGraph",
@@ -137,8 +141,12 @@ def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
 
 
 def _write_png(canvas: Any, file: Path | BinaryIO) -> None:  # noqa: ANN401 - a canvas of Agg, which has no types
-    """Write the 256 most frequent colours, in which a figure looks the same and takes a third of the bytes."""
+    """Write the 256 most frequent colours, in which lines and bands look the same and take a third of the bytes."""
     canvas.draw()
+    if canvas.figure.findobj(AxesImage):
+        # A scale of colours has more.
+        Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB").save(file, format="png", dpi=(DPI, DPI))
+        return
     red, green, blue = np.asarray(canvas.buffer_rgba())[..., :3].astype(np.int32).transpose(2, 0, 1)
     colours, indices, counts = np.unique(red << 16 | green << 8 | blue, return_inverse=True, return_counts=True)
     every = np.stack([colours >> 16, colours >> 8 & 255, colours & 255], axis=1)
@@ -198,8 +206,8 @@ def spelled(name: str) -> str:
         return name
     identifier, comma, rest = name.partition(",")
     words = identifier.strip("_").replace("_", " ")
-    for plain, spelling in SPELLINGS.items():
-        words = re.sub(rf"\b{plain}\b", spelling, words)
+    for plain in sorted(SPELLINGS, key=len, reverse=True):
+        words = re.sub(rf"\b{plain}\b", SPELLINGS[plain], words)
     return words + comma + rest
 
 

@@ -183,6 +183,7 @@ def _escape(name: str) -> str:
 
 def _title(document: Mapping[str, Any]) -> str:
     compared = f"{SIMILARITY_MEASURES[_measure(document)].estimated}, {document['n_stimuli']} stimuli"
+    compared = compared[0].upper() + compared[1:]
     if "team" not in document:
-        return compared[0].upper() + compared[1:]
-    return f"{document['team'].title()} Team, score {document['score']:.4f}: {compared}"
+        return compared
+    return f"{document['team'].title()} Team, score {document['score']:.4f}\n{compared}"

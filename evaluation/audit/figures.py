@@ -42,7 +42,9 @@ def _plot_rankers(document: Document) -> Figure:
     """Plot a panel for each measure and a line for each ranker."""
     titles = _titles(document)
     panels = {
-        measure.title: [(titles[ranker], summaries[name]) for ranker, summaries in document["rankers"].items()]
+        _begin_large(measure.title): [
+            (titles[ranker], summaries[name]) for ranker, summaries in document["rankers"].items()
+        ]
         for name, measure in EVALUATION_MEASURES.items()
     }
     about = "How well rankers predict performance; red ones know nothing of the target"
@@ -63,7 +65,11 @@ def _plot_beyond(document: Document) -> Figure:
 
 def _titles(document: Document) -> dict[str, str]:
     titles = ranker_titles(document)
-    return dict(zip(titles, shorten(list(titles.values())), strict=True))
+    return dict(zip(titles, map(_begin_large, shorten(list(titles.values()))), strict=True))
+
+
+def _begin_large(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _colours(rankers: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from headstart.evaluation.audit.tables import OVER_TARGETS, ranker_titles
 from headstart.evaluation.estimates import with_interval
 from headstart.evaluation.stability.study import COMPONENTS
 from headstart.evaluation.stability.study_tables import with_error
-from headstart.output.figures import ALARM, GRID, INK, drawing, titles
+from headstart.output.figures import ALARM, GRID, INK, drawing, fold, titles
 from headstart.output.markup import escape_names
 from headstart.output.results_folder import FigureFormat, ResultsFolder
 from headstart.output.tables import format_number, markdown_report, print_table
@@ -105,7 +105,7 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
     """
     summaries = {name: document["rankers"][MEAN_RANK]["weighted_kendall"] for name, document in documents.items()}
     ordered = sorted(summaries, key=lambda name: summaries[name]["mean"])
-    figure = Figure(figsize=(9, 1.4 + 0.42 * len(ordered)), layout="constrained")
+    figure = Figure(figsize=(7.5, 1.4 + 0.3 * len(ordered)), layout="constrained")
     axes = figure.subplots()
     for line, name in enumerate(ordered):
         summary = summaries[name]
@@ -123,6 +123,7 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
     axes.grid(axis="x", color=GRID, linewidth=0.8)
     axes.set_axisbelow(True)
     label = "Agreement of the mean rank on the other targets with the ranking on a target (weighted Kendall's τ)"
-    axes.set_xlabel(f"{label}\nGrey: targets; red: mean, 95 % interval. In brackets: sources × targets.", fontsize=9)
+    label = fold(f"{label}\nGrey: targets; red: mean, 95 % interval. In brackets: sources × targets.", 5, 9)
+    axes.set_xlabel(label, fontsize=9)
     axes.set_title(TITLE, loc="left")
     return figure

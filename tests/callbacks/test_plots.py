@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 from typing import get_args
 
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from numpy.typing import NDArray
 
 from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
@@ -67,6 +69,11 @@ def marks(axes: Axes) -> list[Line2D]:
     return [each for each in axes.get_lines() if each.get_linestyle() == "None"]
 
 
+def labels(figure: Figure) -> list[str]:
+    """Return the labels at the ends of the lines of a single panel, from the highest one down."""
+    return [text.get_text() for text in only_axes(figure).texts]
+
+
 def legend(figure: Figure) -> list[str]:
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
@@ -79,7 +86,7 @@ def test_learning_curves() -> None:
         assert drawn.get_xdata() == pytest.approx([8, 16, 24, 32])
         assert drawn.get_ydata() == pytest.approx(correct.mean(0))
     # The baseline meets the criterion at 24 and 32 samples, and once not at all; the other method once only.
-    assert legend(figure) == ["baseline (median 32)", "method_1 (median not reached)"]
+    assert sorted(labels(figure)) == ["Baseline (32)", "Method 1 (not reached)"]
     assert [(mark.get_xdata(), mark.get_ydata()) for mark in marks(axes)] == [([32], [80])]
     assert line(axes, GREY).get_ydata() == [80, 80]
     assert figure.get_suptitle() == "pets, resnet50"
@@ -88,7 +95,7 @@ def test_learning_curves() -> None:
 @pytest.mark.parametrize("measure", get_args(Measure))
 def test_the_axis_names_the_measure(measure: Measure) -> None:
     figure = plot_learning_curves(replace(describe(), measure=measure), "", True)
-    assert figure.get_supylabel() == f"validation {measure.replace('_', ' ')}, %"
+    assert figure.get_supylabel() == f"Validation {measure.replace('_', ' ')}, %"
 
 
 def test_band_over_orderings() -> None:
@@ -105,7 +112,7 @@ def test_band_over_orderings() -> None:
 def test_one_ordering_has_no_band() -> None:
     figure = plot_learning_curves(describe(CORRECT[:, :1]), "", True)
     assert not only_axes(figure).collections
-    assert figure.legends[0].get_title().get_text().startswith("one ordering;")
+    assert any(text.get_text().startswith("One ordering.") for text in figure.texts)
 
 
 def test_one_evaluation_is_a_point(tmp_path: Path) -> None:
@@ -150,10 +157,10 @@ def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, met
     shown = [axes for axes in figure.axes if axes.axison]
     assert len(shown) == panels
     if panels > 1:
-        assert [axes.get_title() for axes in shown] == [f"method_{i}\nmedian 32" for i in range(1, methods)]
+        assert [axes.get_title() for axes in shown] == [f"Method {i}\nmedian 32" for i in range(1, methods)]
         colours = [{to_hex(each.get_color()) for each in axes.get_lines()} for axes in shown]
         assert all(panel_colours == {GREY, LINE_STYLES[-1].colour} for panel_colours in colours)
-        assert legend(figure) == ["baseline (median 32)", "method named above the panel"]
+        assert legend(figure) == ["Baseline, median 32", "method named above the panel"]
         # Every column has the numbers of its axis below its lowest panel.
         labelled = [axes for axes in shown if axes.get_xlabel()]
         assert len(labelled) == len({round(axes.get_position().x0, 3) for axes in shown})
@@ -164,8 +171,12 @@ def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, met
 def test_legend_title_and_panels_do_not_overlap(draw: Draw, methods: int, tmp_path: Path) -> None:
     figure = draw(repeat(methods), "a long title of several lines " * 8, True)
     save(figure, tmp_path / "picture.png")
-    boxes = [figure.legends[0].get_window_extent(), figure.texts[0].get_window_extent()]
+    texts = [each for each in figure.texts if each.get_text() != figure.get_supylabel()]
+    boxes = [each.get_window_extent() for each in (*figure.legends, *texts)]
     tight = [axes.get_tightbbox() for axes in figure.axes if axes.axison]
+    # That of an annotation would hold its line.
+    beside = [Text.get_window_extent(each) for each in figure.axes[0].texts]
+    assert not any(one.overlaps(other) for one, other in combinations([*boxes, *beside], 2))
     assert not any(box.overlaps(panel) for box in boxes for panel in tight if panel is not None)
     whole = figure.bbox
     assert all(whole.x0 <= box.x0 and box.x1 <= whole.x1 and whole.y0 <= box.y0 and box.y1 <= whole.y1 for box in boxes)
@@ -183,6 +194,6 @@ def test_odd_names_are_printed_as_they_are(draw: Draw, tmp_path: Path) -> None:
     names = ["baseline", "$x_2$ $\\frac{", "_hidden", "[red]Ω und Größe[/red]", "n" * 200]
     figure = draw(describe(np.tile(CORRECT[:1], (5, 1, 1)), names), "$ 5 and $ 6_7", True)
     save(figure, tmp_path / "picture.png")
-    written = legend(figure)
-    assert written[:4] == [f"{name} (median 32)" for name in names[:4]]
+    written = labels(figure)
+    assert written[:4] == ["Baseline (32)", *(f"{name} (32)" for name in names[1:4])]
     assert len(written[4]) < 60

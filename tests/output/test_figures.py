@@ -1,7 +1,8 @@
 """Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
 
 import warnings
-from itertools import combinations
+from io import BytesIO
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import get_args
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -19,10 +21,15 @@ from headstart.output.figures import (
     GREY,
     LINE_STYLES,
     ON_DARK,
+    as_written,
     drawing,
+    fold,
+    label_lines,
     make_legible,
     save,
+    setting_in_words,
     shorten,
+    titles,
     writers,
 )
 from headstart.output.results_folder import FigureFormat
@@ -125,7 +132,7 @@ def test_files_of_every_format_and_the_same_bytes_again(tmp_path: Path) -> None:
     assert contents[0]["picture.pdf"].startswith(b"%PDF")
     assert b"<svg" in contents[0]["picture.svg"]
     with Image.open(tmp_path / "picture.png") as picture:
-        assert picture.size == (240, 240)
+        assert picture.size == (400, 400)
 
 
 def test_texts_are_no_formulas_and_missing_glyphs_no_warnings(tmp_path: Path) -> None:
@@ -161,3 +168,51 @@ def test_characters_that_no_font_has_are_written_as_escapes() -> None:
     legend = axes.get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == ["\\U0010fff2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("streaming_lda", "Streaming LDA"),
+        ("cats_and_dogs", "Cats and dogs"),
+        ("open_clip", "OpenCLIP"),
+        ("inat_birds", "iNaturalist birds"),
+        ("drawn_pets, noise 2", "Drawn pets, noise 2"),
+        ("MyMethod_2", "MyMethod_2"),
+        ("resnet50.a1_in1k", "resnet50.a1_in1k"),
+        ("_hidden", "_hidden"),
+    ],
+)
+def test_identifiers_are_written_as_a_person_writes_them(name: str, written: str) -> None:
+    assert as_written(name) == written
+
+
+def test_names_that_would_look_alike_stay_as_they_are() -> None:
+    assert titles(["a_b", "A b"]) == ["a_b", "A b"]
+    assert titles(["a_b", "c"]) == ["A b", "C"]
+
+
+def test_settings_are_named_by_data_set_backbone_and_weights() -> None:
+    name = "ants_and_bees, mobilenet_v2 (mobilenet_v2_imagenet.safetensors)"
+    assert setting_in_words(name) == "Ants and bees, MobileNetV2 (ImageNet)"
+
+
+def test_labels_at_the_ends_of_lines_do_not_overlap_and_keep_their_order() -> None:
+    with drawing():
+        figure = Figure(figsize=(4, 3))
+        axes = figure.subplots()
+        axes.set_ylim(0, 100)
+        ends = [(1.0, height) for height in (99.0, 98.5, 98.5, 50.0, 1.0, 0.5)]
+        label_lines(axes, ends, list("abcdef"), ["black"] * 6)
+    save(figure, BytesIO())
+    # That of an annotation would hold its line.
+    boxes = [Text.get_window_extent(text) for text in axes.texts]
+    assert all(upper.y0 >= lower.y1 for upper, lower in pairwise(boxes))
+    assert axes.transData.transform((1, 50))[1] == pytest.approx((boxes[3].y0 + boxes[3].y1) / 2, abs=2)
+
+
+def test_texts_are_folded_to_a_width() -> None:
+    text = "Samples to criterion of all the methods over all of the settings"
+    lines = fold(f"{text}\n{text}", 2).split("\n")
+    assert " ".join(lines) == f"{text} {text}"
+    assert max(Figure(dpi=100).text(0, 0, line, fontsize=10).get_window_extent().width for line in lines) <= 200
