@@ -71,7 +71,7 @@ def test_the_names_of_teams_are_read_once(database: Database) -> None:
         ("team\n" + "x" * 200_000, "line 2: is not valid CSV (field larger than field limit"),
         ("x" * 200_000 + ",team", "line 1: is not valid CSV (field larger than field limit"),
         ("team,token\nOwls,x\n", "line 1: columns are 'team,token'"),
-        ("team\nLarks\n\n0wls\n", "line 4: name: there is a team 'Owls'"),
+        ("team\nLarks\n\n0wls\n", "line 4: name: '0wls' looks like a team that exists, 'Owls'"),
         ("team\nLarks\nLаrks\n\n\n", "line 3: name: 'Lаrks' mixes"),
         ("team,email\nLarks,a@b\nWrens,A@B\n", "line 3: email: A@B is also in an earlier line"),
         ("team,email\nLarks,none\n", "line 2: email: 'none' is no address"),
