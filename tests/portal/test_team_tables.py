@@ -74,7 +74,7 @@ def test_the_names_of_teams_are_read_once(database: Database) -> None:
         ("team\nLarks\n\n0wls\n", "line 4: name: '0wls' looks like a team that exists, 'Owls'"),
         ("team\nLarks\nLаrks\n\n\n", "line 3: name: 'Lаrks' mixes"),
         ("team,email\nLarks,a@b\nWrens,A@B\n", "line 3: email: A@B is also in an earlier line"),
-        ("team,email\nLarks,none\n", "line 2: email: 'none' is no address"),
+        ("team,email\nLarks,none\n", "line 2: email: 'none' is not an address"),
         ("team,email\nLarks,held@example.org\n", "line 2: email: held@example.org belongs to an account"),
         ("team,member\nLarks,a,b\n", "line 2: has more than 2 cells"),
         ("team,member\nLarks," + "x" * 65 + "\n", "line 2: name: 'x"),
