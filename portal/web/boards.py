@@ -22,7 +22,7 @@ class Board:
         track: Team of the contract.
         standings: Its lines.
         held_out: Whether held-out scores are shown, and decide the order.
-        held_back: Number of submissions that are not in it, because they were scored by other documents or rules.
+        held_back: Number of submissions that are not in it, because they were scored with other documents or rules.
         disqualified: Number, participant and reason of each disqualified submission.
         table: The table of a page; empty where nobody is ranked.
     """

@@ -122,7 +122,7 @@ def store_submission(
         used = session.scalar(select(func.sum(kept)).where(*today)) or 0
         if used + len(content) > bytes_per_day:
             end = f"the next day begins at midnight ({phase.challenge.time_zone})"
-            raise NotTakenError(f"submission: {used:,} of today's {bytes_per_day:,} bytes are used; {end}")
+            raise NotTakenError(f"submission: {used:,} of {bytes_per_day:,} bytes per day are used; {end}")
 
         untimely = find_untimely(phase.challenge, track, counted_times(session, team.id, phase.name, track), now)
         reasons = [*(asdict(problem) for problem in untimely), *problems]

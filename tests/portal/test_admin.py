@@ -41,7 +41,7 @@ def admin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Admin:
 def test_teams(site: Site, admin: Admin) -> None:
     token = admin("teams", "add", "Night owls").split("token ")[1].split(",")[0]
     assert site.submit(blue("owl", "lark"), token=token).status_code == 201
-    assert "there is a team 'Night owls'" in admin("teams", "add", "night OWLS")
+    assert "looks like a team that exists, 'Night owls'" in admin("teams", "add", "night OWLS")
     for name in ("", " x", "a\u202eb", "x" * 65, "a\nb", "\u3164", "a\ufe0f", "\ufdfa" * 64):
         assert admin("teams", "add", name).startswith("error: name: ")
     for name in ("{a: b}", "--x", "-y"):

@@ -162,7 +162,7 @@ def test_a_team_that_asks_too_often_has_to_wait(open_site: OpenSite) -> None:
 def test_bodies_are_measured_before_they_are_read(open_site: OpenSite) -> None:
     site = open_site(max_submission_bytes=100)
     assert site.submit(b" " * 101).status_code == 413
-    message = "A submission of Owls (Blue Team): refused, has 101 bytes, beyond 100"
+    message = "A submission of Owls (Blue Team): refused, has 101 bytes, limit 100"
     assert read_whole_log(site.database, 1)[0].text == message
     assert message not in site.client.get("/api/log").text
     assert site.submit(b" " * 20_000).status_code == 413

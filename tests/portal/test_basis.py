@@ -68,7 +68,7 @@ def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> No
                         assert changes.key("held_out") in scored_by[line["submission"], "held_out"], f"turn {turn}"
             page = site.client.get("/leaderboard").text
             held_back = sum(int(answer.headers["Headstart-Held-Back"]) for answer in boards.values())
-            assert ("Scored by other documents or rules" in page) == bool(held_back)
+            assert ("Not counted until scored again" in page) == bool(held_back)
             with site.database.reading() as session:
                 numbers = find_held_back(session, read_bases(session))
             assert len(numbers) >= held_back

@@ -31,7 +31,7 @@ def test_terms_are_accepted_where_their_version_is_named(
 
         told = refused()
         assert told.startswith("error: terms: accept version '2026-01' first, ")
-        assert told.endswith(f"; read them at {address}/blue or /red")
+        assert told.endswith(f"; read them at {address}/blue or /red, then pass --terms=VERSION")
         assert refused("--terms=1").endswith("version: '1' is not the version of the terms; their version is '2026-01'")
         assert site.read("/api/submissions") == []
         for options in (["--terms=2026-01"], ["--terms=2026-01"], []):

@@ -109,7 +109,7 @@ def test_a_token_is_shown_once(desk: Site) -> None:
     assert all(token[1] not in desk.client.get(path).text for path in (*PAGES, "/desk/run/teams/add?name=Larks"))
     again = run_at_desk(desk, "teams add", name="larks")
     assert again.status_code == 400
-    assert "there is a team &#39;Larks&#39;" in again.text
+    assert "looks like a team that exists, &#39;Larks&#39;" in again.text
     # What was typed stays in the form.
     assert 'value="larks"' in again.text
 
@@ -117,11 +117,11 @@ def test_a_token_is_shown_once(desk: Site) -> None:
 @pytest.mark.parametrize(
     ("words", "fields", "reason"),
     [
-        ("teams add", {}, "name: nothing is given; Name of the team."),
+        ("teams add", {}, "name: is missing; Name of the team."),
         ("teams add", {"name": "<b>\x00</b>"}, r"name: '<b>\x00</b>' is not valid"),
         ("teams renew", {"name": "Nobody"}, "name: there is no team 'Nobody'"),
         ("rescore", {}, "rescore: give numbers of submissions, or one of"),
-        ("rescore", {"numbers": "1 two"}, "numbers: '1 two' is given; Numbers of submissions."),
+        ("rescore", {"numbers": "1 two"}, "numbers: '1 two' is not valid; Numbers of submissions."),
         ("rescore", {"numbers": "7"}, "numbers: submission 7 cannot be scored again: there is none"),
         ("rescore", {"numbers": str(10**30)}, "there is none"),
     ],

@@ -82,7 +82,7 @@ def log_in(page: Page, token: str) -> None:
 
 def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, site: Site) -> None:
     log_in(page, add_team(site.database, "Followers"))
-    assert "Nothing was submitted yet." in page.get_by_role("main").inner_text()
+    assert "No submissions yet." in page.get_by_role("main").inner_text()
     page.get_by_role("link", name="Submit as Blue Team").click()
     page.get_by_role("link", name="Fill in a valid example").click()
     document = page.get_by_label("Or paste its text")

@@ -30,7 +30,7 @@ FOREIGN = ("Ωmega", "Σigma", "ΔNet", "β-VAE", "α-Go", "AI4Всех", "Ив�
 @pytest.mark.parametrize(("one", "other"), ALIKE)
 def test_names_that_look_alike_are_refused(one: str, other: str) -> None:
     for new, there in ((one, other), (other, one)):
-        with pytest.raises(UserError, match="name: there is a team"):
+        with pytest.raises(UserError, match="looks like a team that exists"):
             check_name(new, index_names(["Larks", there]), "a team")
 
 

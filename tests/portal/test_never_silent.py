@@ -275,7 +275,7 @@ def test_announcements_are_shown_first_and_taken_back(site: Site) -> None:
     retract(site.database, numbers[-1])
     assert "News 4" not in site.client.get("/").text + site.client.get("/log").text
     for number in (numbers[-1] + 1, 1, -1, 2**40):
-        with pytest.raises(ValueError, match="is no announcement"):
+        with pytest.raises(ValueError, match="is not an announcement"):
             retract(site.database, number)
     with pytest.raises(ValueError, match="one line of visible characters"):
         announce(site.database, " \n ")

@@ -196,7 +196,7 @@ def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
 
 def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
     site.log_in()
-    assert "Nothing was submitted yet." in site.client.get("/submissions").text
+    assert "No submissions yet." in site.client.get("/submissions").text
     site.submit(b"{}")
     with site.database.writing() as session:
         first = session.scalars(select(SubmissionRow).options(undefer("*"))).one()
@@ -218,7 +218,7 @@ def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
         [],
     ]
     assert all(each["problems"] for part in listed for each in part)
-    assert "Nothing was submitted before." in site.client.get("/submissions?before=1").text
+    assert "No earlier submissions." in site.client.get("/submissions?before=1").text
     assert site.client.get("/submissions?before=0").status_code == 400
 
 

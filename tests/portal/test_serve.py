@@ -125,11 +125,11 @@ def test_a_server_that_cannot_start_says_why_in_one_line(tmp_path: Path) -> None
     assert "pip install 'headstart[portal]'" in run(tmp_path, code=without)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert run(tmp_path, f"--port={port}").startswith(f"error: port: 127.0.0.1 {port} cannot listen at")
+        assert run(tmp_path, f"--port={port}").startswith(f"error: port: cannot listen at 127.0.0.1 {port}")
         assert "attempting" not in run(tmp_path, f"--port={port}")
     assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
     without_datasets = run(tmp_path, "--port=0", "--datasets=none", "--demonstration=false", f"--catalog={__file__}")
-    assert without_datasets.startswith("error: datasets: 'none' is no folder")
+    assert without_datasets.startswith("error: datasets: 'none' is not a folder")
     # Files of the process that scores are checked, too: without it, submissions would wait for ever.
     (tmp_path / "stimuli.jsonl").write_text('{"dataset_name": "birds", "image_identifier": "0.png"}')
     more = ("--port=0", "--demonstration=false", f"--datasets={tmp_path}", f"--catalog={tmp_path / 'stimuli.jsonl'}")

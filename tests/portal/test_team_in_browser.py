@@ -99,7 +99,7 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
     page.get_by_label("Name of the team").fill("0wls")
     page.get_by_label("Your name").fill("Alice")
     page.get_by_role("button", name="Register").click()
-    assert "there is a team 'Owls'" in page.get_by_role("alert").inner_text()
+    assert "looks like a team that exists, 'Owls'" in page.get_by_role("alert").inner_text()
     # What was written is still there.
     assert page.get_by_label("Your name").input_value() == "Alice"
     page.get_by_label("Name of the team").fill("Larks")

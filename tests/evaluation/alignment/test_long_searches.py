@@ -140,7 +140,7 @@ def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) ->
         ("1", "held_out: 1.0 is not a share"),
         ("-0.5", "held_out: -0.5 is not a share"),
         ("0.01", "leaves 18 stimuli to choose by and 0 held out"),
-        ("[nowhere]", "held_out: there are no data sets nowhere; choose among"),
+        ("[nowhere]", "held_out: there are no data sets nowhere; choose from"),
     ],
 )
 def test_impossible_held_out_parts_are_refused(
