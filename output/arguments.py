@@ -5,6 +5,7 @@ import json
 import re
 from collections import deque
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any, get_args, get_origin
 
 
@@ -57,7 +58,8 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
 def as_arguments(options: Mapping[str, Any]) -> list[str]:
     """Return options that were given from Python, by their names, as a parser reads them from the command line."""
     texts = {
-        name: value if isinstance(value, str) else json.dumps(value, default=str) for name, value in options.items()
+        name: str(value) if isinstance(value, str | PurePath) else json.dumps(value, default=str)
+        for name, value in options.items()
     }
     return [f"--{name}={text}" for name, text in texts.items()]
 

@@ -1,5 +1,7 @@
 """Arguments as users write them reach the parser as it reads them."""
 
+from pathlib import PurePath
+
 import pytest
 
 from headstart.output.arguments import as_arguments
@@ -44,3 +46,4 @@ def test_switches_lists_and_dashes(args: list[str], expected: list[str]) -> None
 
 def test_options_from_python_are_written_for_a_parser() -> None:
     assert as_arguments({"a.b": 8, "c": "text", "d": {"e": None}}) == ["--a.b=8", "--c=text", '--d={"e": null}']
+    assert as_arguments({"a": PurePath("b/c"), "d": [PurePath("e")]}) == ["--a=b/c", '--d=["e"]']
