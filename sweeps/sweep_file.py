@@ -18,11 +18,11 @@ from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, 
 
 PROGRAM = "train.py"
 KEY_MEANINGS = {
-    "program": "train.py, the only program that can be swept.",
-    "method": "grid for all combinations of the values, random for `run_cap` of them.",
+    "program": "`train.py`, the only program that can be swept.",
+    "method": "`grid` for all combinations of the values, `random` for a sample of `run_cap` runs.",
     "parameters": "The options that vary, each with `value`, `values` or a distribution. Nested names are allowed.",
-    "command": "The command of a run. `${args}` stands for the parameters; other options come before it.",
-    "run_cap": "Largest number of runs; required by the method random.",
+    "command": "The command of a run. `${args}` stands for the parameters; other parts are options of every run.",
+    "run_cap": "Number of runs of a random search; largest number of runs of a grid.",
     "name": "Name of the sweep; by default that of the file.",
     "project": "Project of the runs in the dashboard.",
     "entity": "User or team that owns the project in the dashboard.",

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -120,7 +121,14 @@ def test_a_broken_link_fails_the_build(text: str, problem: str, tmp_path: Path) 
     docs.mkdir()
     (docs / "index.md").write_text(f"# Home\n\n{text}\n")
     (docs / "other.md").write_text("# Other\n\n## There\n")
-    changes = {"docs_dir": str(docs), "hooks": [], "plugins": [], "extra": {}, "extra_css": [], "exclude_docs": ""}
+    changes: dict[str, Any] = {
+        "docs_dir": str(docs),
+        "hooks": [],
+        "plugins": [],
+        "extra": {},
+        "extra_css": [],
+        "exclude_docs": "",
+    }
     changes |= {"INHERIT": str(ROOT / "mkdocs.yml"), "nav": [{"Home": "index.md"}, {"Other": "other.md"}]}
     (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(changes))
     process = build("--strict", f"--config-file={tmp_path / 'mkdocs.yml'}", f"--site-dir={tmp_path / 'site'}")

@@ -1,6 +1,5 @@
 """The page of the keys of files: settings, rules, sweeps, registries and catalogs, from the types that read them."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
@@ -77,7 +76,7 @@ def key_page() -> str:
     for title, guide, parts in FILES:
         lines += [f"## {title}", "", guide, ""]
         for key, kind in parts.items():
-            lines += [f"### `{key}` of the {title.lower()}", ""] if key else []
+            lines += [f"### `{key}`", ""] if key else []
             lines += table(HEAD, _of_dataclass(kind) if is_dataclass(kind) else _of_model(kind))
     return "\n".join(lines)
 
@@ -95,11 +94,4 @@ def _of_model(kind: type[BaseModel]) -> Iterator[list[str]]:
         default = field.get_default(call_default_factory=True) if field.default_factory is None else {}
         shown = "" if isinstance(default, BaseModel) else code(default_text(default))
         shown = "required" if default is PydanticUndefined else shown
-        yield [code(name), code(_bare(field.annotation)), shown, cell(field.description)]
-
-
-def _bare(annotation: object) -> str:
-    """Return a type without the constraints of its parts."""
-    text = re.sub(r"FieldInfo\([^()]*(?:\([^()]*\)[^()]*)*\)", "", str(annotation))
-    text = re.sub(r"Annotated\[([^,\[\]]*),[^\[\]]*\]", r"\1", text)
-    return type_name(annotation) if isinstance(annotation, type) and "[" not in str(annotation) else type_name(text)
+        yield [code(name), code(type_name(field.annotation)), shown, cell(field.description)]

@@ -5,11 +5,14 @@ import inspect
 import json
 import re
 from collections.abc import Iterable, Iterator
+from os.path import commonprefix
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 # Options of every parser; the first page of the reference explains them once.
 COMMON = {"help", "print_config"}
-LONG_DEFAULT = 60
-SPECIAL = re.compile(r"[<*|]")
+LONG_DEFAULT = 40
+SPECIAL = re.compile(r"[*|]")
 
 
 def tables(parser: argparse.ArgumentParser, level: int = 2) -> Iterator[str]:
@@ -22,18 +25,14 @@ def tables(parser: argparse.ArgumentParser, level: int = 2) -> Iterator[str]:
     arguments, options, nested = [], [], []
     for group in parser._action_groups:
         actions = [action for action in group._group_actions if _is_shown(action)]
-        prefixes = {str(action.dest).rpartition(".")[0].partition(".")[0] for action in actions}
-        if len(prefixes) == 1 and (prefix := prefixes.pop()):
+        if prefix := ".".join(commonprefix([str(action.dest).split(".")[:-1] for action in actions])):  # noqa: RUF071 - of lists
             nested.append((prefix, _sentence(str(group.title)), actions))
         else:
             arguments += [action for action in actions if not action.option_strings]
             options += [action for action in actions if action.option_strings]
 
-    heads = [
-        ("Arguments", "", arguments),
-        ("Options", "", options),
-        *((f"`--{name}`", *rest) for name, *rest in nested),
-    ]
+    heads: list[tuple[str, str, list[argparse.Action]]] = [("Arguments", "", arguments), ("Options", "", options)]
+    heads += [(f"`--{name}`", text, actions) for name, text, actions in nested]
     for title, text, actions in heads:
         if actions:
             yield from (f"{'#' * level} {title}", "", *([text, ""] if text else []))
@@ -70,7 +69,9 @@ def cell(text: object) -> str:
     """Return a text as a cell of a table: on one line, with what Markdown reads otherwise escaped outside of code."""
     line = " ".join(str(text or "").split())
     parts = re.split(r"(``?[^`]+``?)", line)
-    return "".join(part if part.startswith("`") else SPECIAL.sub(r"\\\g<0>", part) for part in parts)
+    return "".join(
+        part if part.startswith("`") else SPECIAL.sub(r"\\\g<0>", part).replace("<", "&lt;") for part in parts
+    )
 
 
 def code(value: object) -> str:
@@ -79,14 +80,20 @@ def code(value: object) -> str:
     return f"`{text}`" if text else ""
 
 
-def type_name(hint: object) -> str:
-    """Return a type as a person writes it, without the modules of its classes."""
+def type_name(hint: Any) -> str:  # noqa: ANN401 - a type
+    """Return a type as a person writes it: without modules, constraints and the quotes of literals."""
+    origin, args = get_origin(hint), get_args(hint)
     if hint is None or inspect.isfunction(hint):
         return ""
-    text = hint.__name__ if isinstance(hint, type) and "[" not in str(hint) else str(hint)
-    text = re.sub(r"\b(?:\w+\.)+(\w+)", r"\1", text).replace("NoneType", "None")
-    text = re.sub(r"Literal\[([^]]*)\]", lambda match: match[1].replace("'", "").replace(", ", " | "), text)
-    return re.sub(r"^Optional\[(.*)\]$", r"\1 | None", text)
+    if origin is Annotated:
+        return type_name(args[0])
+    if origin is Literal:
+        return " | ".join(map(str, args))
+    if origin in (Union, UnionType):
+        return " | ".join(map(type_name, args))
+    if args:
+        return f"{origin.__name__}[{', '.join('...' if each is ... else type_name(each) for each in args)}]"
+    return "None" if hint is NoneType else str(getattr(hint, "__name__", hint))
 
 
 def default_text(value: object) -> str:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from typing import NoReturn
 from unittest.mock import patch
 
@@ -54,10 +55,10 @@ def command_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Yield every command of `headstart` by its name, with its parser. Those of `train` are its tasks'."""
     for name in NAMED:
         if name not in ("demo", "train"):
-            yield name, parser_of(lambda name=name: run_command(name.split(), NAMED))
+            yield name, parser_of(partial(run_command, name.split(), NAMED))
 
 
 def task_parsers() -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """Yield the tasks of `headstart train`, with their parsers."""
     for task in TASKS:
-        yield task, parser_of(lambda task=task: command_line(task)([]))
+        yield task, parser_of(partial(command_line(task), []))

@@ -23,7 +23,7 @@ from headstart.docs.hooks.python_pages import python_pages
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 URLS = PROJECT["project"]["urls"]
 # The package without the environment and the other folders of the checkout, which mkdocstrings would search, too.
-PACKAGE = ROOT / "build" / "api" / "headstart"
+PACKAGE = ROOT / "build" / ".api" / "headstart"
 # MkDocs counts these warnings, and `--strict` makes them errors.
 _log = logging.getLogger("mkdocs.hooks.headstart")
 
