@@ -173,4 +173,4 @@ def test_a_list_is_pasted_at_the_desk(site: Site, admin: Admin) -> None:
     path = re.findall(r"Larks,Alice,,http://[^/]+(/join/[\w-]{43})", answer.text)[0]
     assert "Join Larks" in site.client.get(path).text
     refused = site.client.post("/desk/run/teams/import", data={**fields, "file": "team\n0wls\n"})
-    assert (refused.status_code, "line 2: name: there is a team" in refused.text) == (400, True)
+    assert (refused.status_code, "looks like a team that exists" in refused.text) == (400, True)

@@ -215,7 +215,7 @@ def test_pages_say_that_the_database_is_away_and_come_back(open_site: Callable[.
     finally:
         postgresql.start()
     assert [answer.status_code for answer in answers] == [503, 503, 503]
-    assert all("try again" in answer.text for answer in answers[:2])
+    assert all("Try again" in answer.text for answer in answers[:2])
     assert answers[2].json()["database"] == "it does not answer"
     assert not any("127.0.0.1" in answer.text for answer in answers)
     assert site.submit(blue("owl", "wren"), key="two").status_code == 201
