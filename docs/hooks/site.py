@@ -28,12 +28,20 @@ PACKAGE = ROOT / "build" / ".api" / "headstart"
 _log = logging.getLogger("mkdocs.hooks.headstart")
 
 
+def on_startup(command: str, dirty: bool) -> None:
+    """Link the package to a folder of its own, which mkdocstrings looks for when the configuration is read."""
+    shutil.rmtree(PACKAGE, ignore_errors=True)
+    PACKAGE.mkdir(parents=True)
+    folders = {name.split(".")[1] for name in PROJECT["tool"]["setuptools"]["packages"] if "." in name}
+    for path in (*ROOT.glob("*.py"), *(ROOT / folder for folder in folders)):
+        (PACKAGE / path.name).symlink_to(path)
+
+
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     """Fill in the addresses, and the navigation's folders."""
     config.site_url = URLS["Documentation"]
     # `repo_url` would have each page ask the repository's host for its stars.
     config.extra["social"] = [{"icon": "fontawesome/brands/github", "link": URLS["Repository"], "name": "Repository"}]
-    _link_package()
     made = [path for path, _ in _reference()]
     folders = {f"{folder}/": [path for path in made if path.startswith(folder)] for folder in (COMMANDS, PYTHON)}
     config.nav = _fill(config.nav, Path(config.docs_dir), folders)
@@ -60,14 +68,6 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 def _reference() -> tuple[tuple[str, str], ...]:
     """Return the pages of the reference, each as its path in docs/ and its text."""
     return (*command_pages(), *python_pages(), (KEYS, key_page()))
-
-
-def _link_package() -> None:
-    shutil.rmtree(PACKAGE, ignore_errors=True)
-    PACKAGE.mkdir(parents=True)
-    folders = {name.split(".")[1] for name in PROJECT["tool"]["setuptools"]["packages"] if "." in name}
-    for path in (*ROOT.glob("*.py"), *(ROOT / folder for folder in folders)):
-        (PACKAGE / path.name).symlink_to(path)
 
 
 def _fill(item: Any, docs: Path, folders: dict[str, list[str]]) -> Any:  # noqa: ANN401 - a part of the navigation
