@@ -59,7 +59,9 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     settings = document["settings"]
     print_lines(_warnings(document))
     for setting in settings if len(settings) <= MOST_PRINTED else []:
-        print_table(f"{setting['name']}\n{_describe_criterion(setting)}", _setting_rows(setting, accuracies=1))
+        rows = _setting_rows(setting, accuracies=1)
+        title = f"{setting['name']}\n{_describe_criterion(setting)}"
+        print_table(title, rows, optional=[rows[0][-1], "onset", "p", "reached", "median", "improvement"])
         for title, rows in budget_tables(setting):
             print_table(title, rows)
         print_lines([*_warnings(setting), *setting["remarks"]])
