@@ -66,15 +66,14 @@ def print_table(title: str, rows: Cells, caption: str = "", optional: Sequence[s
 
 
 def _without(rows: Cells, optional: Sequence[str], width: int) -> tuple[Cells, list[str]]:
-    """Leave out optional columns until the rest fits beside the names, and return which."""
-    left_out: list[str] = []
-    for header in optional:
-        if header not in rows[0] or len(_parts(_least_widths(rows), width)) == 1:
-            continue
-        column = list(rows[0]).index(header)
-        rows = [[*row[:column], *row[column + 1 :]] for row in rows]
-        left_out.append(header)
-    return rows, left_out
+    """Leave out optional columns for which there is no room beside the others, and return which."""
+    widths, header = _least_widths(rows), list(rows[0])
+    kept = [column for column, name in enumerate(header) if name not in optional]
+    for name in reversed([name for name in optional if name in header]):
+        more = sorted([*kept, header.index(name)])
+        kept = more if len(_parts([widths[column] for column in more], width)) == 1 else kept
+    left_out = [name for column, name in enumerate(header) if column not in kept]
+    return [[row[column] for column in kept] for row in rows], left_out
 
 
 def _least_widths(rows: Cells) -> list[int]:
