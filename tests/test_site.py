@@ -68,7 +68,7 @@ def test_every_command_has_a_page_with_all_options_of_its_help(name: str, site: 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
         run_command([*name.split(), "--help"], NAMED)
-    options = set(re.findall(r"^  (?:-\w, )?(--[\w.]+)(?=[ ,]|$)", printed.getvalue(), re.MULTILINE))
+    options = set(re.findall(r"^  (?:-\w, )?(--\w[\w.]*\w)(?=[ ,.]|$)", printed.getvalue(), re.MULTILINE))
     options = {option for option in options if not option.endswith(".help")} - {"--help", "--print_config"}
     # Groups are headings.
     assert {option for option in options if f">{option}<" not in text} == set()
