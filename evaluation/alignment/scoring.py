@@ -256,9 +256,9 @@ class CatalogOptions(EngineOptions):
     As a base class, it adds its options to those of the next base class.
 
     Args:
-        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
-        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        max_catalog_bytes: Larger catalogs are refused.
+        registry: Model registry. By default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        catalog: Stimuli catalog. By default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        max_catalog_bytes: Larger catalogs raise an error.
         extraction: How embeddings are computed.
         **options: Options of the next base class.
 

@@ -56,7 +56,7 @@ def submissions_report(
             one in configs/challenge.
         measures: Measures of similarity beside linear CKA, which is the contract's; by default all.
         output: Folder for submissions.json, submissions.csv, agreement.csv and submissions.md.
-        max_submission_bytes: Larger submissions are refused.
+        max_submission_bytes: Larger submissions raise an error.
         **options: Options of `SubmissionsResults`.
 
     Returns:
