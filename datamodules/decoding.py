@@ -47,8 +47,8 @@ class Work(NamedTuple):
 class Decoder(Dataset[list[tuple[int, Fault]]]):
     """Decodes, resizes and crops pictures, as bytes, batch by batch.
 
-    A batch is written to one of a few places in memory, which processes share, in turn: new memory for every batch
-    takes a fifth of the time of decoding.
+    A batch is written in turn to one of a few places in memory that processes share. New memory for every batch takes a
+    fifth of the time of decoding.
 
     Args:
         preprocessing: Size and interpolation.
@@ -177,8 +177,8 @@ def decode_chunks(
             processes that decode beside it cost more time than they save.
 
     Yields:
-        Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk, in the channels-last layout, in which pictures
-        are decoded and backbones take them; and why some of them are black, by position among all pictures. The next
+        Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk. Their layout is channels-last, as pictures are
+        decoded and as backbones take them. And why some of them are black, by position among all pictures. The next
         chunk may overwrite them.
     """
     size = batch_size(preprocessing.crop, chunk, 0 if ahead else workers)

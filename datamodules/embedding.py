@@ -37,8 +37,8 @@ def embed(
 ) -> NDArray[np.float32]:
     """Compute features of pictures with a frozen backbone: what enters its classifier.
 
-    They are those that a comparison feeds, from the same store: stored rows are used again, whether a
-    comparison or another call has computed them, and whatever the files are called.
+    They are those that a comparison feeds, from the same store. Rows that a comparison or another call has stored are
+    reused, whatever the files are called.
 
     Args:
         photos: A folder, whose pictures come first, then those of its folders, each in the order of their names; files

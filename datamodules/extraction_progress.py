@@ -39,7 +39,7 @@ Report = Callable[[Step], None]
 
 
 class ExtractionProgress:
-    """Adds up steps, shows them, and sums up at the end what took a while; begun when it is known what is missing.
+    """Adds up steps, shows them, and sums up long work at the end. It begins when the missing rows are known.
 
     Args:
         title: What rows are computed of.

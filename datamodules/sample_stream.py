@@ -334,8 +334,8 @@ class SampleStream(PhotoData):
     def identity(self) -> dict[str, Any]:
         """Return everything on which a trace depends besides its method and ordering, as JSON values.
 
-        The sample limit is left out where the batches divide it: a trace of a lower limit is then the beginning of a
-        trace of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
+        The sample limit is left out if the batches divide it. A trace of a lower limit is then the beginning of a trace
+        of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}

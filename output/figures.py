@@ -273,7 +273,7 @@ def _width(text: str, points: float) -> float:
 
 
 def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
-    """Write labels in a column on the right of the axes, each at the height of its line's end and above the next one.
+    """Write labels in a column on the right of the axes, each near its line's end and above the next one.
 
     Labels that would overlap move apart, and a thin line leads from each to its end.
 

@@ -12,8 +12,8 @@ class PublishedFile:
     Attributes:
         name: Its name here.
         url: Its address.
-        sha256: SHA-256 of the version that the register knows, with line feeds as line ends, hexadecimal; of a file of
-            Python code, that of the CSV file that is made of it. Empty for a file that grows.
+        sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
+            code, it is that of the CSV file made of it. Empty for a file that grows.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """

@@ -1,8 +1,8 @@
 """Drawing primitives shared by all drawn tasks.
 
-A picture is painted at twice its final size in a posed unit frame (x to the right, y downwards, both
-about -1 to 1), then reduced and degraded. All randomness comes from the one generator handed in, so a picture
-depends on nothing but that generator's seed.
+A picture is painted at twice its final size in a posed unit frame, then reduced and degraded. In the frame, x is to the
+right and y downwards, both about -1 to 1. All randomness comes from the one generator handed in, so a picture depends
+on nothing but that generator's seed.
 """
 
 from __future__ import annotations

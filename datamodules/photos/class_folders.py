@@ -120,8 +120,8 @@ def read_class_folders(root: str | Path, classes: Sequence[str] = ()) -> tuple[P
         The training and the validation photos.
 
     Raises:
-        UserError: A split or class folder is missing or empty, there is one class only, or a
-            split has a class that the other lacks.
+        UserError: A split or class folder is missing or empty. Or there is one class only, or a split has a class that
+            the other lacks.
     """
     listing = Listing(root)
     folders = listing.folder().folders

@@ -42,9 +42,8 @@ def expand(pattern: str) -> list[str]:
     """List the locations that a pattern stands for.
 
     Args:
-        pattern: A location with ranges `{0000..0099}` and choices `{a,b}` in braces, which need not exist, and with the
-            wildcards `*`, `?`, `[...]` and `**`, which stand for files and not for folders. In a URL of https, `?`
-            begins a query.
+        pattern: A location with ranges `{0000..0099}` and choices `{a,b}` in braces, which need not exist. The
+            wildcards `*`, `?`, `[...]` and `**` match files and not folders. In a URL of https, `?` begins a query.
 
     Returns:
         The locations, numbers in the order of their values.

@@ -176,7 +176,7 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
         seed: Seed of the random share.
 
     Raises:
-        UserError: The share is not between 0 and 1, a name is unknown, or fewer than two would be left on a side.
+        UserError: The share is not between 0 and 1, a name is unknown, or a side keeps fewer than two.
     """
     if not option:
         return None

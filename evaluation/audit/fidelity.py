@@ -46,8 +46,8 @@ class Fidelity:
 def measure_fidelity(table: TransferTable, scores: Floats) -> Fidelity:
     """Compute how many pairs of sources rankers order rightly, the more the pairs differ.
 
-    A tie counts half. Pairs with equal performances have no right order and are left out, as is a ranker on targets on
-    which it gives all sources the same score. Memory is that of the pairs of one target.
+    A tie counts half. Pairs with equal performances have no right order and are left out. A ranker is left out on
+    targets on which it scores all sources the same. Memory is that of the pairs of one target.
 
     Args:
         table: Scores and performances.

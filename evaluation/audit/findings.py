@@ -39,7 +39,7 @@ def audit_table(
         tie_tolerance: Differences of outcomes up to this are ties.
 
     Returns:
-        The part of `audit.json` that the table decides, with None for undefined values, and sentences that say why
+        The part of `audit.json` that the table decides, with None for undefined values. And sentences that say why
         there are no intervals, no setup stability or no win rates.
     """
     rankers = rank_sources(table, facts)

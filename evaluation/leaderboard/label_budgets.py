@@ -216,7 +216,7 @@ def describe_budgets_over_settings(
         options: The requested budgets.
 
     Returns:
-        Best methods first, by the area under the learning curve or else the largest budget; None where no budget is
+        Best methods first, by the area under the learning curve or else the largest budget. None if no budget is
         reached in all settings.
     """
     chosen, remarks = choose_comparable(settings)

@@ -179,9 +179,9 @@ class ScoredCandidates:
     def saturated(self) -> dict[str, list[str]]:
         """The candidates that have the highest possible score, by saturated metric.
 
-        Two or more of them saturate a metric: it cannot tell which is the best. A score that enough features reach,
-        whatever the labels, saturates the metric with one candidate, also where it is reached with any part of the
-        photos left out only.
+        Two or more of them saturate a metric: it cannot tell which is the best. Enough features can reach a score
+            whatever the labels. Such a score saturates the metric with one candidate, even if it is only reached with
+            any part of the photos left out.
         """
         saturated = {}
         for metric, known in self.metrics.items():

@@ -56,8 +56,8 @@ def plot_study(
         examples: Examples of the paper that are shown where the choice has no other.
 
     Returns:
-        `scatter`, or `agreement` for more than six metrics of which no two are chosen; `components`; and, if the study
-        has two targets with two common pools, `experiments`.
+        `scatter`, or `agreement` for more than six metrics of which no two are chosen. Then `components` and, if the
+        study has two targets with two common pools, `experiments`.
     """
     parts = choice.of_parts(examples)
     measures = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}
