@@ -260,7 +260,7 @@ class ComputedRows:
         """Return the rows of a chunk when they are computed; its first picture is at a position among all."""
         if self.frozen is not None and finite is not None and not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
-            raise UserError(f"model {self.frozen.name!r} gives NaN or infinite embeddings, first for {name}")
+            raise UserError(f"model {self.frozen.name!r} returns NaN or infinite embeddings, first for {name}")
         return rows.cpu()
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:

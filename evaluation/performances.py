@@ -156,7 +156,7 @@ def _are_accuracies(folders: Sequence[Path]) -> bool:
     tasks = {task_of(folder): folder for folder in reversed(folders)}
     for task, folder in tasks.items():
         if task not in (TASK, "comparison"):
-            raise UserError(f"runs: {str(folder)!r} is of {task}, which gives no performance; leave it out")
+            raise UserError(f"runs: {str(folder)!r} is of {task}, which has no performance; leave it out")
     if len(tasks) > 1:
         one, other = (repr(str(tasks[task])) for task in ("comparison", TASK))
         raise UserError(f"runs: {one} and {other} are a comparison and fine-tuning; give runs of one kind")

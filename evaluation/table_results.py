@@ -22,8 +22,8 @@ class TableResults(DashboardResults):
         file_names: Names of the files, the first that of the JSON document.
         table_path: CSV file of the table.
         least: Metrics that are needed.
-        metrics: Metrics to use, by their names in the table; by default all. A metric is left out, with a remark, if it
-            scores all sources of every target the same, or if it lacks a source that other metrics score.
+        metrics: Metrics to use, by their names in the table; by default all. A remark lists metrics that are left out.
+            These score all sources of every target the same, or lack a source that others score.
         columns: Names of the columns in the file, if they differ: '{source: Model, target: Dataset}'. Several columns
             together can name a source: '{source: [Architecture, Pretrained on]}'.
         target_columns: Columns of targets, in a table with one column for each target; '[first, ..., last]' takes all
@@ -48,8 +48,8 @@ class TableResults(DashboardResults):
         performance_where: Rows of `performances` to use, as for `where`.
         exclude_target: Leave out the cell of a target with the source of the same name. Each pool of sources is then
             used only for targets outside it. Experiments that differ only in the target thus have the same sources.
-        trainable: Which rows to use of a table with the column `Trainable Backbone`: fine-tuning of the whole network
-            (true) or training of the head alone (false).
+        trainable: Which rows to use if there is a column `Trainable Backbone`: fine-tuning (true) or training of the
+            head alone (false).
         **options: Options of `DashboardResults`.
 
     Attributes:

@@ -22,8 +22,8 @@ Item = TypeVar("Item")
 class Progress:
     """Shows on the error stream how much is done, from `with` to its end.
 
-    If that is no terminal, or one that cannot move its cursor, a line is printed at every tenth and every 30 seconds.
-    Nothing is printed for less than 5 seconds.
+    Without a terminal that can move its cursor, a line is printed at every tenth and every 30 seconds. Nothing is
+    printed for less than 5 seconds.
 
     Args:
         title: What is computed.

@@ -268,7 +268,7 @@ def _remarks(document: Document) -> list[str]:
         if counts:
             lines.append(f"No score by {measure['title']}: {'; '.join(counts[:SHOWN_SWAPS])}.")
     if not any(measure["swapped_pairs"] for measure in measures.values()):
-        lines.insert(0, "No measure would put two submissions in the opposite order.")
+        lines.insert(0, "No measure puts two submissions in the opposite order.")
     return lines
 
 

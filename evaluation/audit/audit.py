@@ -36,9 +36,8 @@ def audit(
 ) -> dict[str, Any]:
     """Evaluate how well one fixed ranking of the models predicts a table of performances, and what metrics add to it.
 
-    Ranks the sources of each target in three ways: by their mean rank on the other targets, by the facts in `facts`,
-        and by every metric of the table. Writes audit.json, report.md, five CSV tables and the figures, and prints the
-        report.
+    Ranks the sources of each target by their mean rank on the other targets, by `facts`, and by every metric. Writes
+    audit.json, report.md, five CSV tables and the figures, and prints the report.
 
     Args:
         table: CSV file as for `stability`. The columns source, target and performance suffice.
@@ -46,8 +45,8 @@ def audit(
             training task of the source) and family.
         pool_size: Sources in a pool, for setup stability and win rates. Every subset of this size is a pool. By default
             70 % of the sources that a target has, rounded.
-        pools: Pools to draw if there are more. Estimates then have a standard error. By default all pools are studied
-            if there are a million or fewer; otherwise 10,000 are drawn, or 1,000 for a large table.
+        pools: Pools to draw if there are more. Estimates then have a standard error. By default up to a million pools
+            are all studied. From more, 10,000 are drawn, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
         tie_tolerance: Rankers are tied in the study of pools if their measures differ by at most this.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.

@@ -20,7 +20,7 @@ MOST_PAIRS = 500_000
 # By what the pairs are sorted, with what the keys of the document begin.
 KINDS = {"performance": "by_performance_difference", "score": "by_score_difference"}
 CAPTION = (
-    "0.5 is chance, and what a tie counts; pairs with equal performances are left out; fifths are those of each target"
+    "0.5 is chance, and the value of a tie; pairs with equal performances are left out; fifths are those of each target"
 )
 
 Document = Mapping[str, Any]
@@ -148,6 +148,6 @@ def fidelity_tables(fidelity: Document, titles: Mapping[str, str], caption: str)
             names = [f"{name}, up to {bound}" for name, bound in zip(names, bounds, strict=True)]
         rows = [["ranker", *names]]
         rows += [[titles[name], *map(with_interval, fifths)] for name, fifths in fidelity[kind].items()]
-        title = f"Share of pairs of sources ordered rightly, by their difference in {difference}"
+        title = f"Share of pairs of sources in the right order, by their difference in {difference}"
         tables.append((title, f"{caption}; {CAPTION}{drawn}", rows))
     return tables

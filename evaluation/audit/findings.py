@@ -82,7 +82,7 @@ def audit_table(
         "rankers": not one_by_one,
         "setup stability: it compares two metrics or more": len(table.metrics) < 2,
         "win rates: they compare two rankers or more": len(names) < 2,
-        "win rates: a source has no mean rank, for want of other targets": not has_mean_ranks,
+        "win rates: a source has no mean rank, because it has no other targets": not has_mean_ranks,
     }
     not_computed = [f"No {reason}." for reason, applies in missing.items() if applies]
     return document, [*few_targets(len(targets)), *not_computed]

@@ -90,9 +90,9 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
 
     return [
         ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),
-        ("What metrics add to it", OVER_TARGETS, beyond),
+        ("Metrics beyond the mean rank", OVER_TARGETS, beyond),
         ("Setup stability of the metrics", "±: standard error of drawing pools", stability),
-        ("What holes do to it", f"weighted Kendall, {OVER_TARGETS}", holes),
+        ("Effect of holes", f"weighted Kendall, {OVER_TARGETS}", holes),
     ]
 
 

@@ -147,7 +147,7 @@ def describe_first(
         lines.append(f"The photos show that {subject} is better than {other} under {share}{more}.")
 
     if same:
-        lines.append(f"No metric can tell {subject} from {', '.join(same)} by these photos.")
+        lines.append(f"No metric shows a significant difference between {subject} and {', '.join(same)}.")
     return lines
 
 
@@ -180,8 +180,8 @@ class ScoredCandidates:
         """The candidates that have the highest possible score, by saturated metric.
 
         Two or more of them saturate a metric: it cannot tell which is the best. Enough features can reach a score
-            whatever the labels. Such a score saturates the metric with one candidate, even if it is only reached with
-            any part of the photos left out.
+            whatever the labels. Such a score saturates the metric with one candidate. It counts, too, if it is only
+            reached with any part of the photos left out.
         """
         saturated = {}
         for metric, known in self.metrics.items():

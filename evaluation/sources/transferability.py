@@ -62,8 +62,8 @@ def transferability(
         models: Source models of the registry; all of them by default.
         metrics: Names of metrics, or import paths of functions of your own. Options are written as in '[gbc, {gbc:
             {variant: released}}]'. By default the metrics that are fast and need only features of the source. For
-            targets with a class for every pixel, by default those of Agostinelli et al., ECCV 2022, section 5: diagonal
-            GBC, LEEP, N-LEEP, LogME, H-score.
+            targets with a class for every pixel they are diagonal GBC, LEEP, N-LEEP, LogME and H-score. Source:
+            Agostinelli et al., ECCV 2022, section 5.
         registry: Model registry, or a list of several. By default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
         split: Split of the targets whose photos are used.

@@ -71,8 +71,8 @@ def stability(
             Other options override it.
         pool_size: Sources in a pool. Every subset of this size is a pool. By default 70 % of the sources that a target
             has, rounded.
-        pools: Pools to draw if there are more. Estimates then have a standard error. By default all pools are studied
-            if there are a million or fewer; otherwise 10,000 are drawn, or 1,000 for a large table.
+        pools: Pools to draw if there are more. Estimates then have a standard error. By default up to a million pools
+            are all studied. From more, 10,000 are drawn, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
         ties: How an experiment with several best metrics counts in `win_rate_percent`. `split` gives each an equal
             share. `last` counts it for the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then the order

@@ -44,7 +44,7 @@ def setup_stability_interval(study: Study, component: str) -> tuple[float, float
     """Compute the 95 % interval of the setup stability by the jackknife over targets, within -1 and 1; NaN if unknown.
 
     Experiments are left out target by target, because only targets can be considered independent. Pools share most of
-    their sources, and measures are strongly correlated. `mean_interval` says when there is none.
+    their sources, and measures agree on most outcomes. `mean_interval` says when there is none.
     """
     mean = study.setup_stability[component].mean
     if mean is None:
@@ -87,7 +87,7 @@ def moves_most(study: Study) -> dict[str, Any] | None:
 
 
 def moves_most_in_words(study: Study) -> list[str]:
-    """Return a sentence that names the component that moves the outcome most; none if fewer than two are defined."""
+    """Return a sentence that names the component that changes the outcome most; none if fewer than two are defined."""
     result = moves_most(study)
     if result is None:
         return []
@@ -97,11 +97,11 @@ def moves_most_in_words(study: Study) -> list[str]:
     agreement = with_error(format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f"), error)
     less = with_error(format_estimate(result["difference"], result["ci95"], ".2f"), result["standard_error"])
     is_unsure = result["p_value"] is None or result["p_value"] > LEVEL
-    unsure = ", a difference that the targets do not distinguish from 0" if is_unsure else ""
+    unsure = ", which is not a significant difference" if is_unsure else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
-        f"What moves the outcome most is the {first}{unless}: two experiments that differ in it alone agree by "
-        f"{agreement}, which is {less} less than two that differ in the {result['next']} alone{unsure}."
+        f"The {first} changes the outcome most{unless}. Two experiments that differ only in it agree by {agreement}. "
+        f"This is {less} less than for two that differ only in the {result['next']}{unsure}."
     ]
 
 

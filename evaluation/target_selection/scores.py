@@ -30,8 +30,8 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
     Args:
         pool: The targets.
         metrics: The metrics by name.
-        gbc_axes: Coordinates in which GBC measures the overlap of classes: the principal components of the whole
-            `dataset`, those of each `target`, or all `features`.
+        gbc_axes: Coordinates in which GBC measures the overlap of classes. They are the principal components of the
+            whole `dataset` or of each `target`, or all `features`.
     """
     if "gbc" in metrics:
         metrics = {**metrics, "gbc": replace(metrics["gbc"], pooled=POOLED_GBC[gbc_axes])}

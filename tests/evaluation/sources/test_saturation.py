@@ -76,7 +76,7 @@ def _by_source(ranked: RankedSources) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize(
     ("features", "remark"),
     [
-        (100, "1 of 3 sources has the highest possible score. It cannot tell which of the sources is the best"),
+        (100, "1 of 3 sources has the highest possible score. It does not show which of the sources is best"),
         # There are 60 samples, but 48 without a part.
         (58, "1 of 3 sources has the highest possible score, or has it whichever part of the photos is left out."),
     ],
