@@ -112,7 +112,7 @@ class Batching(NamedTuple):
         preprocessing: Size and interpolation.
         size: Pictures of a batch.
         workers: Processes, of which fewer are used where shared memory is short.
-        held: Batches that the caller holds at once.
+        held: Batches that the caller holds at the same time.
         ahead: Whether batches are decoded while the caller computes.
     """
 
@@ -271,7 +271,7 @@ def share_memory(workers: int, batch: int, held: int, most: int) -> tuple[int, i
     Args:
         workers: Number of processes that is asked for.
         batch: Bytes of a batch.
-        held: Batches in the caller's memory at once.
+        held: Batches in the caller's memory at the same time.
         most: Batches that each process decodes ahead at most.
 
     Returns:

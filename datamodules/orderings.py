@@ -153,7 +153,7 @@ def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: f
 
     Args:
         labels: Class of every training photo, `[samples]`.
-        contents: What is equal for photos of equal content, such as their digests, `[samples]`.
+        contents: Values that are equal for photos of equal content, such as their digests, `[samples]`.
         share: Share of the photos, between 0 and 1.
         seed: Seed of the run.
 

@@ -149,7 +149,7 @@ class PhotoData(LightningDataModule):
         Args:
             photos: The photos.
             stored: Their rows, for each photo or for each view of all photos in turn.
-            split: What the split is called.
+            split: Name of the split.
 
         Returns:
             Which photos are readable, `[photos]`; None where all are.
@@ -179,7 +179,7 @@ class PhotoData(LightningDataModule):
         Args:
             classes: Names of the classes.
             labels: Labels of the readable photos.
-            split: What the split is called.
+            split: Name of the split.
 
         Raises:
             UserError: There is none of some class.

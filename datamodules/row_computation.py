@@ -136,7 +136,7 @@ class ComputedRows:
         frozen: The network.
         report: Receives the progress, after every chunk.
         size: Pictures of a pass.
-        notes: What all rows have in common: `weights` and `widths` of a network, JSON values.
+        notes: Values that all rows share: `weights` and `widths` of a network, JSON values.
         remarks: Why a picture is unreadable and its row that of a black one, by position among the rows.
     """
 

@@ -94,7 +94,7 @@ class NotStoredError(Exception):
 
 
 def pass_size(side: int, kind: str) -> int:
-    """Return how many pictures go through a network at once.
+    """Return how many pictures go through a network together.
 
     Args:
         side: Side of the pictures in pixels.

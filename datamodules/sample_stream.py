@@ -50,7 +50,7 @@ class ValidationSet:
     Args:
         inputs: `[samples, ...]`.
         labels: `[samples]`.
-        chunk: Samples that are predicted at once.
+        chunk: Samples that are predicted together.
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, chunk: int) -> None:
@@ -270,7 +270,7 @@ class SampleStream(PhotoData):
         )
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor, Tensor]]:
-        """Return a loader of batch b of every ordering at once: inputs, labels and indices of the training samples.
+        """Return a loader of batch b of all orderings together: inputs, labels and indices of the training samples.
 
         The last is smaller where the batches do not divide the samples.
         """

@@ -66,7 +66,7 @@ def movement_csv(choices: Choices, movements: Sequence[Movement]) -> str:
 
     Args:
         choices: The chosen runs.
-        movements: What `compare_recipes` returns of them.
+        movements: Result of `compare_recipes` for them.
     """
     taus = [f"tau {target}" for target in movements[0].taus]
     columns = [*choices.settings, "pairs", "accuracy", "selection_accuracy", "chosen_for", *taus]
@@ -82,7 +82,7 @@ def print_movement(choices: Choices, movements: Sequence[Movement]) -> None:
 
     Args:
         choices: The chosen runs.
-        movements: What `compare_recipes` returns of them.
+        movements: Result of `compare_recipes` for them.
     """
     chosen = choices.chosen
     if len(movements) == 1:

@@ -128,7 +128,7 @@ def drawing() -> Iterator[None]:
 
 
 def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
-    """Write a figure into a file as PNG, PDF or SVG; the same figure gives the same bytes."""
+    """Write a figure into a file as PNG, PDF or SVG; the same figure has the same bytes."""
     figure.set_dpi(DPI)
     make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)

@@ -26,9 +26,9 @@ class Progress:
     printed for less than 5 seconds.
 
     Args:
-        title: What is computed.
+        title: Title of the computation.
         total: How much there is to do.
-        unit: What is counted, in the plural.
+        unit: Name of the items, in the plural.
         before: How much of a larger whole was done before, which is shown as such.
         after: How much of it is to follow, at about the same pace.
     """

@@ -48,7 +48,7 @@ class PublishedTable:
     """A published table.
 
     Attributes:
-        title: What it holds.
+        title: Its content in words.
         citation: Authors, title, venue and year.
         file: Its file.
         options: Options with which `headstart audit` reads it.

@@ -278,7 +278,7 @@ def render(
         scale: The range of the subject's size as a share of the picture's.
         turn: The largest rotation either way, in radians.
         wear: How far clutter, occlusion, blur, light and noise spoil the picture, from 0 to 1.
-        difficulty: What makes the subject harder to recognise.
+        difficulty: Properties that make the subject harder to recognise.
 
     Returns:
         An RGB picture.

@@ -137,7 +137,7 @@ def read_split(listing: Listing, split: str, classes: Sequence[str] = ()) -> Pho
     """List the photos of one folder of class folders, decoding none.
 
     Args:
-        listing: What lies below the folder that the photos' names are relative to.
+        listing: Content of the folder that the photos' names are relative to.
         split: Name of the folder of class folders; empty for the listed one itself.
         classes: Names of the class folders, the first being class 0; by default those that are there.
 

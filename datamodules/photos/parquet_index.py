@@ -1,4 +1,4 @@
-"""What a Parquet file with photos holds: its columns, and the digest and the label of every row."""
+"""The content of a Parquet file with photos: its columns, and the digest and the label of every row."""
 
 import hashlib
 import io

@@ -153,7 +153,7 @@ class PhotoFiles(PictureFiles, Photos):
         return photos
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos; 0 for remote ones that no listing has told."""
+        """Return the bytes of the files of some photos; 0 for remote ones that no listing has reported."""
         if self.listed:
             return np.array([size_in(self.listed[index]) for index in indices], np.int64)
         paths = (self.path(index) for index in indices)

@@ -90,7 +90,7 @@ def read_members(stream: BinaryIO, wants: Callable[[str], bool]) -> Iterator[Mem
 
     Raises:
         CutOffError: The archive ends before its end mark, a block of zeros.
-        DamagedError: What follows a member is neither a header nor the end mark.
+        DamagedError: Neither a header nor the end mark follows a member.
         PartialError: A link or a sparse file is wanted.
         TrailingError: Other data follow the end mark, such as another archive.
         OSError: It cannot be read.

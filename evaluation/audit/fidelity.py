@@ -137,7 +137,7 @@ def fidelity_tables(fidelity: Document, titles: Mapping[str, str], caption: str)
     Args:
         fidelity: The part of the document.
         titles: Titles of the rankers by their names.
-        caption: What the numbers are.
+        caption: Description of the numbers.
     """
     bounds = [format_number(bound, ".3g") for bound in fidelity["largest_performance_difference"]]
     drawn = f"; {MOST_PAIRS:,} random pairs of a target" if max(fidelity["pairs"].values()) >= MOST_PAIRS else ""

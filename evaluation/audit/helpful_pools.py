@@ -126,7 +126,7 @@ def helpful_tables(helpful: Document, titles: Mapping[str, str], caption: str) -
     Args:
         helpful: The part of the document; empty if pools were not studied.
         titles: Titles of the rankers by their names.
-        caption: What the numbers are.
+        caption: Description of the numbers.
     """
     if not helpful:
         return []

@@ -74,7 +74,7 @@ def effects_in_words(effects: dict[str, Any], ranker: str) -> list[str]:
     """Return a sentence that says whether sources or targets move a ranker between two parts without holes.
 
     Args:
-        effects: What `effects_of_holes` returns.
+        effects: Result of `effects_of_holes`.
         ranker: Name of the ranker.
     """
     kept = [effects.get(name, {}).get("targets") for name in (ALL_TARGETS, LARGEST)]

@@ -149,8 +149,8 @@ def remarks(document: Document) -> list[str]:
     ranks, stability, lines = document["ranks"], document["setup_stability"], [*document["notes"]]
     if ranks["mean_spearman"] is not None:
         lines.append(
-            f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; Kendall's "
-            f"W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
+            f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; "
+            f"Kendall's W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
         )
     lines += _against_mean_rank(document)
     lines += effects_in_words(document["holes"], MEAN_RANK)

@@ -95,7 +95,7 @@ def fit(
         **options: Options of `ResultsFolder`.
 
     Returns:
-        What results.json holds.
+        The content of results.json.
     """
     start = time.perf_counter()
     results = ResultsFolder("runs/fit", FILES, **options)
@@ -134,7 +134,7 @@ def fit(
 def _embed(
     given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int
 ) -> tuple[GivenPhotos, list[_Embedded]]:
-    """Compute the features of all backbones, and leave out what is no sample."""
+    """Compute the features of all backbones, and leave out rows that are no samples."""
     found = []
     try:
         for spec in chosen:

@@ -39,7 +39,7 @@ def forecast_rows(
         labels: Number of all labels.
         classes: Number of classes.
         method: Name of the method.
-        forecaster: What forecasts; by default what the curves of the suite calibrate.
+        forecaster: Forecaster; by default the one calibrated on the curves of the suite.
 
     Returns:
         Rows with `labels`, `estimate`, and `interval` with its `level`.

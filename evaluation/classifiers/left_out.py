@@ -43,7 +43,7 @@ class LeftOut:
     Attributes:
         name: Name of the method's class.
         build: Builds the method.
-        vectors: What it learns from, `[samples, width]`.
+        vectors: Training vectors, `[samples, width]`.
         samples: The samples.
     """
 

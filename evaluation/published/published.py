@@ -48,7 +48,7 @@ def published(
         overwrite: Replace results of another configuration that lie in the folder.
 
     Returns:
-        What audit.json holds, and the `warnings` about the files and figures, by the names of the tables.
+        The content of audit.json, and the `warnings` about the files and figures, by the names of the tables.
     """
     if list or name is None:
         print_lines(line for each, table in TABLES.items() for line in _describe(each, table))

@@ -216,7 +216,7 @@ class ScoredCandidates:
         return grouped((score.reason, name) for name, score in by_name.items() if score.value is None)
 
     def rows(self, source: str | None = None, target: str | None = None) -> list[list[Any]]:
-        """Return the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell.
+        """Return the rows of the plain table under `SCORE_COLUMNS`; None is an empty cell.
 
         Args:
             source: The source, where the candidates are targets.

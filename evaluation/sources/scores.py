@@ -35,7 +35,7 @@ class Score:
             or cannot be for one of them.
         left_out_seconds: Time of these computations, with the shared statistics that they were the first to need.
         uncertain: Why there is no interval; empty where there is one, and where none was requested.
-        terms: What the score follows from, together with those of the other sources; empty where it does not.
+        terms: Values from which the score follows, together with those of the other sources; empty where it does not.
         left_out_terms: The same with each part of the photos left out.
         starts: The scores of several random starts, whose mean is the score; empty where it depends on none.
         at_bound: Whether it is the highest possible score.

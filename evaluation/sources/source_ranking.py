@@ -27,7 +27,7 @@ def ranked_table(
 
     Args:
         results: The scores of the candidates.
-        kind: What the candidates are.
+        kind: Kind of the candidates.
         columns: Other columns, by title and candidate.
         form: Format of the mean rank.
         letters: Letters of the groups that a candidate is in, by metric and candidate.
@@ -55,7 +55,7 @@ def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[st
 
     Args:
         results: The scores of the candidates.
-        kind: What the candidates are, in the plural.
+        kind: Kind of the candidates, in the plural.
         data: The data that these baselines take, as for `TransferabilityMetric`.
     """
     return [
@@ -68,8 +68,8 @@ def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[st
 def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
     """Return remarks on the metrics that score all candidates, `kind` in the plural, the same."""
     return [
-        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and does "
-        "not count in the mean rank."
+        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
+        "does not count in the mean rank."
         for name, value in results.tied.items()
     ]
 

@@ -1,4 +1,4 @@
-"""What the figures of a stability study show: the options that choose it, and the panels of strongest contradiction."""
+"""The figures of a stability study: the options that choose their content, and the panels of strongest contradiction."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ EXAMPLES: dict[Example, tuple[Part, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class FigureChoice:
-    """What the figures of a stability study show.
+    """The content of the figures of a stability study.
 
     Args:
         measure: Measure of the figures. By default that of the paper's figures: Pearson for the preset `scenario2`,

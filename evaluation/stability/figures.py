@@ -1,4 +1,4 @@
-"""The figures of a study: all targets at once, one component varying at a time, and the graph of a few experiments."""
+"""The figures of a study: all targets together, one component varying at a time, and the graph of a few experiments."""
 
 import math
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def plot_study(
 
     Args:
         study: A complete study.
-        choice: What they show.
+        choice: Content of the figures.
         measure: Measure where it does not vary, and neither the choice nor an example has one.
         examples: Examples of the paper that are shown where the choice has no other.
 

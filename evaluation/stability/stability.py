@@ -79,7 +79,7 @@ def stability(
             of the table. By default `split`, which favours none; with a preset `last`, as in the paper.
         tie_tolerance: Metrics are tied if their measures differ by at most this. The default covers rounding errors
             only.
-        figures: What the figures show.
+        figures: Content of the figures.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         save_outcomes: Also write all outcomes. `csv` writes a row for each experiment to outcomes.csv.gz. `true` writes
             an array to outcomes.npy: pools by targets by measures by metrics, NaN if the target is in the pool. Pools

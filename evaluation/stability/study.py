@@ -130,7 +130,7 @@ def run_study(
 
 
 def _block_size(table: TransferTable) -> int:
-    """Return how many pools are measured at once."""
+    """Return how many pools are measured together."""
     metrics = len(table.metrics)
     agreements = len(table.targets) * len(MEASURES) * metrics * (metrics - 1) // 2
     return max(1, min(BLOCK, IN_CACHE // len(table.sources), IN_MEMORY // max(agreements, 1)))
