@@ -12,7 +12,7 @@ def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML
 
     Raises:
         yaml.YAMLError: It is not YAML, repeats a key, or is nested deeper than 32. Or it refers to a part of itself: a
-        few lines of references can expand to billions.
+            few lines of references can expand to billions.
     """
     return yaml.load(content, _Loader)
 

@@ -1,4 +1,4 @@
-"""The figures of a stability study: the options that choose their content, and the panels of strongest contradiction."""
+"""The figures of a stability study: the options of their content, and the panels of strongest contradiction."""
 
 from __future__ import annotations
 
