@@ -17,7 +17,7 @@ from headstart.output.progress import Progress
 
 LABELS = np.arange(60) % 3
 PARTS = divide(LABELS, 5, 0)
-DOCUMENT = {"seed": 0, "versions": {}, "digests": {"weights": {}}}
+DOCUMENT = {"seed": 0, "versions": {}, "digests": {"weights": {}}, "weights_files": {}}
 
 
 class SixtyPhotos:
@@ -92,7 +92,7 @@ def test_noise_of_many_features_does_not_win(features: int, remark: str, capsys:
     print_source_ranking([ranked])
     for text in (source_report([ranked], DOCUMENT), " ".join(capsys.readouterr().out.split())):
         assert remark in text
-        assert "no part in the mean rank: many features reach that score, whatever the labels." in text
+        assert "does not count in the mean rank: many features reach that score, whatever the labels." in text
         assert (
             "The photos show that it is better than noise under 2 of 4 metrics (not tested under H-score, SFDA)."
             in text
