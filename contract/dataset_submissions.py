@@ -39,8 +39,8 @@ def read_any_submission(
     """Read and check a submission that is a file or a data set.
 
     Args:
-        source: A JSON file; a folder with a data set that the package datasets reads; or `hf://` and the name of one on
-            the Hugging Face Hub, followed by `@` and a revision where it is not the newest.
+        source: A JSON file, or a folder with a data set that the package datasets reads. Or `hf://` and the name of a
+            data set on the Hugging Face Hub. `@` and a revision after the name choose another than the newest.
         registry: The known models.
         catalog: The known stimuli.
         team: The required team; None for either.

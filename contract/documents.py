@@ -50,9 +50,10 @@ class Registry:
     ) -> dict[str, NetworkSpec]:
         """Return the networks of entries.
 
-        The constructor is the one that `model_parameters` name under the library's own argument (`name` for
-        torchvision, `model_name` for timm and open_clip, `name` with a dotted path for custom sources); else the one
-        of the entry's name; else the one of the library's names that the entry's name contains between separators.
+        The constructor is the one that `model_parameters` name under the library's own argument. This is `name` for
+        torchvision, `model_name` for timm and open_clip, and `name` with a dotted path for custom sources. Without it,
+        the constructor is that of the entry's name. Otherwise it is the one of the library's names that the entry's
+        name contains between separators.
 
         Args:
             names: Names of entries.
@@ -170,7 +171,7 @@ def _document_path(option: str | None, variable: str, shipped: str) -> Path:
 
 
 def read_registry(path: Path) -> Registry:
-    """Read a model registry of at most 16 MB of JSON: a list of entries, or an object with that list under `models`.
+    """Read a model registry, JSON of at most 16 MB: a list of entries, or an object with that list under `models`.
 
     Raises:
         ContractError: The file cannot be read, or breaks the contract; it holds all problems.

@@ -11,8 +11,8 @@ def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML
     """Parse one YAML document.
 
     Raises:
-        yaml.YAMLError: It is not YAML, refers to a part of itself (a few lines of references can expand to billions),
-            repeats a key, or is nested deeper than 32.
+        yaml.YAMLError: It is not YAML, repeats a key, or is nested deeper than 32. Or it refers to a part of itself: a
+            few lines of references can expand to billions.
     """
     return yaml.load(content, _Loader)
 

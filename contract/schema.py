@@ -90,7 +90,7 @@ OutputDim = Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM)]
 
 
 def _not_null(kind: str) -> Callable[[T], T]:
-    """Return a validator that rejects null for an optional field: whoever writes the field means a value."""
+    """Return a validator that rejects null for an optional field: a field that is written must have a value."""
 
     def check(value: T) -> T:
         if value is None:

@@ -20,8 +20,9 @@ ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
 def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
     """Return the file of every stimulus.
 
-    The root of a dataset is `HACKATHON_DATASET_ROOT_<NAME>`, where NAME is the dataset's in capitals with `_` for all
-    characters but letters and digits, else the folder of the dataset's name in `HACKATHON_DATASET_ROOT`.
+    The root of a dataset is `HACKATHON_DATASET_ROOT_<NAME>`, else the folder of the dataset's name in
+    `HACKATHON_DATASET_ROOT`. NAME is the dataset's name in capitals, with `_` for all characters but letters and
+    digits.
 
     Args:
         stimuli: Any stimuli.
@@ -30,7 +31,7 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
         One path per stimulus, without symbolic links, so that the checked file is the one that is opened.
 
     Raises:
-        ContractError: A root is not set or no folder; or a file is missing, is not regular, or lies outside of the root
+        ContractError: A root is not set or no folder. Or a file is missing, is not regular, or lies outside of the root
             after following symbolic links. It names every such data set, with the number of its stimuli, and every such
             stimulus of the others.
     """

@@ -1,4 +1,4 @@
-"""Reading and checking submissions; all problems are reported at once."""
+"""Reading and checking submissions; all problems are reported together."""
 
 import difflib
 import hashlib

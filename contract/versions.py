@@ -70,8 +70,8 @@ def unknown_version(version: object, accepted: Sequence[Version] = VERSIONS) -> 
 def json_schemas(version: Version) -> dict[str, dict[str, Any]]:
     """Return the JSON Schemas of the four documents of a version, by name.
 
-    A schema cannot express that a crop fits into the resized picture, that names are in the registry and that none is
-    repeated in another spelling: only the code checks this.
+    Only the code checks that a crop fits into the resized picture. The same is true of names: they must be in the
+    registry, and not repeated in another spelling. A schema cannot express this.
     """
     submissions = {f"{team}_submission": adapter for team, adapter in SUBMISSIONS[version].items()}
     adapters: dict[str, TypeAdapter[Any]] = {

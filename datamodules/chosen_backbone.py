@@ -33,8 +33,8 @@ def build_chosen(
         The network as it was loaded, with its model, preprocessing and digest of the weights; and the backbone.
 
     Raises:
-        UserError: It cannot be built or cannot take the pictures, or the entry is of a network that classifies pixels
-            where photos are to be classified.
+        UserError: It cannot be built or cannot take the pictures. Or the entry is of a network that classifies pixels,
+            and photos are to be classified.
     """
     if chosen.registry is None:
         spec, tap = chosen.network(seed), None

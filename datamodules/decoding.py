@@ -47,8 +47,8 @@ class Work(NamedTuple):
 class Decoder(Dataset[list[tuple[int, Fault]]]):
     """Decodes, resizes and crops pictures, as bytes, batch by batch.
 
-    A batch is written to one of a few places in memory, which processes share, in turn: new memory for every batch
-    takes a fifth of the time of decoding.
+    A batch is written in turn to one of a few places in memory that processes share. New memory for every batch takes a
+    fifth of the time of decoding.
 
     Args:
         preprocessing: Size and interpolation.
@@ -112,7 +112,7 @@ class Batching(NamedTuple):
         preprocessing: Size and interpolation.
         size: Pictures of a batch.
         workers: Processes, of which fewer are used where shared memory is short.
-        held: Batches that the caller holds at once.
+        held: Batches that the caller holds at the same time.
         ahead: Whether batches are decoded while the caller computes.
     """
 
@@ -177,8 +177,8 @@ def decode_chunks(
             processes that decode beside it cost more time than they save.
 
     Yields:
-        Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk, in the channels-last layout, in which pictures
-        are decoded and backbones take them; and why some of them are black, by position among all pictures. The next
+        Pixels, uint8 `[chunk, 3, crop, crop]`, fewer in the last chunk. Their layout is channels-last, as pictures are
+        decoded and as backbones take them. And why some of them are black, by position among all pictures. The next
         chunk may overwrite them.
     """
     size = batch_size(preprocessing.crop, chunk, 0 if ahead else workers)
@@ -271,7 +271,7 @@ def share_memory(workers: int, batch: int, held: int, most: int) -> tuple[int, i
     Args:
         workers: Number of processes that is asked for.
         batch: Bytes of a batch.
-        held: Batches in the caller's memory at once.
+        held: Batches in the caller's memory at the same time.
         most: Batches that each process decodes ahead at most.
 
     Returns:

@@ -37,15 +37,15 @@ def embed(
 ) -> NDArray[np.float32]:
     """Compute features of pictures with a frozen backbone: what enters its classifier.
 
-    They are those that a comparison feeds, from the same store: stored rows are used again, whether a
-    comparison or another call has computed them, and whatever the files are called.
+    They are those that a comparison feeds, from the same store. Rows that a comparison or another call has stored are
+    reused, whatever the files are called.
 
     Args:
-        photos: A folder, whose pictures come first, then those of its folders, each in the order of their names; files
-            by a pattern or as a list; tar shards or Parquet files, likewise; a CSV file with the column path; a data
-            set of the Hugging Face Hub, `hf://owner/name`, or a folder of it; arrays `[height, width, 3]` in uint8 as
-            a list, or one array `[samples, height, width, 3]`; or the photos of a data set, such as
-            `DrawnPets().train()`. Labels are not needed.
+        photos: A folder: its pictures come first, then those of its folders, each in the order of their names. Files,
+            tar shards or Parquet files, by a pattern or as a list. A CSV file with the column path. A data set of the
+            Hugging Face Hub, `hf://owner/name`, or a folder of it. Arrays `[height, width, 3]` in uint8 as a list, or
+            one array `[samples, height, width, 3]`. Or the photos of a data set, such as `DrawnPets().train()`. Labels
+            are not needed.
         backbone: Name of a network, with the weights that are its library's default; or the options of
             `--data.backbone` by their names, `{"name": "resnet50", "weights": "IMAGENET1K_V2"}`.
         precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.

@@ -39,10 +39,10 @@ Report = Callable[[Step], None]
 
 
 class ExtractionProgress:
-    """Adds up steps, shows them, and sums up at the end what took a while; begun when it is known what is missing.
+    """Adds up steps, shows them, and sums up long work at the end. It begins when the missing rows are known.
 
     Args:
-        title: What rows are computed of.
+        title: Source of the rows.
         total: All pictures that rows are needed of.
         before: Pictures of a larger whole that were computed before.
         after: Pictures of it that are to follow.

@@ -64,8 +64,8 @@ class Extracted:
 
     Attributes:
         backbone: The backbone.
-        stored: Features and thumbnails of 64 columns, `[pictures, width + 64]`, float32, read when they are indexed;
-            that of a black picture where one cannot be decoded, on which there is a remark.
+        stored: Features and thumbnails of 64 columns, `[pictures, width + 64]`, float32, read when they are indexed. A
+            picture that cannot be decoded has those of a black picture, and a remark.
     """
 
     backbone: Described

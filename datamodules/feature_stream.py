@@ -31,7 +31,7 @@ class FeatureStream(SampleStream):
 
     @property
     def validation_chunk(self) -> int:
-        """Features that are classified at once: as many as have room for their logits in all orderings."""
+        """Features that are classified together: as many as have room for their logits in all orderings."""
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:

@@ -33,8 +33,8 @@ def sample_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]
 def balanced_ordering(labels: NDArray[np.int64], ordering: int, seed: int) -> NDArray[np.int64]:
     """Return one order of the training samples in which every block of C samples holds each of the C classes once.
 
-    The samples of a class come in the order in which `sample_ordering` has them, the classes of a block in a random
-    order. The first k blocks are therefore k samples of each class.
+    The samples of a class come in the order of `sample_ordering`. The classes of a block come in a random order. The
+    first k blocks are therefore k samples of each class.
 
     Args:
         labels: Class of each training sample, from 0, none without a sample, `[samples]`.
@@ -121,9 +121,9 @@ def sample_validation(
 ) -> NDArray[np.int64]:
     """Sample a part of the validation photos that has its share of every class, and one photo of each at least.
 
-    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Sainte-Laguë, "La
-    représentation proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale
-    Supérieure, 1910: photo k of a class of n photos, from 0, ranks by n / (2 k + 1).
+    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Photo k of a class of n
+    photos, from 0, ranks by n / (2 k + 1). Source: Sainte-Laguë, "La représentation proportionnelle et la méthode des
+    moindres carrés", Annales scientifiques de l'École Normale Supérieure, 1910.
 
     Args:
         labels: Class of every validation photo, `[samples]`.
@@ -153,7 +153,7 @@ def sample_selection(labels: NDArray[np.int64], contents: NDArray[Any], share: f
 
     Args:
         labels: Class of every training photo, `[samples]`.
-        contents: What is equal for photos of equal content, such as their digests, `[samples]`.
+        contents: Values that are equal for photos of equal content, such as their digests, `[samples]`.
         share: Share of the photos, between 0 and 1.
         seed: Seed of the run.
 

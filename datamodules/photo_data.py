@@ -34,8 +34,8 @@ class PhotoData(LightningDataModule):
         backbone: The network, and its weights.
         on_bad_image: Photos that cannot be decoded raise an error (`stop`), or are skipped and listed in the results
             (`skip`).
-        on_duplicates: Photos of equal content in both splits or in two classes raise an error (`stop`), or are kept
-            and listed in the results (`keep`).
+        on_duplicates: How to handle photos of equal content in both splits or in two classes. `stop` raises an error.
+            `keep` keeps them and lists them in the results.
         cache_dir: Folder for features, decoded photos and downloads. The default is the environment variable
             HEADSTART_CACHE, or else a folder in the user's cache directory.
         num_workers: Number of processes that decode photos. The default is one per available processor.
@@ -149,7 +149,7 @@ class PhotoData(LightningDataModule):
         Args:
             photos: The photos.
             stored: Their rows, for each photo or for each view of all photos in turn.
-            split: What the split is called.
+            split: Name of the split.
 
         Returns:
             Which photos are readable, `[photos]`; None where all are.
@@ -179,7 +179,7 @@ class PhotoData(LightningDataModule):
         Args:
             classes: Names of the classes.
             labels: Labels of the readable photos.
-            split: What the split is called.
+            split: Name of the split.
 
         Raises:
             UserError: There is none of some class.

@@ -33,7 +33,7 @@ class PhotoStream(SampleStream):
     """Feeds photos to methods that train the backbone, or a part of it.
 
     Photos are decoded once and stored on disk. If the first part of the network is frozen, its output is stored
-    instead, and only the rest is trained, copied and evaluated. Every method has its own copy, and orderings run one
+    instead. Only the rest is then trained, copied and evaluated. Every method has its own copy, and orderings run one
     by one.
 
     Args:

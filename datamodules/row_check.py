@@ -53,7 +53,7 @@ class RowCheck:
             key: The table's key.
             names: Names of the rows; those that are not stored are left out.
             compute: Computes rows, from their indices in `names`.
-            title: What the rows are of.
+            title: Source of the rows.
 
         Raises:
             StoreError: The store cannot be read or written.

@@ -41,8 +41,8 @@ def best_precision(device: torch.device) -> Precision:
         device: Where the backbone runs.
 
     Returns:
-        bfloat16 on a GPU of NVIDIA's Ampere generation or newer and on a processor with matrix instructions for
-        it (AMX), else float32: elsewhere bfloat16 is emulated and slower.
+        bfloat16 on a GPU of NVIDIA's Ampere generation or newer and on a processor with matrix instructions for it
+        (AMX). Elsewhere float32, because bfloat16 is emulated and slower there.
     """
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
@@ -82,8 +82,8 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
         The network.
 
     Raises:
-        UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
-            differ each time it is built.
+        UserError: The device cannot be used, or the network cannot be built or run. Or a layer does not fit, or the
+            weights differ each time the network is built.
     """
     device = require_device(policy)
     if taps:
@@ -124,8 +124,8 @@ class ComputedRows:
     """Rows that a frozen network computes of pictures, or without a network the prepared pictures, uint8.
 
     Decoding runs in processes of its own: ahead of a network on a GPU, between the passes of one on the processor.
-    Every pass through the network has the same number of pictures, the last one filled up with black ones, and the same
-    random numbers, so that a row does not depend on which pictures it is computed with.
+        Every pass through the network has the same number of pictures and the same random numbers. The last one is
+        filled up with black pictures. A row thus does not depend on the pictures that it is computed with.
 
     Attributes:
         pictures: The pictures.
@@ -136,7 +136,7 @@ class ComputedRows:
         frozen: The network.
         report: Receives the progress, after every chunk.
         size: Pictures of a pass.
-        notes: What all rows have in common: `weights` and `widths` of a network, JSON values.
+        notes: Values that all rows share: `weights` and `widths` of a network, JSON values.
         remarks: Why a picture is unreadable and its row that of a black one, by position among the rows.
     """
 
@@ -260,7 +260,7 @@ class ComputedRows:
         """Return the rows of a chunk when they are computed; its first picture is at a position among all."""
         if self.frozen is not None and finite is not None and not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
-            raise UserError(f"model {self.frozen.name!r} gives NaN or infinite embeddings, first for {name}")
+            raise UserError(f"model {self.frozen.name!r} returns NaN or infinite embeddings, first for {name}")
         return rows.cpu()
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:

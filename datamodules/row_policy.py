@@ -39,8 +39,8 @@ class Policy:
         precision: Arithmetic of the network.
         folded: Whether every batch norm is folded into the convolution before it, for speed. The network then has no
             layers left for embeddings: its rows are the inputs of its classifier.
-        unreadable: What happens to a picture that cannot be decoded: `refuse` raises an error, `remark` computes the
-            row of a black picture and stores a remark.
+        unreadable: How to handle a picture that cannot be decoded. `refuse` raises an error. `remark` computes the row
+            of a black picture and stores a remark.
         device: Where the network runs, `auto` for a GPU where there is one. Rows depend on its kind.
         thumbnails: Whether the picture's thumbnail follows the network's output in its row.
     """
@@ -94,7 +94,7 @@ class NotStoredError(Exception):
 
 
 def pass_size(side: int, kind: str) -> int:
-    """Return how many pictures go through a network at once.
+    """Return how many pictures go through a network together.
 
     Args:
         side: Side of the pictures in pixels.

@@ -45,8 +45,8 @@ def rows(
 
     Raises:
         StoreError: The cache folder cannot be read or written.
-        UserError: The network cannot be loaded or run, a picture is refused or cannot be read at the moment, an
-            embedding is not finite or has another width than before, or a decoding process was killed.
+        UserError: The network cannot be loaded or run, or a decoding process was killed. Or a picture is not valid or
+            cannot be read at the moment. Or an embedding is not finite or has another width than before.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
         ValueError: Batch norm is to be folded, which leaves no layers, and there are taps.
     """
@@ -132,8 +132,8 @@ def find(request: RowRequest, resources: Resources, copied: int | None = None) -
 
     Raises:
         StoreError: The cache folder cannot be read or written.
-        UserError: The network cannot be loaded or run, or a picture is refused or cannot be read at the moment, or a
-            decoding process was killed.
+        UserError: The network cannot be loaded or run, or a decoding process was killed. Or a picture is not valid or
+            cannot be read at the moment.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
     there = 0

@@ -50,7 +50,7 @@ class ValidationSet:
     Args:
         inputs: `[samples, ...]`.
         labels: `[samples]`.
-        chunk: Samples that are predicted at once.
+        chunk: Samples that are predicted together.
     """
 
     def __init__(self, inputs: Tensor, labels: Tensor, chunk: int) -> None:
@@ -270,7 +270,7 @@ class SampleStream(PhotoData):
         )
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor, Tensor]]:
-        """Return a loader of batch b of every ordering at once: inputs, labels and indices of the training samples.
+        """Return a loader of batch b of all orderings together: inputs, labels and indices of the training samples.
 
         The last is smaller where the batches do not divide the samples.
         """
@@ -334,8 +334,8 @@ class SampleStream(PhotoData):
     def identity(self) -> dict[str, Any]:
         """Return everything on which a trace depends besides its method and ordering, as JSON values.
 
-        The sample limit is left out where the batches divide it: a trace of a lower limit is then the beginning of a
-        trace of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
+        The sample limit is left out if the batches divide it. A trace of a lower limit is then the beginning of a trace
+        of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}

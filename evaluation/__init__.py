@@ -1,1 +1,1 @@
-"""What `evaluate.py` runs."""
+"""The evaluations that `evaluate.py` runs."""

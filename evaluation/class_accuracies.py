@@ -31,8 +31,8 @@ def accuracies_of_traces(
         measure: The measure.
 
     Returns:
-        The accuracies by trace and index, `[1, 1, classes]`, as far as they are known; and the traces whose counts of
-        classes are damaged, or cannot be their own.
+        The known accuracies by trace and index, `[1, 1, classes]`. And the traces whose counts of classes are damaged,
+        or cannot be their own.
     """
     accuracies: dict[Key, dict[int, Floats]] = {}
     damaged = []

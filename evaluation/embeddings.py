@@ -35,7 +35,7 @@ class Extraction:
         num_workers: Processes that decode stimuli; null for one per processor that the command may use.
         cache_dir: Folder that embeddings are stored in; by default that of HEADSTART_CACHE, else one in the user's
             cache directory.
-        seed: Seed of models without weights; together with a model's name it gives its random weights.
+        seed: Seed of models without weights; a model's name and the seed determine its random weights.
         allow_modules: Python modules that models of source `custom` may come from; none by default.
         random_weights: Whether all models get random weights, whatever the registry names: a rehearsal of a scoring
             where pre-trained weights cannot be had.

@@ -22,7 +22,7 @@ def format_estimate(value: float | None, ends: Sequence[float | None] | None, fo
     """Format a value with the ends of its interval in brackets, if it has one.
 
     Args:
-        value: The value; a dash stands for None.
+        value: The value; None is shown as a dash.
         ends: The ends of the interval; None, or a first end of None, for no interval.
         form: Format of all numbers.
     """

@@ -23,7 +23,7 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
 
     Args:
         kind: `methods` of headstart train, `metrics` of transferability, `measures` of similarity, `models` of the
-            registry, `datasets` that photos come from, or `configs`, the configuration files.
+            registry, `datasets` for photos, or `configs`, the configuration files.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
 
     Returns:

@@ -58,30 +58,29 @@ def performances(
 ) -> dict[tuple[str, str], float]:
     """Tabulate the performances of source models on targets, from finished runs of headstart train.
 
-    Writes and prints a table of source, target, performance and warning for the option `performances` of
-    transferability and target-selection, through which it also reaches the table that stability reads. Runs of the same
-    source and target with different orderings are joined; the performance is the mean over orderings. Runs are
-    comparisons, or fine-tuning to the end (the task target_accuracy), whose accuracies are also read from a ledger's
-    folder.
+    Writes and prints a table of source, target, performance and warning. It is for the option `performances` of
+    transferability, target-selection, stability and audit. Runs of the same source and target with different orderings
+    are joined; the performance is the mean over orderings. Runs are comparisons, or fine-tuning to the end (the task
+    target_accuracy), whose accuracies are also read from a ledger's folder.
 
-    The name of a source is its entry in the registry if the run has one; else that of its weights: a file without
-    folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a target is
-    that of its data set.
+    The name of a source is its entry in the registry if the run has one, else that of its weights. This is a file
+    without folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a
+    target is that of its data set.
 
     Args:
         runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
-        performance: `accuracy` on the validation set after that many samples; `samples_to_criterion`, turned so
-            that more is better, into the sample limit less the mean of min(samples to criterion, limit); or the
-            `final` accuracy, after however many samples a run took.
-        samples: Number of samples of `accuracy`, which is that of the last evaluation up to there; by default as many
-            as all runs have fed.
+        performance: `accuracy` is that on the validation set after `samples` samples. `samples_to_criterion` is the
+            sample limit less the mean of min(samples to criterion, limit), so that more is better. `final` is the
+            accuracy at the end of a run, after any number of samples.
+        samples: Number of samples of `accuracy`. The last evaluation up to there counts. By default as many as all runs
+            have fed.
         method: Method of the runs, for comparisons.
         trained: For fine-tuning: `all` for the whole network, `tail` for the modules behind a freeze boundary, or the
-            `head` alone; needed if there are runs of several.
-        best: For fine-tuning with `--data.selection_share`: for each source and target, the run that is best on the
-            selection photos, of those that differ in learning rate, weight decay or other settings of the training. Of
-            equal ones the first counts, in the order of the settings' values. The table has the settings, too; a second
-            file, such as performances.movement.csv, has what each recipe alone would have given.
+            `head` alone. Needed if the runs differ in it.
+        best: For fine-tuning with `--data.selection_share`: use only the run that is best on the selection photos, for
+            each source and target. Its candidates differ in learning rate, weight decay or other settings of the
+            training. Of equal ones the first counts, in the order of the settings' values. The table has the settings,
+            too; a second file, such as performances.movement.csv, has what each recipe alone would have given.
         names: Other names for sources and targets, by their default names: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
@@ -157,7 +156,7 @@ def _are_accuracies(folders: Sequence[Path]) -> bool:
     tasks = {task_of(folder): folder for folder in reversed(folders)}
     for task, folder in tasks.items():
         if task not in (TASK, "comparison"):
-            raise UserError(f"runs: {str(folder)!r} is of {task}, which gives no performance; leave it out")
+            raise UserError(f"runs: {str(folder)!r} is of {task}, which has no performance; leave it out")
     if len(tasks) > 1:
         one, other = (repr(str(tasks[task])) for task in ("comparison", TASK))
         raise UserError(f"runs: {one} and {other} are a comparison and fine-tuning; give runs of one kind")

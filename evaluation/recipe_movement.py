@@ -1,4 +1,4 @@
-"""How well one recipe does for all pairs, and how far its rankings of the sources are from those of the chosen runs."""
+"""Performance of one recipe for all pairs, and the agreement of its rankings with those of the chosen runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -24,8 +24,8 @@ class Movement:
         accuracy: Mean accuracy over all pairs on the validation photos; None unless all were run with it.
         selection_accuracy: That on the selection photos.
         chosen_for: Number of pairs for which it was chosen.
-        taus: By target, Kendall's tau-b of the ranking of the sources by the recipe with that by the chosen runs; None
-            where a source was not run with it, or one of the rankings has no order.
+        taus: By target, Kendall's tau-b of the ranking of the sources by the recipe with that by the chosen runs. None
+            if a source was not run with it, or one of the rankings has no order.
     """
 
     recipe: Recipe
@@ -66,7 +66,7 @@ def movement_csv(choices: Choices, movements: Sequence[Movement]) -> str:
 
     Args:
         choices: The chosen runs.
-        movements: What `compare_recipes` returns of them.
+        movements: Result of `compare_recipes` for them.
     """
     taus = [f"tau {target}" for target in movements[0].taus]
     columns = [*choices.settings, "pairs", "accuracy", "selection_accuracy", "chosen_for", *taus]
@@ -82,7 +82,7 @@ def print_movement(choices: Choices, movements: Sequence[Movement]) -> None:
 
     Args:
         choices: The chosen runs.
-        movements: What `compare_recipes` returns of them.
+        movements: Result of `compare_recipes` for them.
     """
     chosen = choices.chosen
     if len(movements) == 1:

@@ -40,13 +40,13 @@ def sample_efficiency(
     """Score finished runs of headstart train again, or all that a ledger holds, from the traces alone.
 
     Scores runs by another criterion without running again, and joins runs of the same comparison with different
-    orderings or methods. From a ledger it reads all methods that were fed one stream, in the orderings in which the
-    traces of all of them are finished; methods have the names of the run that measured them first.
+    orderings or methods. From a ledger it reads all methods of one stream, in the orderings in which all their traces
+    are finished. Methods have the names of the run that measured them first.
 
     Args:
-        runs: Folder of a run, or a pattern such as 'runs/fine_tuning-*' for several, which must differ in nothing but
-            their orderings and methods; or the folder of a ledger; or a list of these: a ledger beside runs adds what
-            it holds of the runs' stream.
+        runs: Folder of a run, or a pattern such as 'runs/fine_tuning-*' for several. They may differ only in their
+            orderings and methods. Or the folder of a ledger, or a list of these. A ledger beside runs adds its traces
+            of the runs' stream.
         output: JSON file to write the scores to.
         accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a file that holds something else.

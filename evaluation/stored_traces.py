@@ -69,7 +69,7 @@ def read_stream(
         labels: Numbers of labels at which the accuracies of classes are read.
 
     Returns:
-        The traces, -1 throughout where there is none of a method in an ordering; the sample limit is where the longest
+        The traces, -1 throughout if there is none of a method in an ordering. The sample limit is where the longest
         trace ends.
 
     Raises:

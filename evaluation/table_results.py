@@ -22,40 +22,40 @@ class TableResults(DashboardResults):
         file_names: Names of the files, the first that of the JSON document.
         table_path: CSV file of the table.
         least: Metrics that are needed.
-        metrics: Metrics that count, by their names in the table; by default all. Left out, with a line that says so,
-            are those that give all sources of every target the same score, or have no score of a source that others
-            score.
-        columns: Names of columns in the file where they are others, '{source: Model, target: Dataset}'; a source of
-            several columns is called by all of them, '{source: [Architecture, Pretrained on]}'.
-        target_columns: Columns that are targets, in a table with one for each, '[first, ..., last]' for all between
-            two. Their cells are performances, or scores where the table has a column of metrics.
-        metric_columns: Columns that are metrics, in a table with one for each; their cells are scores.
-        own: Column that names the data set that a source comes from; sources are not judged on it.
-        where: Rows that count, by texts in columns, '{method: linear, seed: ["0", "1"]}'.
+        metrics: Metrics to use, by their names in the table; by default all. A remark lists metrics that are left out.
+            These score all sources of every target the same, or lack a source that others score.
+        columns: Names of the columns in the file, if they differ: '{source: Model, target: Dataset}'. Several columns
+            together can name a source: '{source: [Architecture, Pretrained on]}'.
+        target_columns: Columns of targets, in a table with one column for each target; '[first, ..., last]' takes all
+            between two. Their cells are performances, or scores if the table has a column of metrics.
+        metric_columns: Columns of metrics, in a table with one column for each metric. Their cells are scores.
+        own: Column with the data set that a source comes from. Sources are not evaluated on it.
+        where: Rows to use, by the values of columns: '{method: linear, seed: ["0", "1"]}'.
         names: Other names for metrics, sources, targets and data sets of `own`, by their names in the file.
-        best_by: Column by whose highest value one of several rows of a cell is chosen; of equal ones the first.
-        mean_over: Columns in which several rows of a cell may differ, '[seed]'; they are averaged.
-        skip_lines: Lines of the file that do not count, by their numbers, such as lines that are torn off.
-        classes: Number of classes of targets, '{pets: 37}', where no column says it; H-score is checked against it.
-        missing_values: Numbers that stand for missing performances, '[-1]'. By default, negative whole numbers among
-            performances that are otherwise 0 or above raise an error.
-        missing: What becomes of missing cells: `refuse` raises an error, `complete` keeps the largest part of the table
-            without any, `pairwise` uses on each target the sources that it has.
-        performances: CSV file with the columns source, target and performance, such as `headstart performances`
-            writes, in place of the table's own, which then needs no such column.
-        performance_columns: Names of the columns of `performances` where they are others.
-        performance_where: Rows of `performances` that count, as `where`.
-        exclude_target: Whether the cell of a target with the source of the same name is left out. Pools of sources are
-            then used for the targets outside them alone, so that experiments that differ in the target alone have the
-            same sources.
-        trainable: Which rows count in a table with the column `Trainable Backbone`: those of fine-tuning the whole
-            network, or with false those of training the head alone.
+        best_by: Column that chooses among several rows of a cell: the row with the highest value, or the first of
+            several.
+        mean_over: Columns in which several rows of a cell may differ, such as '[seed]'. These rows are averaged.
+        skip_lines: Numbers of lines of the file to skip, such as incomplete lines.
+        classes: Number of classes of targets, '{pets: 37}', if the table has no such column. H-score is checked against
+            it.
+        missing_values: Numbers that mean a missing performance, such as '[-1]'. By default, negative whole numbers
+            raise an error if all other performances are 0 or above.
+        missing: How missing cells are handled. `refuse` raises an error. `complete` keeps the largest part of the table
+            without missing cells. `pairwise` uses all sources that a target has.
+        performances: CSV file with the columns source, target and performance, such as `headstart performances` writes.
+            It replaces the performances of the table, which then needs no such column.
+        performance_columns: Names of the columns of `performances`, if they differ.
+        performance_where: Rows of `performances` to use, as for `where`.
+        exclude_target: Leave out the cell of a target with the source of the same name. Each pool of sources is then
+            used only for targets outside it. Experiments that differ only in the target thus have the same sources.
+        trainable: Which rows to use if there is a column `Trainable Backbone`: fine-tuning (true) or training of the
+            head alone (false).
         **options: Options of `DashboardResults`.
 
     Attributes:
         whole: The table with its holes.
         table: The table without them, or with those that `pairwise` leaves.
-        reading: The options that decide what is read, as the document has them.
+        reading: The options that select cells of the table, as in the document.
         origin: The part of the document that names the files that were read.
 
     Raises:

@@ -11,10 +11,12 @@ class TraceOptions:
     """Criterion and selection of traces.
 
     Args:
-        threshold: Validation accuracy that counts as reached; by default the runs' own, 0.8 of a ledger alone.
-        consecutive: Evaluations in a row at which it must be reached; by default the runs' own, 10 of a ledger alone.
-        where: Which settings, or which of a ledger's streams, by what differs between them: --where.batch_size=8.
-        baseline: The method that the others are compared with: its name, or its class where that is the only one of it.
+        threshold: Validation accuracy to reach. By default that of the runs, or 0.8 for a ledger without runs.
+        consecutive: Evaluations in a row that must reach it. By default that of the runs, or 10 for a ledger without
+            runs.
+        where: Select settings, or streams of a ledger, by the options in which they differ: --where.batch_size=8.
+        baseline: The method that the others are compared with: its name, or its class if no other method has this
+            class.
         methods: Names or classes of the other methods; all by default.
     """
 
@@ -38,16 +40,16 @@ class LeaderboardOptions(TraceOptions):
     """Criterion, settings and methods of a leaderboard.
 
     Args:
-        tuned: Methods to be marked in settings on whose validation photos their hyperparameters were chosen, with the
-            data set or data sets of these: --tuned.replay=cats_and_dogs.
+        tuned: Methods whose hyperparameters were chosen on validation photos, with the data sets of these photos:
+            --tuned.replay=cats_and_dogs. The methods are marked in settings of these data sets.
         choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
-            set the row is that variant which is best on the other data sets.
-        incomplete: Include runs that were cut off. By default a setting leaves them out where other runs were not, and
-            what pools settings leaves out settings of such runs alone.
-        per_class: Numbers of labels per class at which methods are compared by their accuracy, such as '[1,2,4,8,16]',
-            in streams with --data.order=balanced.
-        at: Numbers of labels at which they are, in any stream.
-        axis: An option in which settings differ, such as data.batch_size: methods are shown by its values.
+            set the row shows the variant that is best on the other data sets.
+        incomplete: Include runs that were cut off. By default a setting leaves them out if it has complete runs.
+            Results over all settings leave out settings that have no complete run.
+        per_class: Numbers of labels per class at which accuracies are compared, such as '[1,2,4,8,16]'. For streams
+            with --data.order=balanced.
+        at: Numbers of labels at which accuracies are compared, in any stream.
+        axis: An option in which settings differ, such as data.batch_size. Methods are shown for each of its values.
         **options: Options of `TraceOptions`.
     """
 

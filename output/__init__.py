@@ -1,1 +1,1 @@
-"""What a person sees: errors, parsers, files, tables and the dashboard."""
+"""Output for people: errors, parsers, files, tables and the dashboard."""

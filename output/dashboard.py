@@ -44,8 +44,8 @@ class Dashboard:
         name: Name of the run; by default the command and the sizes of its data.
         group: Group of runs in the dashboard; none by default.
         tags: Tags of the run.
-        mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
-            environment variable WANDB_MODE wins over it.
+        mode: `auto` logs online if an API key is set up and the server answers, otherwise offline. The environment
+            variable WANDB_MODE overrides it.
     """
 
     project: str = "headstart"

@@ -83,8 +83,8 @@ def prefix_errors(option: str, about: str | tuple[str, ...] = "") -> Iterator[No
     """Prefix the user's mistakes in this context with the name of an option.
 
     Args:
-        option: The option, such as `data.photos`; a mistake that begins with `root: ` then begins with
-            `data.photos.root: `, one that begins with no argument with `data.photos: `.
+        option: The option, such as `data.photos`. A mistake that begins with `root: ` then begins with
+            `data.photos.root: `. One that begins with no argument begins with `data.photos: `.
         about: Beginnings of the messages that get the prefix; by default all of them.
     """
     try:

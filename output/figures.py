@@ -128,7 +128,7 @@ def drawing() -> Iterator[None]:
 
 
 def save(figure: Figure, file: Path | BinaryIO, form: str = "png") -> None:
-    """Write a figure into a file as PNG, PDF or SVG; the same figure gives the same bytes."""
+    """Write a figure into a file as PNG, PDF or SVG; the same figure has the same bytes."""
     figure.set_dpi(DPI)
     make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
@@ -273,7 +273,7 @@ def _width(text: str, points: float) -> float:
 
 
 def label_lines(axes: Axes, ends: Sequence[tuple[float, float]], labels: Sequence[str], colours: Sequence[str]) -> None:
-    """Write labels in a column on the right of the axes, each at the height of its line's end and above the next one.
+    """Write labels in a column on the right of the axes, each near its line's end and above the next one.
 
     Labels that would overlap move apart, and a thin line leads from each to its end.
 

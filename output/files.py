@@ -122,8 +122,8 @@ def alone_in(option: str, folder: Path) -> Iterator[None]:
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside a file, which replaces the file when the context ends.
 
-    After an exception the file is unchanged, and the temporary file is removed; that of a killed process is removed by
-    the next writer of the file. Two processes may write the same file: the last one wins.
+    After an exception the file is unchanged, and the temporary file is removed. The next writer of the file removes
+    that of a killed process. Two processes may write the same file: the last one wins.
     """
     remove_partial(path)
     partial = _beside(path)

@@ -11,8 +11,8 @@ from typing import Any
 def lazy_exports(package: str) -> tuple[dict[str, str], Callable[[str], Any]]:
     """Return what a package exports, and a `__getattr__` that imports it.
 
-    The exported names are those that the package's own file imports under `if TYPE_CHECKING`, so that type checkers and
-    the interpreter read the same list.
+    The exported names are those that the package's own file imports under `if TYPE_CHECKING`. Type checkers and the
+    interpreter thus read the same list.
 
     Args:
         package: Name of the package, its `__name__`.

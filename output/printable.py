@@ -30,7 +30,7 @@ def encodable(text: str, stream: TextIO | None = None) -> str:
 
 
 def say(line: str, stream: TextIO | None = None) -> None:
-    """Print a line at once, escaped; every line that is no table comes through here.
+    """Print a line immediately, escaped; every line that is no table comes through here.
 
     Args:
         line: The line.

@@ -22,13 +22,13 @@ Item = TypeVar("Item")
 class Progress:
     """Shows on the error stream how much is done, from `with` to its end.
 
-    Where that is no terminal, or one that cannot move its cursor, a line is printed at every tenth and every 30
-    seconds, and none for what takes less than 5 seconds.
+    Without a terminal that can move its cursor, a line is printed at every tenth and every 30 seconds. Nothing is
+    printed for less than 5 seconds.
 
     Args:
-        title: What is computed.
+        title: Title of the computation.
         total: How much there is to do.
-        unit: What is counted, in the plural.
+        unit: Name of the items, in the plural.
         before: How much of a larger whole was done before, which is shown as such.
         after: How much of it is to follow, at about the same pace.
     """

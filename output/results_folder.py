@@ -58,8 +58,8 @@ class ResultsFolder:
         """Raise an error if the folder holds results of another configuration, unless `overwrite` is set.
 
         Args:
-            made_from: What decides the results: JSON values by their paths in the document, such as `digests/catalog`.
-                None stands for a key that the document does not have, a list also for the keys of an object.
+            made_from: JSON values that decide the results, by their paths in the document, such as `digests/catalog`.
+                None is for a key that the document does not have, a list also for the keys of an object.
 
         Raises:
             UserError: One of the files exists, and the document does not or was made from something else.
@@ -175,7 +175,7 @@ class DashboardResults(ResultsFolder):
         Args:
             job_type: Kind of the run in the dashboard.
             title: Name of the run if the options have none.
-            config: What the result was made with.
+            config: Configuration of the result.
             document: The result; its numbers, texts and truth values become the run's summary.
             tables: Columns and rows of its tables, by name.
         """
@@ -199,7 +199,7 @@ class DashboardResults(ResultsFolder):
 
 
 def _write_json(document: Mapping[str, Any], path: Path) -> None:
-    """Write a document piece by piece; all pieces of its text at once take six times the memory of the file."""
+    """Write a document piece by piece; all pieces of its text together take six times the memory of the file."""
     with path.open("w", encoding="utf-8", newline="") as file:
         json.dump(document, file, indent=1, allow_nan=False)
         file.write("\n")

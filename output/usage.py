@@ -51,7 +51,7 @@ class OptionMistake(argparse.ArgumentError):
 
     Args:
         name: The option, as the class names it.
-        reason: What is wrong.
+        reason: The mistake.
         closest: The known option with the closest name; empty if there is none.
         owners: Import paths of the classes around the option, from the innermost to the outermost.
     """

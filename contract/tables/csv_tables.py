@@ -48,7 +48,7 @@ def read_value(text: str | None, name: str, codes: Collection[float] = ()) -> fl
     Args:
         text: The cell, None in a table without its column.
         name: The column, for messages.
-        codes: Numbers that stand for missing ones.
+        codes: Numbers that mean a missing one.
     """
     if text is None:
         return 0.0
@@ -99,7 +99,7 @@ def read_performances(
         columns: Names of these columns in the file, where they differ.
         where: Rows that count, by the texts that columns may have; all by default.
         names: Other names for sources and targets.
-        codes: Numbers that stand for missing performances, which are NaN; by default a missing one is an error.
+        codes: Numbers that mean a missing performance, which are NaN; by default a missing one is an error.
 
     Returns:
         Known performances; none without a file.

@@ -19,11 +19,11 @@ MOST_NAMED = 5
 
 
 def largest_complete(holes: Flags, counted: Flags) -> tuple[Flags, Flags]:
-    """Find the part of a table without holes that has the most cells, with two sources and two targets if there is one.
+    """Find the largest part of a table without holes, by its cells, with two sources and two targets if possible.
 
     Of parts with as many cells the one with more targets is taken. All subsets of the targets with holes are tried, or
-    of the sources with holes where these are fewer. Where both are more than 20, the source or target with the largest
-    share of holes is left out until there are none, which may leave less than the largest part.
+    of the sources with holes where these are fewer. If both are more than 20, the source or target with the largest
+    share of holes is left out until there are none. This may leave less than the largest part.
 
     Args:
         holes: Which cells are missing, `[n, t]`.

@@ -44,7 +44,7 @@ def require_no_codes(records: TableRecords) -> None:
         listed, cells = ", ".join(f"{code:g}" for code in codes), len({records.key(i)[1:] for i in its})
         raise UserError(
             f"table: performance is {listed} in {cells} cells and 0 or above in all others, as of source {source!r} on "
-            f"target {target!r}; if it stands for a missing one, give --missing_values='[{listed}]', else "
+            f"target {target!r}; if it means a missing one, give --missing_values='[{listed}]', else "
             "--missing_values='[]'"
         )
 

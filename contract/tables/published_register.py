@@ -12,8 +12,8 @@ class PublishedFile:
     Attributes:
         name: Its name here.
         url: Its address.
-        sha256: SHA-256 of the version that the register knows, with line feeds as line ends, hexadecimal; of a file of
-            Python code, that of the CSV file that is made of it. Empty for a file that grows.
+        sha256: SHA-256 of the version in the register, with line feeds as line ends, hexadecimal. For a file of Python
+            code, it is that of the CSV file made of it. Empty for a file that grows.
         variable: Name of the dictionary that holds the table, in a file of Python code: performances by target and
             source.
     """
@@ -48,7 +48,7 @@ class PublishedTable:
     """A published table.
 
     Attributes:
-        title: What it holds.
+        title: Its content in words.
         citation: Authors, title, venue and year.
         file: Its file.
         options: Options with which `headstart audit` reads it.

@@ -268,10 +268,10 @@ def find_holes(
         records: The records.
         names: All metrics, sources and targets; one metric without a name in a table without metrics.
         own: Which sources are the target itself or come from it, `[n, t]`: cells that are not needed.
-        missing: What holes are: `refuse` makes them an error.
+        missing: How to handle holes: `refuse` raises an error.
 
     Raises:
-        UserError: Some cells are given more than once or contradicting, or missing where that is refused.
+        UserError: Some cells are given more than once or contradicting, or missing with `refuse`.
     """
     indices, shape = records.indices(names), [len(axis) for axis in names]
     counts = np.bincount(np.ravel_multi_index(indices, shape), minlength=math.prod(shape)).reshape(shape)

@@ -119,7 +119,7 @@ class TransferTable:
 def metric_titles(names: Sequence[str]) -> list[str]:
     """Return the titles of metrics: N-LEEP for `nleep`, `n_leep` or `N-LEEP`, with options as `title_with_options`.
 
-    A metric keeps its name if the catalogue does not have it in any spelling, or if another one has the same title.
+    A metric keeps its name if no spelling of it is in the catalogue, or if another one has the same title.
     """
     titles = [_title(name) for name in names]
     count = Counter(titles)
@@ -152,8 +152,8 @@ def read_table(
         performances: CSV file with the columns source, target and performance, which replace those of the table.
 
     Returns:
-        The table, without metrics that give all sources of every target the same score, or have no scores of a source
-        that others score. It has its holes, if the layout does not refuse them; `without_holes` treats them.
+        The table, without metrics that score all sources of every target the same, or lack a source that others score.
+        It has its holes, if the layout does not refuse them; `without_holes` treats them.
 
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.

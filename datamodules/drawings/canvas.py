@@ -1,8 +1,8 @@
 """Drawing primitives shared by all drawn tasks.
 
-A picture is painted at twice its final size in a posed unit frame (x to the right, y downwards, both
-about -1 to 1), then reduced and degraded. All randomness comes from the one generator handed in, so a picture
-depends on nothing but that generator's seed.
+A picture is painted at twice its final size in a posed unit frame, then reduced and degraded. In the frame, x is to the
+right and y downwards, both about -1 to 1. All randomness comes from the one generator handed in, so a picture depends
+on nothing but that generator's seed.
 """
 
 from __future__ import annotations
@@ -278,7 +278,7 @@ def render(
         scale: The range of the subject's size as a share of the picture's.
         turn: The largest rotation either way, in radians.
         wear: How far clutter, occlusion, blur, light and noise spoil the picture, from 0 to 1.
-        difficulty: What makes the subject harder to recognise.
+        difficulty: Properties that make the subject harder to recognise.
 
     Returns:
         An RGB picture.

@@ -227,14 +227,14 @@ _STREAM = 1_264_000
 
 
 def draw_pet(label: int, index: int, seed: int = 0, size: int = 64, difficulty: Difficulty = USUAL) -> Image.Image:
-    """Draw one cat or dog; the same arguments always give the same picture.
+    """Draw one cat or dog; the same arguments always return the same picture.
 
     Args:
         label: 0 for a cat, 1 for a dog.
         index: Which of the label's drawings, 0 or more.
         seed: Selects a family of drawings; families share no picture.
         size: The picture's width and height in pixels.
-        difficulty: What makes the pets harder to recognise.
+        difficulty: Properties that make the pets harder to recognise.
 
     Returns:
         An RGB picture.

@@ -59,7 +59,7 @@ def draw_scene(
     difficulty: Difficulty = USUAL,
     label_map: bool = False,
 ) -> Image.Image:
-    """Draw one scene or its label map; the same arguments always give the same.
+    """Draw one scene or its label map; the same arguments always return the same.
 
     Subjects are painted one after the other, so that later ones cover earlier ones; clutter that covers them is
     background.
@@ -70,7 +70,7 @@ def draw_scene(
         most: The most subjects in one scene; each scene has at least one.
         seed: Seed of the scenes.
         size: Width and height in pixels.
-        difficulty: What makes the subjects harder to recognise.
+        difficulty: Properties that make the subjects harder to recognise.
         label_map: Whether the label map is returned, with the label in all three channels.
 
     Returns:

@@ -120,8 +120,8 @@ def read_class_folders(root: str | Path, classes: Sequence[str] = ()) -> tuple[P
         The training and the validation photos.
 
     Raises:
-        UserError: A split or class folder is missing or empty, there is one class only, or a
-            split has a class that the other lacks.
+        UserError: A split or class folder is missing or empty. Or there is one class only, or a split has a class that
+            the other lacks.
     """
     listing = Listing(root)
     folders = listing.folder().folders
@@ -137,7 +137,7 @@ def read_split(listing: Listing, split: str, classes: Sequence[str] = ()) -> Pho
     """List the photos of one folder of class folders, decoding none.
 
     Args:
-        listing: What lies below the folder that the photos' names are relative to.
+        listing: Content of the folder that the photos' names are relative to.
         split: Name of the folder of class folders; empty for the listed one itself.
         classes: Names of the class folders, the first being class 0; by default those that are there.
 

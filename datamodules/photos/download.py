@@ -127,7 +127,7 @@ def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
     """Create a folder, unless it holds something already.
 
-    The content is fetched into a temporary folder beside it, which is renamed when it is complete, so that an
+    The content is fetched into a temporary folder beside it. This is renamed when it is complete, so that an
     interruption leaves no incomplete data set. Processes that fetch at the same time wait for the first.
 
     Args:

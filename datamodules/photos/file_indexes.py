@@ -39,12 +39,12 @@ Arrays = Mapping[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class FileIndex:
-    """What a file holds.
+    """The content of a file.
 
     Attributes:
         location: The file.
         state: Its state when it was read, as `locations.state_of`.
-        arrays: What is known about its pictures.
+        arrays: Known values of its pictures.
     """
 
     location: str

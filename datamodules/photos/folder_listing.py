@@ -1,4 +1,4 @@
-"""What lies in folders, on the disk or at a URL: photos, folders and other files; hidden ones are left out."""
+"""The content of folders, on the disk or at a URL: photos, folders and other files; hidden ones are left out."""
 
 import os
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ PHOTO, FOLDER, DANGLING, STRAY = "photo", "folder", "dangling link", "stray phot
 
 
 class Folder(NamedTuple):
-    """What lies in a folder, without what lies in its folders.
+    """The content of a folder, without that of its folders.
 
     Attributes:
         photos: Names of the photos, numbers in the order of their values.
@@ -32,7 +32,7 @@ class Folder(NamedTuple):
 
 
 class Listing:
-    """A folder and all folders below it; a remote one is listed at once.
+    """A folder and all folders below it; a remote one is listed in one request.
 
     Args:
         root: The folder's path or URL.

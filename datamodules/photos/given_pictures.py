@@ -34,7 +34,7 @@ def find_source(photos: str | Sequence[str]) -> Source | None:
     """Return the source of a data set that is known by what it is called; None for folders and files of pictures.
 
     Args:
-        photos: A CSV file, tar shards or Parquet files by paths or patterns, a data set of the Hugging Face Hub,
+        photos: A CSV file, or tar shards or Parquet files by paths or patterns. Or a data set of the Hugging Face Hub,
             `hf://owner/name`, or a folder that `save_to_disk` of its library wrote.
 
     Raises:
@@ -66,9 +66,9 @@ def read_pictures(
     """List pictures.
 
     Args:
-        photos: What `find_source` knows, in which labels may be missing; a folder of pictures, with those in its
-            folders; files of pictures by a pattern or as a list; arrays `[height, width, 3]` in uint8 as a list or
-            one array; or the photos of a data set.
+        photos: A source as for `find_source`; labels may be missing. A folder of pictures, with those in its folders,
+            or files of pictures by a pattern or as a list. Arrays `[height, width, 3]` in uint8 as a list, or one
+            array. Or the photos of a data set.
         cache: The cache folder, which keeps indexes of large files.
         option: Name of the argument that gives the pictures, for messages.
 

@@ -1,4 +1,4 @@
-"""Sources that list both splits at once, and a seeded split for data sets that come without one."""
+"""Sources that list both splits together, and a seeded split for data sets that come without one."""
 
 import hashlib
 from abc import abstractmethod
@@ -16,7 +16,8 @@ def hold_out(
 ) -> NDArray[np.bool_]:
     """Choose the photos that are held out for validation, the same share of every class.
 
-    Ranked by a digest of the seed and the name, a choice is the same on every system and with every version of NumPy.
+    A digest of the seed and the name ranks the photos. The choice is thus the same on every system and with every
+    version of NumPy.
 
     Args:
         names: Name of each photo, unique, `[samples]`.

@@ -39,12 +39,11 @@ def is_remote(location: str | Path) -> bool:
 
 
 def expand(pattern: str) -> list[str]:
-    """List the locations that a pattern stands for.
+    """List the locations that match a pattern.
 
     Args:
-        pattern: A location with ranges `{0000..0099}` and choices `{a,b}` in braces, which need not exist, and with the
-            wildcards `*`, `?`, `[...]` and `**`, which stand for files and not for folders. In a URL of https, `?`
-            begins a query.
+        pattern: A location with ranges `{0000..0099}` and choices `{a,b}` in braces, which need not exist. The
+            wildcards `*`, `?`, `[...]` and `**` match files and not folders. In a URL of https, `?` begins a query.
 
     Returns:
         The locations, numbers in the order of their values.
@@ -145,7 +144,7 @@ def read_bytes(location: str, start: int = 0, end: int | None = None) -> bytes:
 
 
 def open_stream(location: str) -> BinaryIO:
-    """Open a file to read it once from its beginning; of a remote one a few megabytes are fetched at once.
+    """Open a file to read it once from its beginning; of a remote one a few megabytes are fetched at a time.
 
     Raises:
         OSError: It cannot be read; with an `errno`, also while it is read.
@@ -161,7 +160,7 @@ def open_stream(location: str) -> BinaryIO:
 
 
 def join(folder: str, name: str) -> str:
-    """Return the location of a name relative to a folder; a name that is a URL, or absolute, stands for itself."""
+    """Return the location of a name relative to a folder; a name that is a URL, or absolute, stays as it is."""
     if is_remote(name):
         return name
     return f"{folder.rstrip('/')}/{name}" if is_remote(folder) else os.path.join(folder, name)  # noqa: PTH118 - as above
@@ -178,7 +177,7 @@ def _digest(location: str) -> str:
 
 
 def digest_locations(locations: Sequence[str], cache: Path | None, listed: Mapping[str, str]) -> list[str]:
-    """Digest the bytes of files, as `file_digests.digest_files`; the network is asked for many at once."""
+    """Digest the bytes of files, as `file_digests.digest_files`; many are requested at the same time."""
     threads = REQUESTS if any(map(is_remote, locations)) else None
     return digest_files(locations, cache, Access(state_of, _digest, threads), listed)
 
@@ -279,7 +278,7 @@ def _glob_local(pattern: str) -> list[str]:
 
 
 def _without_braces(pattern: str) -> Iterator[str]:
-    """Yield a pattern with each combination of what its braces stand for."""
+    """Yield a pattern with each combination of the choices in its braces."""
     if not is_remote(pattern) and os.path.exists(pattern):  # noqa: PTH110 - a name may be impossible
         return iter([pattern])
     # Every second part is the inside of braces.

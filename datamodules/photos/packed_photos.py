@@ -53,7 +53,7 @@ class PackedPhotos(Photos):
     Args:
         files: The files.
         file: Index of each photo's file, `[samples]`.
-        columns: What is known about each photo: `sizes` in bytes, `sha256`, `[samples, 32]`, `labels`, and where it
+        columns: Known values of each photo: `sizes` in bytes, `sha256`, `[samples, 32]`, `labels`, and where it
             lies.
         names: Their names.
         classes: Names of the classes.
@@ -78,7 +78,7 @@ class PackedPhotos(Photos):
 
     @property
     def decoding(self) -> str:
-        """Name of the function that decodes files: whoever decodes the same bytes alike shares their stored rows."""
+        """Name of the function that decodes files. Sources that decode the same bytes alike share stored rows."""
         return f"{PhotoFiles.read.__module__}.{PhotoFiles.read.__qualname__} {self.own_code}".strip()
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""What a Parquet file with photos holds: its columns, and the digest and the label of every row."""
+"""The content of a Parquet file with photos: its columns, and the digest and the label of every row."""
 
 import hashlib
 import io
@@ -39,9 +39,9 @@ def index_parquet(location: str, image: str | None, label: str | None) -> Arrays
         label: Column of the labels; None for the only one of type ClassLabel, else `label`, if there is one.
 
     Returns:
-        `groups`, the row group of each row, and `rows`, its index in there; `sizes` in bytes; `sha256`, `[rows, 32]`;
-        `labels`, indices of `classes` and -1 without a label; `column`, that of the photos; `classes`, JSON; and
-        `listed`, whether the type of the label's column lists them.
+        `groups` is the row group of each row, and `rows` its index in there. `sizes` are in bytes, and `sha256` is
+        `[rows, 32]`. `labels` are indices of `classes`, -1 without a label. `column` is that of the photos, and
+        `classes` is JSON. `listed` says whether the type of the label's column lists them.
 
     Raises:
         UserError: The package pyarrow or a column is missing, or the file is no Parquet file or damaged.

@@ -89,7 +89,7 @@ class RowGroupPhotos(PackedPhotos):
     Args:
         files: The files.
         file: Index of each photo's file.
-        columns: What is known about each photo.
+        columns: Known values of each photo.
         names: Their names.
         classes: Names of the classes.
         image_columns: Column of the photos in each file.

@@ -26,9 +26,9 @@ class Photos(Pictures):
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
         left_out: Why other files beside the photos are left out, such as their endings, by file name.
-        maps: Label maps of photos with a class for every pixel, in their order: pictures whose three channels all are
-            the label, 255 where there is none. The photos' own labels then are 0. None where a photo as a whole has a
-            class.
+        maps: Label maps of photos with a class for every pixel, in their order. They are pictures whose three channels
+            all are the label, or 255 without a label. The photos' own labels then are 0. None where a photo as a whole
+            has a class.
     """
 
     labels: NDArray[np.int64]
@@ -153,7 +153,7 @@ class PhotoFiles(PictureFiles, Photos):
         return photos
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos; 0 for remote ones that no listing has told."""
+        """Return the bytes of the files of some photos; 0 for remote ones that no listing has reported."""
         if self.listed:
             return np.array([size_in(self.listed[index]) for index in indices], np.int64)
         paths = (self.path(index) for index in indices)

@@ -67,7 +67,8 @@ def decode(
 def without_size_warnings() -> Iterator[None]:
     """Silence Pillow's warning of half as many pixels as it decodes, which changes nothing.
 
-    To do so takes as long as to decode a tiny picture: once around many of them, `decode` need not do it for each.
+    To do so takes as long as to decode a tiny picture. Done once around many pictures, `decode` need not do it for
+    each.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)

@@ -33,7 +33,7 @@ def patiently(location: str, read: Callable[[], Read]) -> Read:
         read: Reads from it.
 
     Returns:
-        What was read.
+        The content.
 
     Raises:
         OSError: It cannot be read; with an `errno`, because the picture itself is not at fault.

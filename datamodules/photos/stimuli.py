@@ -35,8 +35,8 @@ class Stimuli(PictureFiles):
     def read(self, index: int) -> Image.Image:
         """Decode one stimulus.
 
-        It must have a common format, at most 100 million pixels, a long side of at most 100 times the short one, and 8
-        or 16 bits per channel.
+        It must have a common format, at most 100 million pixels, and 8 or 16 bits per channel. Its long side is at most
+        100 times the short one.
         """
         return decode(self.open(index), FORMATS, _check)
 

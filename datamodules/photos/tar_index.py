@@ -30,7 +30,7 @@ OTHER, LABEL, PICTURE = range(3)
 def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
     """Index the samples of a shard: members that follow each other and have the same key, as WebDataset groups them.
 
-    The key of a member is its name up to the first dot of the base name, and its ending is what follows the dot.
+    The key of a member is its name up to the first dot of the base name. Its ending follows the dot.
 
     Args:
         location: The archive.
@@ -38,13 +38,13 @@ def index_tar(location: str, label: str | None, image: str | None) -> Arrays:
         image: Ending of the picture; None for the endings of pictures.
 
     Returns:
-        `offsets` and `sizes` of pictures; `sha256`, `[samples, 32]`; `labels`, indices of `classes` and -1 without a
-        label; `keys`, 64 bits of a digest of each key; `names` of pictures, each with a NUL behind it; and `classes`,
-        JSON.
+        `offsets` and `sizes` of pictures, and `sha256`, `[samples, 32]`. `labels` are indices of `classes`, -1 without
+        a label. `keys` are 64 bits of a digest of each key. `names` of pictures have a NUL behind each, and `classes`
+        is JSON.
 
     Raises:
-        UserError: It is no tar archive, or is cut off or damaged; a picture or label is a link or a sparse file; a
-            sample has no picture or several; or a label is no label.
+        UserError: It is no tar archive, or is cut off or damaged. Or a picture or label is a link or a sparse file. Or
+            a sample has no picture or several, or its label is no label.
         OSError: It cannot be read.
     """
     samples = _Samples(location, label, image)

@@ -1,8 +1,8 @@
 """The members of a tar archive, by one pass through its bytes.
 
-Archives of many small files are read many times as fast as by `tarfile`: no member is an object, and the headers in a
-megabyte are checked together.
-Formats: ustar, pax (IEEE Std 1003.1-2017, "pax", "ustar Interchange Format" and "pax Extended Header") and GNU's.
+Archives of many small files are read many times as fast as by `tarfile`. No member is an object, and the headers in a
+megabyte are checked together. Formats: ustar, pax (IEEE Std 1003.1-2017, "pax", "ustar Interchange Format" and "pax
+Extended Header") and GNU's.
 """
 
 from bisect import bisect_left
@@ -90,7 +90,7 @@ def read_members(stream: BinaryIO, wants: Callable[[str], bool]) -> Iterator[Mem
 
     Raises:
         CutOffError: The archive ends before its end mark, a block of zeros.
-        DamagedError: What follows a member is neither a header nor the end mark.
+        DamagedError: Neither a header nor the end mark follows a member.
         PartialError: A link or a sparse file is wanted.
         TrailingError: Other data follow the end mark, such as another archive.
         OSError: It cannot be read.

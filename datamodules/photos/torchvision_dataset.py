@@ -63,18 +63,18 @@ CLASS_LISTS = ("wnids", "classes", "categories")
 class TorchvisionDataset(TorchvisionSource):
     """A classification data set of torchvision.
 
-    All data sets whose photos have one class each are possible, except FER2013 (no download, and no labels in one form
-    of its test photos), INaturalist (folders of classes, which `ClassFolders` lists without decoding every photo),
-    Omniglot and LFWPeople (the splits have different classes), CLEVRClassification (its labels are counts) and
-    FakeData. EMNIST is the balanced variant with 47 classes, Places365 the small pictures; PCAM needs h5py, and
-    ImageNet its archives, put into the root by hand.
+    All data sets whose photos have one class each are possible, with these exceptions. FER2013 has no download, and no
+    labels in one form of its test photos. INaturalist has folders of classes, which `ClassFolders` lists without
+    decoding every photo. The splits of Omniglot and LFWPeople have different classes. The labels of CLEVRClassification
+    are counts. FakeData is excluded as well. EMNIST is the balanced variant with 47 classes, Places365 the small
+    pictures. PCAM needs h5py. ImageNet needs its archives, put into the root by hand.
 
     Args:
         name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
         root: Root of torchvision's class. The default is a folder in the cache.
         download: Fetch the data set with torchvision, if the root is missing or empty.
-        validation_fraction: Share of each class that is held out for validation, for data sets without a split of
-            their own, such as EuroSAT.
+        validation_fraction: Share of each class to hold out for validation, for data sets without a split, such as
+            EuroSAT.
         split_seed: Seed of that split.
     """
 

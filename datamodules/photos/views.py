@@ -14,7 +14,7 @@ AUGMENTATION = "random resized crop, horizontal flip"
 
 
 class Views(Pictures):
-    """Every photo as it is, then every photo in a second view, and so on: view k of photo i is at k * photos + i.
+    """Every photo as it is, then every photo in a second view, and so on. View k of photo i is at k * photos + i.
 
     All views but the first are random resized crops, half of them flipped horizontally, by the defaults of
     torchvision's transforms. Their random numbers follow from the photo's content, the number of the view and the seed.

@@ -60,18 +60,18 @@ def cka(
     """Compare representations: score a submission by linear CKA, or compare models or layers by any measure.
 
     Args:
-        team: Team that the submission must be of; by default that of the submission.
+        team: Team of the submission. Another team in the file raises an error.
         submission: JSON file of the Blue Team (`models`) or Red Team (`differentiating_images`). A data set with one
             row per entry also works: a folder, or `hf://owner/name` on the Hugging Face Hub.
-        models: Instead of a submission, models of the registry to compare on the whole catalog.
+        models: Models of the registry to compare on the whole catalog, instead of a submission.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: Measure of similarity. Submissions are always scored by linear CKA.
-        challenge: Challenge whose rules the submission must also keep: a YAML file, or the name of one in
+        challenge: Challenge whose rules the submission must also follow: a YAML file, or the name of one in
             configs/challenge. Its deadline and quotas do not apply here.
         output: Folder for score.json (cka.json without a submission) and the heatmap. Files of another measure begin
             with its name. By default runs/cka, or runs/cka-layers for layers.
-        log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
-        max_submission_bytes: Largest size of a submission.
+        log_dir: Folder of the log of scores, scores.jsonl. By default that of HACKATHON_LOG_DIR, else `output`.
+        max_submission_bytes: Largest size of a submission, in bytes.
         save_embeddings: Whether to also write the embeddings to embeddings.npz, one array per model or layer.
         figure_formats: File formats of the heatmap, such as '[png, pdf, svg]'.
         **options: Options of `CkaResults`.

@@ -36,8 +36,8 @@ def cka_registry(
         make: Names of models of timm, torchvision and open_clip, separated by spaces or commas, such as
             `resnet50.a1_in1k` or `torchvision:resnet50`. Entries are written from the libraries' own data
             configuration, without a download.
-        check: Run every entry's network twice on one picture. This checks that it can be built, that its layer is
-            called once, and that the embedding has output_dim columns and is the same both times.
+        check: Run every entry's network twice on one picture. It must build, call its layer once, and return the same
+            embedding both times, with output_dim columns.
         complete: Write missing input_size and output_dim into the registry, as measured.
         registry: Model registry to check or complete; by default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.

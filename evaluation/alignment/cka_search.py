@@ -1,4 +1,4 @@
-"""`headstart cka-search`: submissions that give a team a strong start."""
+"""`headstart cka-search`: submissions as a strong start for a team."""
 
 import math
 from collections.abc import Sequence
@@ -134,7 +134,7 @@ class HeldOut:
 
     Attributes:
         option: The value of the option: a share, or names.
-        items: What is divided: `stimuli` or `models`.
+        items: Kind of the items to divide: `stimuli` or `models`.
         seen: Indices of those that the search sees, ascending.
         unseen: Indices of the others, ascending.
     """
@@ -176,7 +176,7 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
         seed: Seed of the random share.
 
     Raises:
-        UserError: The share is not between 0 and 1, a name is unknown, or fewer than two would be left on a side.
+        UserError: The share is not between 0 and 1, a name is unknown, or a side keeps fewer than two.
     """
     if not option:
         return None

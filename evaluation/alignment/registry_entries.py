@@ -58,16 +58,16 @@ def make_entry(name: str) -> ModelEntry:
     """Make the entry of a model: its pretrained weights, its preprocessing, and the input of its classifier.
 
     Args:
-        name: A library's name of a model; a dot and a tag of weights after it choose others than the usual ones, and
-            `timm:`, `torchvision:` or `open_clip:` before it chooses among several libraries that have it.
+        name: A library's name of a model. A dot and a tag after it choose other weights than the usual ones. The prefix
+            `timm:`, `torchvision:` or `open_clip:` chooses among several libraries that have the model.
 
     Returns:
         The entry, whose key is the name without the library. It leaves output_dim out where the network cannot be run
         without weights.
 
     Raises:
-        UserError: No library has such a model, or several have; it has no pretrained weights, or several and no usual
-            ones; or an entry cannot describe its preprocessing.
+        UserError: No library or several have such a model. Or it has no pretrained weights, or several and no usual
+            ones. Or an entry cannot describe its preprocessing.
     """
     named = find_model(name)
     preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)

@@ -44,11 +44,11 @@ class ScoreFile:
 def append_score(folder: Path, record: Mapping[str, Any], file: ScoreFile | None = None) -> Path:
     """Append one score to the log; once this returns, the line is on the disk.
 
-    The line is written at once, by one process at a time. An unfinished line that a crash has left is ended first, so
-    that the following lines stay readable.
+    The line is written in one piece, by one process at a time. An unfinished line that a crash has left is ended first,
+    so that the following lines stay readable.
 
     The score's own file is committed before, after its record is noted beside the log. If the process is killed between
-    the two, the next call logs the noted score first, unless it logs the same score, computed again.
+    the two, the next call first logs the noted score. It does not if its own score is the same, computed again.
 
     Args:
         folder: Folder of the log, created where it is missing.

@@ -256,9 +256,9 @@ class CatalogOptions(EngineOptions):
     As a base class, it adds its options to those of the next base class.
 
     Args:
-        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
-        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        max_catalog_bytes: Larger catalogs are refused.
+        registry: Model registry. By default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        catalog: Stimuli catalog. By default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        max_catalog_bytes: Larger catalogs raise an error.
         extraction: How embeddings are computed.
         **options: Options of the next base class.
 
@@ -298,9 +298,10 @@ def cka_and_certainty(
 
     Returns:
         Biased and debiased CKA as for `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
-        ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
-        settings, and the pairs with outliers and permutations drawn for them; `ci95`, the ends for the mean over pairs
-        (`mean`) and matrices of `low` and `high` ends; with an epsilon, `epsilon` and `mean_cka_with_epsilon`.
+        ones: `mean_cka_calibrated`, and the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`. `calibration`
+            has the settings, and the pairs with outliers and permutations drawn for them. `ci95` has the ends for the
+            mean over pairs (`mean`), and matrices of `low` and `high` ends. With an epsilon there are `epsilon` and
+            `mean_cka_with_epsilon`.
 
     Raises:
         ValueError: As `metrics.pairwise_cka` for the biased estimate.

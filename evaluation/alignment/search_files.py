@@ -30,7 +30,7 @@ class SearchFiles:
         team: The team that the submission is for.
         entries: The models or stimuli to choose from, as a submission lists them.
         header: The options of the search, as JSON values.
-        footer: What the result depends on besides.
+        footer: Further values that the result depends on.
     """
 
     folder: Path

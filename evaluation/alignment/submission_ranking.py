@@ -166,10 +166,11 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
 
     Returns:
         `scores`: by submission and reading `score`, `rank` and `reason`, None where it does not apply; ties share the
-        best rank. `measures`: by reading its `title`; `kendall_tau` with the contract's ranking, None where either is
-        constant or fewer than 2 submissions have both scores; `compared_pairs`; `swapped_pairs`, the pairs in the
-        opposite order; `swaps`, the first 1,000 as [ahead by the contract, ahead by the measure], ordered from the
-        largest difference of the contract's scores; and `first`, the submissions that rank first.
+        best rank. `measures`, by reading. Each has its `title`. `kendall_tau` is that with the contract's ranking: None
+        if either is constant or fewer than 2 submissions have both scores. `compared_pairs` and `swapped_pairs` count
+        pairs, the latter those in the opposite order. `swaps` are the first 1,000 of these as [ahead by the contract,
+        ahead by the measure]. The largest difference of the contract's scores comes first. `first` are the submissions
+        that rank first.
     """
     names = list(scores)
     tables: dict[str, dict[str, Any]] = {name: {} for name in names}
@@ -267,7 +268,7 @@ def _remarks(document: Document) -> list[str]:
         if counts:
             lines.append(f"No score by {measure['title']}: {'; '.join(counts[:SHOWN_SWAPS])}.")
     if not any(measure["swapped_pairs"] for measure in measures.values()):
-        lines.insert(0, "No measure would put two submissions in the opposite order.")
+        lines.insert(0, "No measure puts two submissions in the opposite order.")
     return lines
 
 

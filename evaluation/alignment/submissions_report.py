@@ -51,16 +51,16 @@ def submissions_report(
 
     Args:
         submissions: JSON files, patterns such as 'blue/*.json', or folders, of which every submission counts.
-        team: Team that the submissions must be of; by default that of the first.
+        team: Team of all submissions. By default that of the first.
         challenge: Challenge whose rules the submissions have to keep beside the contract's: a YAML file, or the name of
             one in configs/challenge.
         measures: Measures of similarity beside linear CKA, which is the contract's; by default all.
         output: Folder for submissions.json, submissions.csv, agreement.csv and submissions.md.
-        max_submission_bytes: Larger submissions are refused.
+        max_submission_bytes: Larger submissions raise an error.
         **options: Options of `SubmissionsResults`.
 
     Returns:
-        What submissions.json holds.
+        The content of submissions.json.
     """
     results = SubmissionsResults(default=output, names=FILES, output=output, **options)
     registry, catalog = results.setup.registry, results.setup.catalog

@@ -34,26 +34,26 @@ def audit(
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
-    """Evaluate how well a fixed order of the models predicts a table of performances, and what metrics add to it.
+    """Evaluate how well one fixed ranking of the models predicts a table of performances, and what metrics add to it.
 
-    Ranks the sources of each target by their mean rank on the other targets, by the facts in `facts`, and by every
-    metric of the table. Writes audit.json, report.md, five CSV tables and the figures, and prints the report.
+    Ranks the sources of each target by their mean rank on the other targets, by `facts`, and by every metric. Writes
+    audit.json, report.md, five CSV tables and the figures, and prints the report.
 
     Args:
-        table: CSV file as `stability` takes it; source, target and performance are enough.
-        facts: CSV file of facts about the sources: source, and any of parameters, accuracy (on what they were trained
-            on) and family.
-        pool_size: Sources in a pool, for setup stability and win rates; every subset of this size is a pool. By default
+        table: CSV file as for `stability`. The columns source, target and performance suffice.
+        facts: CSV file of facts about the sources. It has the column source, and any of parameters, accuracy (on the
+            training task of the source) and family.
+        pool_size: Sources in a pool, for setup stability and win rates. Every subset of this size is a pool. By default
             70 % of the sources that a target has, rounded.
-        pools: Pools that are drawn if there are more; estimates then have a standard error. By default, a million pools
-            or fewer are all studied, and 10,000 are drawn from more, or 1,000 for a large table.
+        pools: Pools to draw if there are more. Estimates then have a standard error. By default up to a million pools
+            are all studied. From more, 10,000 are drawn, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
-        tie_tolerance: Rankers whose measures differ by no more are tied in the study of pools.
+        tie_tolerance: Rankers are tied in the study of pools if their measures differ by at most this.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         **options: Options of `TableResults`.
 
     Returns:
-        What audit.json holds.
+        The content of audit.json.
     """
     start = time.perf_counter()
     results = TableResults("runs/audit", FILES, table, least=0, **options)

@@ -20,7 +20,7 @@ MOST_PAIRS = 500_000
 # By what the pairs are sorted, with what the keys of the document begin.
 KINDS = {"performance": "by_performance_difference", "score": "by_score_difference"}
 CAPTION = (
-    "0.5 is chance, and what a tie counts; pairs with equal performances are left out; fifths are those of each target"
+    "0.5 is chance, and the value of a tie; pairs with equal performances are left out; fifths are those of each target"
 )
 
 Document = Mapping[str, Any]
@@ -46,8 +46,8 @@ class Fidelity:
 def measure_fidelity(table: TransferTable, scores: Floats) -> Fidelity:
     """Compute how many pairs of sources rankers order rightly, the more the pairs differ.
 
-    A tie counts half. Pairs with equal performances have no right order and are left out, as is a ranker on targets on
-    which it gives all sources the same score. Memory is that of the pairs of one target.
+    A tie counts half. Pairs with equal performances have no right order and are left out. A ranker is left out on
+    targets on which it scores all sources the same. Memory is that of the pairs of one target.
 
     Args:
         table: Scores and performances.
@@ -137,7 +137,7 @@ def fidelity_tables(fidelity: Document, titles: Mapping[str, str], caption: str)
     Args:
         fidelity: The part of the document.
         titles: Titles of the rankers by their names.
-        caption: What the numbers are.
+        caption: Description of the numbers.
     """
     bounds = [format_number(bound, ".3g") for bound in fidelity["largest_performance_difference"]]
     drawn = f"; {MOST_PAIRS:,} random pairs of a target" if max(fidelity["pairs"].values()) >= MOST_PAIRS else ""
@@ -148,6 +148,6 @@ def fidelity_tables(fidelity: Document, titles: Mapping[str, str], caption: str)
             names = [f"{name}, up to {bound}" for name, bound in zip(names, bounds, strict=True)]
         rows = [["ranker", *names]]
         rows += [[titles[name], *map(with_interval, fifths)] for name, fifths in fidelity[kind].items()]
-        title = f"Share of pairs of sources ordered rightly, by their difference in {difference}"
+        title = f"Share of pairs of sources in the right order, by their difference in {difference}"
         tables.append((title, f"{caption}; {CAPTION}{drawn}", rows))
     return tables

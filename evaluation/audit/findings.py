@@ -39,7 +39,7 @@ def audit_table(
         tie_tolerance: Differences of outcomes up to this are ties.
 
     Returns:
-        The part of `audit.json` that the table decides, with None for undefined values, and sentences that say why
+        The part of `audit.json` that the table decides, with None for undefined values. And sentences that say why
         there are no intervals, no setup stability or no win rates.
     """
     rankers = rank_sources(table, facts)
@@ -82,7 +82,7 @@ def audit_table(
         "rankers": not one_by_one,
         "setup stability: it compares two metrics or more": len(table.metrics) < 2,
         "win rates: they compare two rankers or more": len(names) < 2,
-        "win rates: a source has no mean rank, for want of other targets": not has_mean_ranks,
+        "win rates: a source has no mean rank, because it has no other targets": not has_mean_ranks,
     }
     not_computed = [f"No {reason}." for reason, applies in missing.items() if applies]
     return document, [*few_targets(len(targets)), *not_computed]

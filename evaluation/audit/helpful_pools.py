@@ -18,7 +18,7 @@ BINS = 1000
 # What distinguishes pools, with how tables call it.
 KINDS = {"mean_rank": "weighted Kendall of the mean rank", "spread": "standard deviation of the performances"}
 # What a reader of a table must know.
-WARNINGS = {"mean_rank": "; where the mean rank does badly by chance alone, any other does better", "spread": ""}
+WARNINGS = {"mean_rank": "; any ranker does better where the mean rank does badly by chance", "spread": ""}
 MEASURE = MEASURES.index("weighted_kendall")
 CAPTION = "share of pools of a target in which a ranker beats the mean rank, by weighted Kendall, a tie half"
 
@@ -126,7 +126,7 @@ def helpful_tables(helpful: Document, titles: Mapping[str, str], caption: str) -
     Args:
         helpful: The part of the document; empty if pools were not studied.
         titles: Titles of the rankers by their names.
-        caption: What the numbers are.
+        caption: Description of the numbers.
     """
     if not helpful:
         return []

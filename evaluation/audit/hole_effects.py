@@ -1,4 +1,4 @@
-"""What the holes of a table do to a finding: the same finding on every part of the table that could be taken."""
+"""Effects of a table's holes on a finding: the same finding on every part of the table that could be taken."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,8 +45,8 @@ def effects_of_holes(table: TransferTable) -> dict[str, Any]:
         table: The table with its holes.
 
     Returns:
-        For each part its numbers of `sources` and `targets`, and under `rankers` the mean over targets of each with its
-        interval; none for a table without holes.
+        For each part its numbers of `sources` and `targets`. Under `rankers` it has the mean over targets of each with
+        its interval. Empty for a table without holes.
     """
     if not table.holes.any():
         return {}
@@ -74,7 +74,7 @@ def effects_in_words(effects: dict[str, Any], ranker: str) -> list[str]:
     """Return a sentence that says whether sources or targets move a ranker between two parts without holes.
 
     Args:
-        effects: What `effects_of_holes` returns.
+        effects: Result of `effects_of_holes`.
         ranker: Name of the ranker.
     """
     kept = [effects.get(name, {}).get("targets") for name in (ALL_TARGETS, LARGEST)]

@@ -19,8 +19,8 @@ RESAMPLES, FEWER, LARGE = 200, 50, 10_000
 def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
     """Describe how well every ranker predicts performance over targets, and what is left beside the mean rank.
 
-    The mean rank for each target is estimated from the others. Intervals and tests of it, and of differences from it,
-    take their standard error from a bootstrap over targets that estimates it again.
+    The mean rank for each target is estimated from the others. Its intervals and tests, and those of differences from
+    it, use a bootstrap's standard error. The bootstrap draws targets and estimates it again.
 
     Args:
         table: Scores and performances.

@@ -61,7 +61,7 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
     if len(titles) > 1:
         caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
         rows = _beyond_table(document, titles)
-        tables.append(("What is left beside the mean rank on the other targets", caption, rows))
+        tables.append(("Metrics beyond the mean rank on the other targets", caption, rows))
     for kind in ("model", "family"):
         if document[f"leave_one_{kind}_out"]:
             caption = "mean over targets: from the lowest to the highest, and what was left out there"
@@ -70,7 +70,7 @@ def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
 
     if document["holes"]:
         rows = _hole_rows(document["holes"], titles)
-        tables.append(("What holes do, by weighted Kendall", OVER_TARGETS, rows))
+        tables.append(("Effect of holes, by weighted Kendall", OVER_TARGETS, rows))
 
     tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
     if document["win_rate_percent"]:
@@ -149,8 +149,8 @@ def remarks(document: Document) -> list[str]:
     ranks, stability, lines = document["ranks"], document["setup_stability"], [*document["notes"]]
     if ranks["mean_spearman"] is not None:
         lines.append(
-            f"The orders of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; Kendall's "
-            f"W {ranks['kendalls_w']:.2f}): 1 is the same order on all targets, for which no metric is needed."
+            f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; "
+            f"Kendall's W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
         )
     lines += _against_mean_rank(document)
     lines += effects_in_words(document["holes"], MEAN_RANK)
@@ -181,7 +181,7 @@ def _against_mean_rank(document: Document) -> list[str]:
     lines = []
     if static["mean"] is not None:
         lines.append(
-            "The mean rank on the other targets, which knows nothing of the target, reaches "
+            "The mean rank on the other targets uses no data of the target. It reaches "
             f"{with_interval(static)} by weighted Kendall."
         )
     groups: dict[str, list[str]] = {name: [] for name in ("significantly above", "significantly below", NO_DIFFERENCE)}
@@ -191,7 +191,7 @@ def _against_mean_rank(document: Document) -> list[str]:
             side = "significantly above" if difference["mean"] > 0 else "significantly below"
             groups[side if difference["p_value"] <= LEVEL else NO_DIFFERENCE].append(titles[name])
     return lines + [
-        f"Metrics {relation} it, each by a test of its own at 5 %: {', '.join(names)}."
+        f"Metrics {relation} it, each tested separately at 5 %: {', '.join(names)}."
         for relation, names in groups.items()
         if names
     ]

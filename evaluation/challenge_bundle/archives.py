@@ -17,7 +17,7 @@ def write_zip(target: Path | IO[bytes], files: Files) -> None:
 
     Args:
         target: Where to, a path or a stream.
-        files: What is in it.
+        files: Its content.
     """
     with ZipFile(target, "w") as archive:
         for name, content in sorted(files.items()):

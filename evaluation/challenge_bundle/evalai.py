@@ -63,7 +63,7 @@ def losses(material: Material) -> list[str]:
         "ties: EvalAI shows the latest of equal scores first",
     ]
     if challenge.deadline is None:
-        lines.append(f"deadline: EvalAI needs one; {FOREVER} UTC stands for none")
+        lines.append(f"deadline: EvalAI needs one; {FOREVER} UTC means none")
     if len(challenge.title) > LONGEST_TITLE:
         lines.append(f"title: EvalAI takes {LONGEST_TITLE} characters; the others are left out")
     if any(rules.standing == "last" for rules in material.teams.values()):

@@ -1,4 +1,4 @@
-"""What every platform's bundle is made of: the challenge's documents and files, the scoring program, the pages."""
+"""The material of every platform's bundle: the challenge's documents and files, the scoring program, the pages."""
 
 import io
 import json
@@ -30,7 +30,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True)
 class Material:
-    """What a bundle is made of.
+    """The material of a bundle.
 
     Attributes:
         challenge: The challenge.
@@ -101,7 +101,7 @@ class Material:
         """Return the pages for participants in HTML, and a logo, which platforms ask for.
 
         Args:
-            form: What is uploaded.
+            form: Content of the upload.
         """
         texts = {
             "title": self.challenge.title,

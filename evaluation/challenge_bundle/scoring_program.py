@@ -79,7 +79,7 @@ def evaluate_remotely(
 
 
 def main(team: str, inputs: str, output: str) -> None:
-    """Score as a worker of Codabench asks for it; what goes wrong is said on the error stream.
+    """Score as a worker of Codabench asks for it; errors go to the error stream.
 
     Args:
         team: The team.

@@ -45,7 +45,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Assessment:
-    """What labelled samples say about the methods that were tried on them.
+    """Results of the methods that were tried on labelled samples.
 
     Attributes:
         trials: The methods, the best on other data first.
@@ -93,7 +93,7 @@ class Predictions:
         splits: Number of splits.
 
     Attributes:
-        temperature: What calibrates their probabilities.
+        temperature: Temperature that calibrates their probabilities.
         predicted: Predicted classes, `[predictions]`.
     """
 
@@ -122,7 +122,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class LeftOutTrials:
-    """All methods on all backbones, scored on samples that they had not learnt.
+    """All methods on all backbones, scored on samples that they were not trained on.
 
     Attributes:
         prepared: Index of the backbone and method of each trial.

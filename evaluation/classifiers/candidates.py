@@ -52,7 +52,7 @@ class Labelled:
         """Return the start of a method.
 
         Args:
-            vectors: What it learns from, `[samples, width]`.
+            vectors: Training vectors, `[samples, width]`.
             sets: Number of sets of samples that it learns side by side.
             size: Samples of each set.
         """
@@ -92,7 +92,7 @@ def fit_sets(name: str, method: Method, samples: Labelled, vectors: Tensor, sets
         name: Name of its class in `METHODS`.
         method: The method.
         samples: The samples.
-        vectors: What it learns from, `[samples, width]`.
+        vectors: Training vectors, `[samples, width]`.
         sets: Indices of the samples of each set, `[sets, size]`.
     """
     method.begin(samples.start(vectors, *sets.shape))

@@ -1,4 +1,4 @@
-"""What `headstart fit` has found, as JSON values and a table of photos."""
+"""The results of `headstart fit`, as JSON values and a table of photos."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
 
     Args:
         given: The photos.
-        assessment: What they say.
+        assessment: Assessment by them.
         names: Names of the backbones.
     """
     labels, classes = given.photos.labels, given.photos.classes

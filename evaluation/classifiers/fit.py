@@ -82,8 +82,8 @@ def fit(
     answer.png and the folder classifier/, which `headstart predict` takes.
 
     Args:
-        photos: A folder with one folder of photos per class, a CSV file with the columns path and label, or a data set
-            of the Hugging Face Hub, `hf://owner/name`.
+        photos: A folder with one folder of photos per class. A CSV file with the columns path and label, or a data set
+            of the Hugging Face Hub, `hf://owner/name`, also works.
         demo: Use drawn cats and dogs and the embedded backbone. No network is needed.
         backbones: Networks to try, such as `[{name: resnet18}]`. The default is MobileNetV2 pre-trained on ImageNet.
             The first one is kept unless another is better by a standard error. `weights` can be a file.
@@ -95,7 +95,7 @@ def fit(
         **options: Options of `ResultsFolder`.
 
     Returns:
-        What results.json holds.
+        The content of results.json.
     """
     start = time.perf_counter()
     results = ResultsFolder("runs/fit", FILES, **options)
@@ -134,7 +134,7 @@ def fit(
 def _embed(
     given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int
 ) -> tuple[GivenPhotos, list[_Embedded]]:
-    """Compute the features of all backbones, and leave out what is no sample."""
+    """Compute the features of all backbones, and leave out rows that are no samples."""
     found = []
     try:
         for spec in chosen:

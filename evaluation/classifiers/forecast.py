@@ -28,9 +28,9 @@ def forecast_rows(
 ) -> list[dict[str, Any]]:
     """Return the forecast accuracies at 2, 4 and 8 times the labels.
 
-    The curve ends with the expected accuracy of all labels. How uncertain this is counts as well: the forecast's reach,
-    in the logarithm of the error, is the root of the sum of two squares, of its own reach and of how far it moves
-    where the curve ends with the lower or upper end of the expected accuracy's interval.
+    The curve ends with the expected accuracy of all labels. The uncertainty of this accuracy counts as well. The
+    forecast's reach, in the logarithm of the error, is the root of the sum of two squares. One is of its own reach. The
+    other is of its shift if the curve ends at the lower or upper end of the expected accuracy's interval.
 
     Args:
         sizes: Labels at each point of the curve.
@@ -39,7 +39,7 @@ def forecast_rows(
         labels: Number of all labels.
         classes: Number of classes.
         method: Name of the method.
-        forecaster: What forecasts; by default what the curves of the suite calibrate.
+        forecaster: Forecaster; by default the one calibrated on the curves of the suite.
 
     Returns:
         Rows with `labels`, `estimate`, and `interval` with its `level`.

@@ -98,7 +98,8 @@ def _require_different_names(root: Path) -> None:
 def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
     """Leave out photos that cannot be decoded, and those that look like an earlier one of their class.
 
-    A copy of another size or compression is no new sample: with one of two copies left out, the other would know it.
+    A copy of another size or compression is no new sample. With one of two copies left out, training would still see
+    the other.
 
     Args:
         given: The photos.

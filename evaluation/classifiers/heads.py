@@ -61,7 +61,7 @@ class Head(nn.Module):
 
     Args:
         representation: Name in `REPRESENTATIONS`.
-        matrix: What the representation is computed with, `[..., ...]`; empty where it needs nothing.
+        matrix: Matrix that computes the representation, `[..., ...]`; empty if it needs none.
         weight: `[represented, classes]`.
         bias: `[classes]`.
     """

@@ -43,7 +43,7 @@ class LeftOut:
     Attributes:
         name: Name of the method's class.
         build: Builds the method.
-        vectors: What it learns from, `[samples, width]`.
+        vectors: Training vectors, `[samples, width]`.
         samples: The samples.
     """
 
@@ -90,8 +90,8 @@ class LeftOut:
 def prepare(name: str, samples: Labelled) -> LeftOut:
     """Compute what a method makes of each sample by itself, once for all fits.
 
-    All methods depend on their vectors through inner products alone, so fewer samples than dimensions are rotated into
-    the space that they span: the predictions stay the same, to rounding, at a fraction of the cost.
+    All methods depend on their vectors through inner products alone. If there are fewer samples than dimensions, they
+    are rotated into the space that they span. The predictions stay the same, to rounding, at a fraction of the cost.
 
     Args:
         name: Name of the method's class.

@@ -31,8 +31,8 @@ def predict(
 
     Args:
         classifier: Folder that `headstart fit` has written.
-        photos: Folder of photos, which may lie in folders of it; or a CSV file, tar shards, Parquet files or a data
-            set, as for `headstart.embed`.
+        photos: Folder of photos, with its subfolders. Or a CSV file, tar shards, Parquet files or a data set, as for
+            `headstart.embed`.
         output: The CSV file. A photo that cannot be decoded has an empty class.
         weights: File of the backbone's weights, where it has moved since.
         features: How features are computed.

@@ -1,4 +1,4 @@
-"""What `headstart fit` has found, as tables, sentences and a page."""
+"""The results of `headstart fit`, as tables, sentences and a page."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -91,7 +91,7 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _advice(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what to do next where further labels hardly help, or where fine-tuning may be better."""
+    """Yield advice where further labels hardly help, or where fine-tuning may be better."""
     if document["is_flat"]:
         yield (
             "advice: the learning curve is flat, by these estimates twice the labels gained less than a point; more "
@@ -108,8 +108,8 @@ def markdown_page(document: Mapping[str, Any]) -> str:
     """Return the page."""
     classes = [escape_markdown(name) for name in document["classes"]]
     about = (
-        f"{document['photos']} photos of {len(classes)} classes, without a validation set: every accuracy is of photos "
-        f"that the method had not learnt, {document['splits']} times in {document['folds']} folds."
+        f"{document['photos']} photos of {len(classes)} classes, without a validation set: every accuracy is measured "
+        f"on photos that were left out of training, {document['splits']} times in {document['folds']} folds."
     )
     tables: list[tuple[str, str, Cells]] = [
         ("Methods", "", method_rows(document)),

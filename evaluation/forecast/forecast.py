@@ -47,9 +47,9 @@ def forecast(
 ) -> dict[str, Any]:
     """Forecast from the first labels of finished runs how accurate each method will be with more of them.
 
-    Reads no evaluation after these labels. Writes forecast.json, forecast.csv, forecast.md and forecast.png:
-    accuracy at 2, 4 and 8 times the labels and the samples at which the criterion will be met, with 80 % and 95 %
-    intervals. docs/forecast.md says how often they hold.
+    Reads no evaluation after these labels. Writes forecast.json, forecast.csv, forecast.md and forecast.png. They have
+    the accuracy at 2, 4 and 8 times the labels, and the samples at which the criterion will be met. Intervals are of 80
+    % and 95 %. docs/forecast.md says how often they hold.
 
     Args:
         runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'.

@@ -20,8 +20,8 @@ MOST_CLASSES = 10
 def budget_tables(setting: Mapping[str, Any]) -> list[tuple[str, TableRows]]:
     """Return the tables of a setting with their titles, in per cent with intervals; none without budgets.
 
-    They are the accuracies with letters of groups; and where classes were counted the balanced accuracies, unless these
-    are the measure, and the accuracies of each class at the largest budget, if the classes are few.
+    The first has the accuracies with letters of groups. If classes were counted, there are also balanced accuracies,
+    unless these are the measure. With few classes, the accuracies of each class at the largest budget follow.
 
     Args:
         setting: The setting as it stands in `leaderboard.json`.

@@ -72,7 +72,7 @@ def _remarks(setting: Setting, groups: Sequence[Sequence[str]]) -> list[str]:
     if not groups:
         remarks.append("There are too many sets of methods without a significant difference to name them.")
     if setting.baseline is None:
-        remarks.append("No method is called as the baseline, so that no improvement is given.")
+        remarks.append("No method has the name of the baseline, so no improvement is reported.")
     return remarks
 
 

@@ -172,7 +172,7 @@ def _compare(values: dict[str, Floats], baseline: str | None, all_correct: int, 
     Args:
         values: The values, by name.
         baseline: The method that the others are compared with.
-        all_correct: What accuracies are multiplied with, so that the tests sum whole numbers.
+        all_correct: Factor of accuracies, so that the tests sum whole numbers.
         key: Name of the mean.
     """
     if not values:
@@ -216,7 +216,7 @@ def describe_budgets_over_settings(
         options: The requested budgets.
 
     Returns:
-        Best methods first, by the area under the learning curve or else the largest budget; None where no budget is
+        Best methods first, by the area under the learning curve or else the largest budget. None if no budget is
         reached in all settings.
     """
     chosen, remarks = choose_comparable(settings)

@@ -43,12 +43,12 @@ def leaderboard(
     docs/leaderboard.md explains the numbers.
 
     Args:
-        runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream that
-            they hold is a setting, traces of different protocols are never pooled.
+        runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream in
+            them is a setting. Traces of different protocols are never pooled.
         output: Folder for the results.
         accuracy_at: Numbers of samples at which the accuracy is reported.
-        overwrite: Replace a leaderboard of other folders or options that lies in the folder.
-        figure_formats: File formats of the figures of an axis, such as '[png, pdf, svg]'.
+        overwrite: Replace a leaderboard of other runs or options in the output folder.
+        figure_formats: File formats of the figure of `axis`, such as '[png, pdf, svg]'.
         **options: Options of `LeaderboardOptions`.
 
     Returns:

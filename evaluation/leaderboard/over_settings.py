@@ -174,8 +174,8 @@ def restricted_of(settings: Sequence[Setting], methods: Sequence[str]) -> list[F
 def relative_interquartile_means(values: Sequence[Floats], resamples: Iterable[Counts]) -> tuple[Floats, Floats]:
     """Return the interquartile means of samples over the geometric mean of all methods in the ordering, with intervals.
 
-    A factor of two then counts the same for 20 samples and for 200, and a run is trimmed if it is unusual among those
-    of its ordering, not because its ordering is hard. Orderings are resampled, each with its own mean, so that the
+    A factor of two then counts the same for 20 samples and for 200. A run is trimmed if it is unusual among those of
+    its ordering, not because its ordering is hard. Orderings are resampled, each with its own mean, so that the
     intervals belong to the estimate.
 
     Args:

@@ -218,7 +218,7 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
 def _warn_of_largest_class(protocol: Mapping[str, Any], curves: Curves) -> list[str]:
     largest = protocol.get("largest_class", 0)
     is_met = largest >= required_correct(curves.threshold, curves.all_correct)
-    return ["To predict the largest class alone meets the threshold, so that the numbers say nothing."] * is_met
+    return ["Always predicting the largest class meets the threshold, so the results mean nothing."] * is_met
 
 
 def _describe_limit(curves: Curves, whole: int) -> str:

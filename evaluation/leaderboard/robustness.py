@@ -38,8 +38,8 @@ class CriterionScores:
         limit: Samples up to which it is known which traces meet the criterion.
         undecided: Number of traces that end before the setting's limit without meeting it, or of which skipped
             evaluations would decide.
-        means: Means of the samples to criterion cut at the limit, `[methods]`, in the order of the leaderboard; None
-            where no trace meets the criterion by then, or skipped evaluations would decide.
+        means: Means of the samples to criterion cut at the limit, `[methods]`, in the order of the leaderboard. None if
+            no trace meets the criterion by then, or skipped evaluations would decide.
     """
 
     threshold: float

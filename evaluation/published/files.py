@@ -63,7 +63,7 @@ def _fetch(file: PublishedFile) -> Path:
 
 
 def other_version(file: PublishedFile, path: Path) -> str:
-    """Return a warning if a file is not the version that the register knows; empty if it is, or if none is known."""
+    """Return a warning if a file is not the version in the register. Empty if it is, or if no version is known."""
     # Line ends differ between copies.
     digest = hashlib.sha256(path.read_bytes().replace(b"\r\n", b"\n")).hexdigest()
     if not file.sha256 or digest == file.sha256:

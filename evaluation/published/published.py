@@ -40,15 +40,15 @@ def published(
     Args:
         name: The table, or `all`.
         list: Whether to list the tables, with their citations and addresses.
-        file: Local copy in place of a download; a list where a table has two files, or a folder with files of the
-            names that are listed, in it or below.
+        file: Local copy in place of a download. A list if a table has two files. A folder also works, if files of the
+            listed names lie in it or below.
         output: Folder for the results; each table has one of its own in it.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         logger: Whether to mirror the results in Weights & Biases.
         overwrite: Replace results of another configuration that lie in the folder.
 
     Returns:
-        What audit.json holds, and the `warnings` about the files and figures, by the names of the tables.
+        The content of audit.json, and the `warnings` about the files and figures, by the names of the tables.
     """
     if list or name is None:
         print_lines(line for each, table in TABLES.items() for line in _describe(each, table))

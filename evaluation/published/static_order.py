@@ -28,7 +28,7 @@ def write_static_order(
     """Write and print the table and the figure.
 
     Args:
-        documents: What audit.json holds, by the names of the tables.
+        documents: The content of audit.json, by the names of the tables.
         folder: Where they are written.
         figure_formats: File formats of the figure.
         overwrite: Whether files of other tables are replaced.
@@ -66,7 +66,7 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
     """Return the title, caption and rows of each table.
 
     Args:
-        documents: What audit.json holds, by the names of the tables.
+        documents: The content of audit.json, by the names of the tables.
     """
     orders: Rows = [["table", "sources x targets", "mean rank on the other targets"]]
     beyond: Rows = [["table", "metric", "Kendall", "Kendall given the mean rank"]]
@@ -90,9 +90,9 @@ def static_order_tables(documents: Mapping[str, Document]) -> list[tuple[str, st
 
     return [
         ("Static order", f"weighted Kendall, {OVER_TARGETS}", orders),
-        ("What metrics add to it", OVER_TARGETS, beyond),
+        ("Metrics beyond the mean rank", OVER_TARGETS, beyond),
         ("Setup stability of the metrics", "±: standard error of drawing pools", stability),
-        ("What holes do to it", f"weighted Kendall, {OVER_TARGETS}", holes),
+        ("Effect of holes", f"weighted Kendall, {OVER_TARGETS}", holes),
     ]
 
 
@@ -101,7 +101,7 @@ def plot_static_order(documents: Mapping[str, Document]) -> Figure:
     """Plot a line for each table, from the lowest static order to the highest, with its targets.
 
     Args:
-        documents: What audit.json holds, by the names of the tables.
+        documents: The content of audit.json, by the names of the tables.
     """
     summaries = {name: document["rankers"][MEAN_RANK]["weighted_kendall"] for name, document in documents.items()}
     ordered = sorted(summaries, key=lambda name: summaries[name]["mean"])

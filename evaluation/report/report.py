@@ -31,8 +31,8 @@ def report(
 ) -> Path:
     """Write what folders hold as a page to send: one HTML file that needs no network, server or account.
 
-    It shows the leaderboard of all runs and ledgers below the folders, their learning curves, and the results of
-    `headstart cka`, `transferability`, `audit` and `stability` that lie there. The leaderboard's files are written
+    It shows the leaderboard and the learning curves of all runs and ledgers below the folders. It also shows the
+    results of `headstart cka`, `transferability`, `audit` and `stability` in them. The leaderboard's files are written
     beside it.
 
     Args:

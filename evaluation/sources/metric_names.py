@@ -96,13 +96,12 @@ def find_metrics(names: Sequence[str | Mapping[str, Any]]) -> Metrics:
     """Find metrics by their names, in order.
 
     Args:
-        names: Names of the catalogue, or the import paths of functions of `features`, `labels` and, where they name
-            them, `probabilities` and `seed`; a higher score is better. With options it is a mapping,
-            `{gbc: {pca: 32}}`.
+        names: Names of the catalogue, or the import paths of functions of `features` and `labels`. They may also take
+            `probabilities` and `seed`. A higher score is better. With options it is a mapping, `{gbc: {pca: 32}}`.
 
     Raises:
-        UserError: There is none, one comes twice with the same options, an import path is not that of such a function,
-            or an option is unknown or of another type. Options that are given their default do not count.
+        UserError: There is none, or one comes twice with the same options. Or an import path is not that of such a
+            function, or an option is unknown or of another type. Options that are given their default do not count.
     """
     try:
         chosen = [_read(name) for name in names]

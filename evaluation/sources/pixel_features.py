@@ -35,7 +35,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         Features, logits and labels of the pixels, in the order of the photos.
 
     Raises:
-        UserError: The model cannot be loaded or run, or a photo or label map cannot be decoded; the message names the
+        UserError: The model cannot be loaded or run, or a photo or label map cannot be decoded. The message names the
             target, or an option of the extraction.
     """
     network, options = job.network, job.options

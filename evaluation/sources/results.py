@@ -147,7 +147,7 @@ def describe_first(
         lines.append(f"The photos show that {subject} is better than {other} under {share}{more}.")
 
     if same:
-        lines.append(f"No metric can tell {subject} from {', '.join(same)} by these photos.")
+        lines.append(f"No metric shows a significant difference between {subject} and {', '.join(same)}.")
     return lines
 
 
@@ -179,9 +179,9 @@ class ScoredCandidates:
     def saturated(self) -> dict[str, list[str]]:
         """The candidates that have the highest possible score, by saturated metric.
 
-        Two or more of them saturate a metric: it cannot tell which is the best. A score that enough features reach,
-        whatever the labels, saturates the metric with one candidate, also where it is reached with any part of the
-        photos left out only.
+        Two or more of them saturate a metric: it cannot tell which is the best. Enough features can reach a score
+            whatever the labels. Such a score saturates the metric with one candidate. It counts, too, if it is only
+            reached with any part of the photos left out.
         """
         saturated = {}
         for metric, known in self.metrics.items():
@@ -216,7 +216,7 @@ class ScoredCandidates:
         return grouped((score.reason, name) for name, score in by_name.items() if score.value is None)
 
     def rows(self, source: str | None = None, target: str | None = None) -> list[list[Any]]:
-        """Return the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell.
+        """Return the rows of the plain table under `SCORE_COLUMNS`; None is an empty cell.
 
         Args:
             source: The source, where the candidates are targets.

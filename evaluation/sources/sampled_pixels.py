@@ -70,7 +70,7 @@ class SampledPixels:
                 with torch.autocast(device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"):
                     maps = backbone(photos).float().movedim(-1, 1)
                 if not maps.isfinite().all():
-                    raise UserError(f"model {self.network.name!r} gives NaN or infinite features")
+                    raise UserError(f"model {self.network.name!r} returns NaN or infinite features")
 
                 for photo, features in enumerate(maps, first):
                     labels = self.labels[photo][None]

@@ -31,11 +31,11 @@ class Score:
         value: The score; None where there is none.
         seconds: Time of its computation, with the shared statistics that this metric was the first to need.
         reason: Why there is no score; empty where there is one.
-        left_out: The score with each part of the photos left out, in the order of parts; empty where it was not
-            computed, or cannot be for one of them.
+        left_out: The score with each part of the photos left out, in the order of parts. Empty if it was not computed,
+            or cannot be for one of them.
         left_out_seconds: Time of these computations, with the shared statistics that they were the first to need.
         uncertain: Why there is no interval; empty where there is one, and where none was requested.
-        terms: What the score follows from, together with those of the other sources; empty where it does not.
+        terms: Values from which the score follows, together with those of the other sources; empty where it does not.
         left_out_terms: The same with each part of the photos left out.
         starts: The scores of several random starts, whose mean is the score; empty where it depends on none.
         at_bound: Whether it is the highest possible score.
@@ -172,7 +172,7 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
 
 
 def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:
-    """Compute scores of several targets at once, and divide the time among them.
+    """Compute scores of several targets together, and divide the time among them.
 
     Args:
         compute: Returns the scores, `[targets]`; those that are not finite, or all after a ValueError, are missing.

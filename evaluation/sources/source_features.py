@@ -110,8 +110,8 @@ def source_features(
         Features and logits of the target's photos, in order.
 
     Raises:
-        UserError: The model cannot be loaded or run, or a photo cannot be decoded; the message
-            names the target, or an option of the extraction.
+        UserError: The model cannot be loaded or run, or a photo cannot be decoded. The message names the target, or an
+            option of the extraction.
     """
     with prefix_target(target.name):
         table = stored or embed(job, before=before, after=after)

@@ -27,7 +27,7 @@ def ranked_table(
 
     Args:
         results: The scores of the candidates.
-        kind: What the candidates are.
+        kind: Kind of the candidates.
         columns: Other columns, by title and candidate.
         form: Format of the mean rank.
         letters: Letters of the groups that a candidate is in, by metric and candidate.
@@ -55,7 +55,7 @@ def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[st
 
     Args:
         results: The scores of the candidates.
-        kind: What the candidates are, in the plural.
+        kind: Kind of the candidates, in the plural.
         data: The data that these baselines take, as for `TransferabilityMetric`.
     """
     return [
@@ -68,8 +68,8 @@ def baseline_remarks(results: ScoredCandidates, kind: str, data: str) -> list[st
 def tie_remarks(results: ScoredCandidates, kind: str) -> list[str]:
     """Return remarks on the metrics that score all candidates, `kind` in the plural, the same."""
     return [
-        f"{results.metrics[name].title} gives all {kind} the same score, {format_number(value)}: it tells none of them "
-        "apart, and has no part in the mean rank."
+        f"{results.metrics[name].title} scores all {kind} the same, {format_number(value)}. It cannot rank them, and "
+        "does not count in the mean rank."
         for name, value in results.tied.items()
     ]
 
@@ -91,7 +91,7 @@ def saturation_remarks(results: ScoredCandidates, kind: str) -> list[str]:
             them, why = f"the {kind}", ": many features reach that score, whatever the labels"
         remarks.append(
             f"{known.title} is saturated: {len(names)} of {len(results.scores)} {kind} {have} the highest possible "
-            f"score{parts}. It cannot tell which of {them} is the best, and has no part in the mean rank{why}."
+            f"score{parts}. It does not show which of {them} is best, and does not count in the mean rank{why}."
         )
     return remarks
 
@@ -133,7 +133,7 @@ def _legend(results: Sequence[RankedSources]) -> str:
     lower = [metric.title for metric in results[0].metrics.values() if not metric.higher_is_better]
     but = f", but for {', '.join(lower)}, where they say that the target is harder" if lower else ""
     legend = (
-        f"Higher scores are better{but}. In brackets: the rank, 1 being the best. The mean rank is over the metrics "
+        f"Higher scores are better{but}. In brackets: the rank; 1 is the best. The mean rank is over the metrics "
         "that rank all sources and are not saturated."
     )
     if not any(ranked.certainties for ranked in results):
@@ -177,7 +177,7 @@ def _remarks(ranked: RankedSources) -> list[str]:
     """Return remarks on performances, repeated photos, metrics that rank nothing, and missing scores and intervals."""
     remarks = [*performance_remarks(ranked), *ranked.target.remarks(), *baseline_remarks(ranked, "sources", "labels")]
     remarks += [
-        f"{metric.title} {metric.baseline}, whatever the target: a baseline, which has no part in the mean rank."
+        f"{metric.title} {metric.baseline}, whatever the target: a baseline, which does not count in the mean rank."
         for metric in ranked.metrics.values()
         if "facts" in metric.data
     ]

@@ -64,7 +64,7 @@ class StoredScores:
         """Return the scores that are stored, by the metric's name.
 
         Args:
-            identity: What they depend on, as for `identity`.
+            identity: Values that they depend on, as for `identity`.
             names: The metrics, with their options.
         """
         stored = {}
@@ -78,7 +78,7 @@ class StoredScores:
         """Write scores; errors of the disk are ignored.
 
         Args:
-            identity: What they depend on, as for `identity`.
+            identity: Values that they depend on, as for `identity`.
             computed: The scores by the metric's name.
         """
         for name in filter(_is_known, computed):

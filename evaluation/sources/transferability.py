@@ -58,23 +58,23 @@ def transferability(
     prints the report.
 
     Args:
-        targets: Target data sets by the names that the table gives them, each a source of photos.
+        targets: Target data sets by their names in the table, each a source of photos.
         models: Source models of the registry; all of them by default.
-        metrics: The metrics, by name, or functions of your own by import path, with options as in
-            '[gbc, {gbc: {variant: released}}]'; by default those that
-            take little time and no facts of the source beside its features, and of targets with a class for every
-            pixel those of Agostinelli et al., ECCV 2022, section 5: diagonal GBC, LEEP, N-LEEP, LogME, H-score.
-        registry: Model registry, or a list of several; by default the file in HACKATHON_MODEL_REGISTRY, else
+        metrics: Names of metrics, or import paths of functions of your own. Options are written as in '[gbc, {gbc:
+            {variant: released}}]'. By default the metrics that are fast and need only features of the source. For
+            targets with a class for every pixel they are diagonal GBC, LEEP, N-LEEP, LogME and H-score. Source:
+            Agostinelli et al., ECCV 2022, section 5.
+        registry: Model registry, or a list of several. By default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
-        split: Which photos of the targets are used.
-        pixels: Of targets with a class for every pixel: pixels that are sampled from each photo, at most, with
-            probability inverse to the frequency of their class.
-        performances: CSV file with the columns source, target and performance, for the table's last column, and
-            perhaps a column warning; a performance that is not known there stays empty.
+        split: Split of the targets whose photos are used.
+        pixels: Maximum number of pixels to sample from each photo, for targets with a class for every pixel. The
+            probability of a pixel is inverse to the frequency of its class.
+        performances: CSV file with the columns source, target, performance and, optionally, warning. It fills the last
+            column of the table; unknown performances stay empty.
         seed: Seed of the metrics that sample, N-LEEP and the linear probe, and of the parts that photos are divided
             into.
-        resamples: Parts of the photos of every class that are left out in turn for the intervals of scores, and so how
-            often these are computed again; at most as many as photos count. 0 for no intervals.
+        resamples: Number of parts into which the photos of every class are divided for intervals of scores. Scores are
+            computed again without each part. At most the number of photos; 0 for no intervals.
         **options: Options of `SourceResults`.
 
     Returns:

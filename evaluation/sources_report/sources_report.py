@@ -34,7 +34,7 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
         **options: Options of `TableResults`.
 
     Returns:
-        What sources_report.json holds.
+        The content of sources_report.json.
     """
     results = TableResults("runs/sources_report", FILES, table, least=1, **options)
     settings = dict(results.reading)

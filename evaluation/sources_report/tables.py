@@ -36,7 +36,7 @@ class Style(NamedTuple):
 # Values on more targets than these are left to the CSV table.
 MOST_TARGETS = 40
 LEGEND = (
-    f"Mean over targets, {INTERVAL}. {{}}: the best, and what equals it; {{}}: not significantly different from the "
+    f"Mean over targets, {INTERVAL}. {{}}: the best and its equals; {{}}: not significantly different from the "
     "best (paired tests over targets of all pairs of metrics, by t or sign flips likewise, Holm-adjusted, 5 %)."
 )
 PRINTED = Style(str, str, "{} *".format, "{} ~".format, LEGEND.format("*", "~"))
@@ -108,9 +108,9 @@ def remarks(document: Document) -> list[str]:
     for name in MEASURES:
         title, best = EVALUATION_MEASURES[name].title, document["best"][name]
         if best["metrics"]:
-            have, these = ("has", "it") if len(best["metrics"]) == 1 else ("have", "these")
+            have = "has" if len(best["metrics"]) == 1 else "have"
             tied = ", ".join(titles[metric] for metric in best["tied"])
-            rest = f"; the targets do not tell {tied} from {these}" if tied else ""
+            rest = f"; not significantly different: {tied}" if tied else ""
             leaders = ", ".join(titles[metric] for metric in best["metrics"])
             lines.append(f"{title}: {leaders} {have} the highest mean{rest}.")
         for metric, missing in best["not_compared"].items():

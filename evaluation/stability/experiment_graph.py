@@ -38,8 +38,8 @@ Experiment = tuple[int, ...]
 def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | None:
     """Plot eight experiments: two targets, two measures, two pools; None if no two targets have two pools in common.
 
-    Every edge carries the agreement of two outcomes that differ in one component; the mean over the edges of a colour
-    is the setup stability of this small study.
+    Every edge has the agreement of two outcomes that differ in one component. The mean over the edges of a colour is
+    the setup stability of this small study.
     """
     targets = [panel.target for panel in varying_target(study, choice, measure)]
     pools = _two_pools(study, choice, targets)

@@ -1,4 +1,4 @@
-"""What the figures of a stability study show: the options that choose it, and the panels of strongest contradiction."""
+"""The figures of a stability study: the options of their content, and the panels of strongest contradiction."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ EXAMPLES: dict[Example, tuple[Part, dict[str, Any]]] = {
 
 @dataclass(frozen=True)
 class FigureChoice:
-    """What the figures of a stability study show.
+    """The content of the figures of a stability study.
 
     Args:
-        measure: Measure of the figures; by default the one of the paper's figures, which is Pearson for the preset
-            `scenario2` and weighted Kendall elsewhere.
-        metrics: Two metrics to compare; by default all pairs, and the pairs with the strongest contradictions where
-            single components vary.
-        target: Target where it does not vary; by default that with the strongest contradiction.
-        targets: Two targets to compare where the target varies, and in the graph of experiments; by default those with
-            the strongest contradiction.
-        measures: Two measures to compare where the measure varies, by default the correlations with the strongest
-            contradiction; and in the graph, by default that of the figures, and Pearson or weighted Kendall.
-        pools: Two source pools of the graph, each a list of sources; by default two with few sources in common.
-        example: An example of the paper, for the part of the figures that shows it; options that are given besides it
-            win.
+        measure: Measure of the figures. By default that of the paper's figures: Pearson for the preset `scenario2`,
+            otherwise weighted Kendall.
+        metrics: Two metrics to compare. By default all pairs, and where single components vary the pairs with the
+            strongest contradictions.
+        target: Target of figures in which it does not vary. By default that with the strongest contradiction.
+        targets: Two targets to compare, in figures in which the target varies and in the graph of experiments. By
+            default those with the strongest contradiction.
+        measures: Two measures to compare, in figures in which the measure varies and in the graph of experiments. By
+            default the correlations with the strongest contradiction; in the graph, the measure of the figures and
+            Pearson or weighted Kendall.
+        pools: Two source pools of the graph, each a list of sources. By default two with few sources in common.
+        example: An example of the paper, for the part of the figures that shows it. Other options override it.
     """
 
     measure: Measure | None = None

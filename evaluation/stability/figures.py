@@ -1,4 +1,4 @@
-"""The figures of a study: all targets at once, one component varying at a time, and the graph of a few experiments."""
+"""The figures of a study: all targets together, one component varying at a time, and the graph of a few experiments."""
 
 import math
 from collections.abc import Sequence
@@ -51,13 +51,13 @@ def plot_study(
 
     Args:
         study: A complete study.
-        choice: What they show.
+        choice: Content of the figures.
         measure: Measure where it does not vary, and neither the choice nor an example has one.
         examples: Examples of the paper that are shown where the choice has no other.
 
     Returns:
-        `scatter`, or `agreement` for more than six metrics of which no two are chosen; `components`; and, if the study
-        has two targets with two common pools, `experiments`.
+        `scatter`, or `agreement` for more than six metrics of which no two are chosen. Then `components` and, if the
+        study has two targets with two common pools, `experiments`.
     """
     parts = choice.of_parts(examples)
     measures = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}

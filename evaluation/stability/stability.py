@@ -22,7 +22,7 @@ FILES = ("stability.json", "setup_stability.csv", "win_rates.csv")
 
 
 class Conventions(NamedTuple):
-    """Conventions of a study: what options mean by default.
+    """Conventions of a study: the defaults of options.
 
     Attributes:
         sizes: Sources and targets of the table that they are for.
@@ -65,29 +65,30 @@ def stability(
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
 
     Args:
-        table: CSV file with the columns metric, source, target, score and performance, or in the layout of the tables
-            released with the paper (Agostinelli et al., ECCV 2022).
-        preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
-            options that are given besides it win.
-        pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
+        table: CSV file with the columns metric, source, target, score and performance. The layout of the tables
+            released with the paper (Agostinelli et al., ECCV 2022) also works.
+        preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table.
+            Other options override it.
+        pool_size: Sources in a pool. Every subset of this size is a pool. By default 70 % of the sources that a target
             has, rounded.
-        pools: Pools that are drawn if there are more; estimates then have a standard error. By default, a million pools
-            or fewer are all studied, and 10,000 are drawn from more, or 1,000 for a large table.
+        pools: Pools to draw if there are more. Estimates then have a standard error. By default up to a million pools
+            are all studied. From more, 10,000 are drawn, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
-        ties: How an experiment with several best metrics counts in `win_rate_percent`: `split` gives each an equal
-            share, `last` gives it to the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then others as
-            they come in the table. By default `split`, which favours none; with a preset `last`, as in the paper.
-        tie_tolerance: Metrics whose measures differ by no more are tied; covers rounding errors alone by default.
-        figures: What the figures show.
+        ties: How an experiment with several best metrics counts in `win_rate_percent`. `split` gives each an equal
+            share. `last` counts it for the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then the order
+            of the table. By default `split`, which favours none; with a preset `last`, as in the paper.
+        tie_tolerance: Metrics are tied if their measures differ by at most this. The default covers rounding errors
+            only.
+        figures: Content of the figures.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
-        save_outcomes: Whether to write all outcomes, too: with `csv` a row for each experiment to outcomes.csv.gz, with
-            `true` an array to outcomes.npy, pools (in the lexicographic order of their sources) by targets by measures
-            by metrics, NaN where a target is in the pool. Pools that are drawn are in the order of outcome_pools.npy,
-            which has the indices of their sources.
+        save_outcomes: Also write all outcomes. `csv` writes a row for each experiment to outcomes.csv.gz. `true` writes
+            an array to outcomes.npy: pools by targets by measures by metrics, NaN if the target is in the pool. Pools
+            are in the lexicographic order of their sources. Drawn pools are in the order of outcome_pools.npy, which
+            has the indices of their sources.
         **options: Options of `TableResults`.
 
     Returns:
-        What stability.json holds.
+        The content of stability.json.
     """
     start = time.perf_counter()
     results = TableResults("runs/stability", FILES, table, least=2, **options)

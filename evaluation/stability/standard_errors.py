@@ -1,4 +1,4 @@
-"""Standard errors that drawing pools gives a study, by the jackknife over the batches of pools.
+"""Standard errors of a study from drawing pools, by the jackknife over the batches of pools.
 
 Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section 2.
 """

@@ -47,8 +47,8 @@ class Study:
         batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
         shown_pools: A random sample of the pools, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
-        by_target: The share of each target in it where the measure or the pool varies; where the target varies, the
-            agreement without each.
+        by_target: The share of each target in it if the measure or the pool varies. The agreement without each target
+            if the target varies.
         used: Pools that each target uses, `[t]`.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
@@ -92,7 +92,7 @@ def run_study(
         pools: The pools.
         tie_tolerance: Differences of outcomes up to this are ties.
         each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`, in the order of
-            `pools`; NaN stands where a target is in the pool.
+            `pools`. Outcomes are NaN if a target is in the pool.
 
     Returns:
         Setup stability, wins and a sample of the outcomes.
@@ -130,7 +130,7 @@ def run_study(
 
 
 def _block_size(table: TransferTable) -> int:
-    """Return how many pools are measured at once."""
+    """Return how many pools are measured together."""
     metrics = len(table.metrics)
     agreements = len(table.targets) * len(MEASURES) * metrics * (metrics - 1) // 2
     return max(1, min(BLOCK, IN_CACHE // len(table.sources), IN_MEMORY // max(agreements, 1)))

@@ -43,8 +43,8 @@ Table = tuple[list[str], list[list[Any]]]
 def setup_stability_interval(study: Study, component: str) -> tuple[float, float]:
     """Compute the 95 % interval of the setup stability by the jackknife over targets, within -1 and 1; NaN if unknown.
 
-    Experiments are left out target by target: pools share most of their sources, and measures agree on most of what
-    they measure, so that only targets can be considered independent. `mean_interval` says when there is none.
+    Experiments are left out target by target, because only targets can be considered independent. Pools share most of
+    their sources, and measures agree on most outcomes. `mean_interval` says when there is none.
     """
     mean = study.setup_stability[component].mean
     if mean is None:
@@ -61,9 +61,9 @@ def moves_most(study: Study) -> dict[str, Any] | None:
     """Compare the component with the lowest setup stability with the next one; None with fewer than two.
 
     Returns:
-        `component`, `next`, by how much less outcomes agree where the first varies (`difference`, with its `ci95` and
-        `p_value` by the jackknife over targets, and the `standard_error` of drawing pools), and the targets without
-        which another would be the first (`unless_without`).
+        `component` and `next`, the first two. `difference` is how much less outcomes agree where the first varies. It
+        has its `ci95` and `p_value` by the jackknife over targets, and the `standard_error` of drawing pools.
+        `unless_without` are the targets without which another would be the first.
     """
     means = {name: agreement.mean for name, agreement in study.setup_stability.items() if agreement.mean is not None}
     if len(means) < 2:
@@ -87,7 +87,7 @@ def moves_most(study: Study) -> dict[str, Any] | None:
 
 
 def moves_most_in_words(study: Study) -> list[str]:
-    """Return a sentence that names the component that moves the outcome most; none if fewer than two are defined."""
+    """Return a sentence that names the component that changes the outcome most; none if fewer than two are defined."""
     result = moves_most(study)
     if result is None:
         return []
@@ -97,11 +97,11 @@ def moves_most_in_words(study: Study) -> list[str]:
     agreement = with_error(format_estimate(mean, finite_ends(setup_stability_interval(study, first)), ".2f"), error)
     less = with_error(format_estimate(result["difference"], result["ci95"], ".2f"), result["standard_error"])
     is_unsure = result["p_value"] is None or result["p_value"] > LEVEL
-    unsure = ", a difference that the targets do not distinguish from 0" if is_unsure else ""
+    unsure = ", which is not a significant difference" if is_unsure else ""
     unless = f", unless {' or '.join(result['unless_without'])} is left out" if result["unless_without"] else ""
     return [
-        f"What moves the outcome most is the {first}{unless}: two experiments that differ in it alone agree by "
-        f"{agreement}, which is {less} less than two that differ in the {result['next']} alone{unsure}."
+        f"The {first} changes the outcome most{unless}. Two experiments that differ only in it agree by {agreement}. "
+        f"This is {less} less than for two that differ only in the {result['next']}{unsure}."
     ]
 
 
@@ -191,8 +191,8 @@ def setup_stability_table(study: Study) -> Table:
 def win_rate_table(study: Study) -> Table:
     """Return the columns and rows of `win_rates.csv`, under both treatments of ties.
 
-    A row has the percentage at full precision, rounded so that all add up to 100, and the lowest and the highest with
-    one target left out.
+    A row has the percentage at full precision, and rounded so that all add up to 100. It also has the lowest and the
+    highest with one target left out.
     """
     rows = []
     for kind in TIES:

@@ -24,14 +24,14 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
     """Compute metrics of all targets, by name and of each target.
 
     Every metric ranks targets with the best first: one whose lower scores are better has its sign reversed. The time of
-    a metric is its share of what is computed for all targets at once, and its own for the target, with the shared
-    statistics that it is the first to need.
+        a metric has two parts: its share of computations for all targets, and its own for the target. The latter
+        includes shared statistics that it is the first to need.
 
     Args:
         pool: The targets.
         metrics: The metrics by name.
-        gbc_axes: Coordinates in which the classes of GBC overlap: the principal components of the whole `dataset`,
-            those of each `target`, or all `features`.
+        gbc_axes: Coordinates in which GBC measures the overlap of classes. They are the principal components of the
+            whole `dataset` or of each `target`, or all `features`.
     """
     if "gbc" in metrics:
         metrics = {**metrics, "gbc": replace(metrics["gbc"], pooled=POOLED_GBC[gbc_axes])}

@@ -25,8 +25,8 @@ from headstart.output.tables import format_number, markdown_report, print_table
 
 PRINTED_TARGETS = 10
 LEGEND = (
-    "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
-    "being the best. The mean rank is over the metrics that rank all targets and are not saturated, but for NumC."
+    "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank; 1 "
+    "is the best. The mean rank is over the metrics that rank all targets and are not saturated, but for NumC."
 )
 TAU = "tau with NumC"
 TAU_LEGEND = (
@@ -143,7 +143,7 @@ def _remarks(results: RankedTargets) -> list[str]:
     """Return warnings about the pool, and the reasons for missing scores."""
     least, most = min(results.sizes), max(results.sizes)
     varying = VARYING_WARNING.format(least=least, most=most)
-    lines = [varying if least < most else f"All targets have {least} classes, so that NumC ranks none of them."]
+    lines = [varying if least < most else f"All targets have {least} classes, so NumC cannot rank them."]
     if results.repeated:
         lines.append(
             f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "

@@ -46,18 +46,18 @@ def target_selection(
         source: Source model of the registry.
         dataset: The large data set whose classes are sampled, a source of photos.
         targets: How many targets are sampled.
-        class_share: How many classes a target has: always `half` of them, or `varying`, uniformly from 2 % to 100 %, on
-            which the number of classes alone predicts nearly as much as any metric.
-        metrics: The metrics, by name, or functions of your own by import path, with options as in
-            '[gbc, {gbc: {variant: released}}]'; by default those of `transferability`
-            but for `n_leep`, `knn`, `parc` and `sfda`, of which every target takes as long as if it were the only one.
-        gbc_axes: Coordinates in which the classes of GBC overlap: the 64 principal components of the whole `dataset`,
-            the same for all targets; those of each `target`, as if it were alone, for one decomposition per target;
-            or all `features`, without principal components.
+        class_share: Number of classes of a target: always `half` of them, or `varying`, uniformly from 2 % to 100 %.
+            With `varying`, the number of classes alone predicts nearly as much as any metric.
+        metrics: Names of metrics, or import paths of functions of your own. Options are written as in '[gbc, {gbc:
+            {variant: released}}]'. By default those of `transferability` except `n_leep`, `knn`, `parc` and `sfda`. For
+            these, targets share no computation.
+        gbc_axes: Coordinates in which GBC measures the overlap of classes. `dataset`: the 64 principal components of
+            the whole data set, the same for all targets. `target`: those of each target, with one decomposition per
+            target. `features`: all features, without principal components.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the data set are used.
-        performances: CSV file with the columns source, target and performance, for the table's last column; where it
-            has all targets, the report says how well every metric predicts them.
+        performances: CSV file with the columns source, target and performance, for the table's last column. If it has
+            all targets, the report says how well every metric predicts them.
         seed: Seed of the targets, and of the metrics that sample.
         **options: Options of `ScoringResults`.
 

@@ -8,7 +8,7 @@ from headstart.output.tables import format_number
 
 
 def number(value: float | None, form: str = ".4g", interval: Sequence[float | None] | None = None) -> Cell:
-    """Format a number with its interval; a dash stands for a missing number or an unbounded end."""
+    """Format a number with its interval; a missing number or an unbounded end is a dash."""
     if value is None:
         return Cell("–")
     shown = format_number(value, form)

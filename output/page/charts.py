@@ -49,8 +49,8 @@ def marks(count: int) -> list[Mark]:
 def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     """Define all charts of a page.
 
-    Their numbers are tables with the chart's own name; `labels`, the names of methods by their indices, and `shown`,
-    the indices of the chosen ones, are parameters.
+    Their numbers are tables with the chart's own name. Parameters are `labels`, the names of methods by their indices,
+    and `shown`, the indices of the chosen ones.
 
     Args:
         count: Number of methods.

@@ -28,7 +28,7 @@ TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, 
 CLASSES = {
     "^stimuli: |cannot be decoded|cannot be read at the moment": "a stimulus could not be read",
     "^extraction": "the scoring machine lacks a device or a folder",
-    "gives NaN or infinite|undefined": "an embedding has no similarity to others",
+    "returns NaN or infinite|undefined": "an embedding has no similarity to others",
 }
 OTHER_CLASS = "a model could not be loaded or run"
 

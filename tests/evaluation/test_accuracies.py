@@ -179,7 +179,7 @@ def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="trained: all given, but the runs are comparisons"):
         performances(str(tmp_path / "comparison"), trained="all", output=str(tmp_path / "x.csv"))
     (runs / "mine-pets" / "results.json").write_text('{"task": "source_training"}')
-    with pytest.raises(UserError, match="is of source_training, which gives no performance"):
+    with pytest.raises(UserError, match="is of source_training, which has no performance"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
     (runs / "mine-pets" / "results.json").write_text('{"task": "target_accuracy"}')
     with pytest.raises(UserError, match=r"results\.json in '.*' is damaged"):

@@ -23,7 +23,7 @@ def test_a_code_for_missing_values_is_noticed_or_declared(tmp_path: Path) -> Non
         read(tmp_path, *CELLS)
     assert str(error.value) == (
         "table: performance is -1 in 1 cells and 0 or above in all others, as of source 'b' on target 'y'; if it "
-        "stands for a missing one, give --missing_values='[-1]', else --missing_values='[]'"
+        "means a missing one, give --missing_values='[-1]', else --missing_values='[]'"
     )
     with pytest.raises(UserError, match="1 missing performances: source 'b' on target 'y'; complete"):
         read(tmp_path, *CELLS, missing_values=[-1])

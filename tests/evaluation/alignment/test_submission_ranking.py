@@ -66,7 +66,7 @@ def test_sentences_say_what_changes() -> None:
     def summarise(**by_reading: Any) -> str:
         return markdown_ranking({"team": "red", **rank_submissions(scores_of(**by_reading))})
 
-    assert "No measure would put two submissions in the opposite order." in summarise(linear_cka=[0.9, 0.5])
+    assert "No measure puts two submissions in the opposite order." in summarise(linear_cka=[0.9, 0.5])
     text = summarise(linear_cka=[0.9, 0.5, 0.1], cca=[0.4, 0.5, 0.1], svcca=[0.9, 0.1, 0.2], pwcca=["why", 0.5, 0.1])
     assert "- By mean CCA: s1 first; s1 before s0." in text
     assert "- By SVCCA: s2 before s1." in text

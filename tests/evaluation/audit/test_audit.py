@@ -110,14 +110,14 @@ def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsy
     assert rates["mean_rank"]["kendall"] == pytest.approx(rates["parameters"]["kendall"])
     assert rates["gbc"]["average"] == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "Metrics not significantly different from it, each by a test of its own at 5 %: GBC, own." in printed
+    assert "Metrics not significantly different from it, each tested separately at 5 %: GBC, own." in printed
     assert "Left out: same (the same score" in printed
     for name, count in (("rankers", 5 * 4 * 3 + 4 * 3), ("left_out", 5 * 4 * (4 + 3)), ("ranks", 4 * 3)):
         with (tmp_path / "out" / f"{name}.csv").open() as file:
             assert len(list(csv.DictReader(file))) == count
     report = (tmp_path / "out" / "report.md").read_text()
     assert "## Leave one family out, by weighted Kendall" in report
-    assert "## Share of pairs of sources ordered rightly, by their difference in score" in report
+    assert "## Share of pairs of sources in the right order, by their difference in score" in report
     assert "## Pools in which rankers beat the mean rank, by the standard deviation" in report
     for name in ("rankers", "beyond_mean_rank", "ranks", "fidelity"):
         with Image.open(tmp_path / "out" / f"{name}.png") as picture:
@@ -130,7 +130,7 @@ def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureF
     document = run(table, tmp_path / "out")
     assert set(document["rankers"]) == {"mean_rank", "parameters", "own"}
     printed = " ".join(capsys.readouterr().out.split())
-    assert "Metrics not significantly different from it, each by a test of its own at 5 %: own." in printed
+    assert "Metrics not significantly different from it, each tested separately at 5 %: own." in printed
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -55,7 +55,7 @@ def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: py
 
 def test_an_open_end_is_said(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     host.write_bundle("evalai", tmp_path / "out")
-    assert "deadline: EvalAI needs one; 2099-12-31 23:59:59 UTC stands for none\n" in capsys.readouterr().out
+    assert "deadline: EvalAI needs one; 2099-12-31 23:59:59 UTC means none\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("shared_cache")

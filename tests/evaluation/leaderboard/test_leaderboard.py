@@ -227,7 +227,7 @@ def test_chosen_methods_and_marks(three: Path) -> None:
 
 
 def test_threshold_below_the_largest_class_is_remarked_upon(three: Path) -> None:
-    says_nothing = "To predict the largest class alone meets the threshold"
+    says_nothing = "Always predicting the largest class meets the threshold"
     for threshold, expected in ((0.6, True), (0.61, False)):
         [setting] = rank(three, threshold=threshold)["settings"]
         assert any(says_nothing in warning for warning in setting["warnings"]) == expected

@@ -123,7 +123,7 @@ def test_all_tables_are_downloaded_once_and_audited(tmp_path: Path, capsys: pyte
     document = json.loads((tmp_path / "out" / "static_order.json").read_text())
     sizes = [row["sources x targets"] for row in document["figures"]["Static order"]]
     assert sizes == ["4 x 2", "3 x 3"]
-    holes = {row["kept"]: row["sources x targets"] for row in document["figures"]["What holes do to it"]}
+    holes = {row["kept"]: row["sources x targets"] for row in document["figures"]["Effect of holes"]}
     assert holes["each target's own sources"] == "4 x 3"
     assert any(note.startswith("holes: The largest part without holes is used: 3 of 4") for note in document["notes"])
     assert any(note.startswith("code: WARNING: mean_rank is") for note in document["notes"])

@@ -46,7 +46,7 @@ def test_the_answer_says_what_the_photos_tell() -> None:
         "First by mean rank: A.",
         "The photos show that it is better than C under 1 of 2 metrics (worse under LogME).",
         "The photos show that it is better than D under every metric.",
-        "No metric can tell it from B by these photos.",
+        "No metric shows a significant difference between it and B.",
     ]
     assert describe_first("A", ["D", "C"], certainties, untested=["kNN"]) == [
         "First by mean rank: A.",
@@ -57,7 +57,7 @@ def test_the_answer_says_what_the_photos_tell() -> None:
     assert describe_first("A", ["B", "C"], certainties, ["B"]) == [
         "First by mean rank: A, B, alike.",
         "The photos show that A is better than C under 1 of 2 metrics (worse under LogME).",
-        "No metric can tell A from B by these photos.",
+        "No metric shows a significant difference between A and B.",
     ]
 
 

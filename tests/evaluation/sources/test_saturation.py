@@ -17,7 +17,7 @@ from headstart.output.progress import Progress
 
 LABELS = np.arange(60) % 3
 PARTS = divide(LABELS, 5, 0)
-DOCUMENT = {"seed": 0, "versions": {}, "digests": {"weights": {}}}
+DOCUMENT = {"seed": 0, "versions": {}, "digests": {"weights": {}}, "weights_files": {}}
 
 
 class SixtyPhotos:
@@ -76,7 +76,7 @@ def _by_source(ranked: RankedSources) -> dict[str, dict[str, float]]:
 @pytest.mark.parametrize(
     ("features", "remark"),
     [
-        (100, "1 of 3 sources has the highest possible score. It cannot tell which of the sources is the best"),
+        (100, "1 of 3 sources has the highest possible score. It does not show which of the sources is best"),
         # There are 60 samples, but 48 without a part.
         (58, "1 of 3 sources has the highest possible score, or has it whichever part of the photos is left out."),
     ],
@@ -92,7 +92,7 @@ def test_noise_of_many_features_does_not_win(features: int, remark: str, capsys:
     print_source_ranking([ranked])
     for text in (source_report([ranked], DOCUMENT), " ".join(capsys.readouterr().out.split())):
         assert remark in text
-        assert "no part in the mean rank: many features reach that score, whatever the labels." in text
+        assert "does not count in the mean rank: many features reach that score, whatever the labels." in text
         assert (
             "The photos show that it is better than noise under 2 of 4 metrics (not tested under H-score, SFDA)."
             in text

@@ -139,10 +139,10 @@ def test_a_saturated_metric_is_named(run: Callable[..., Any]) -> None:
     # Fewer photos than features, which all tell both classes apart.
     scored = run("--metrics=[h_score, log_me]")
     report = (scored.folder / "report.md").read_text()
-    assert "- H-score is saturated: 2 of 2 sources have the highest possible score. It cannot tell which" in report
+    assert "- H-score is saturated: 2 of 2 sources have the highest possible score. It does not show which" in report
     assert "- H-score has no interval for squeezenet1\\_1, resnet18: it is the highest possible" in report
     assert "| source | mean rank | H-score (saturated) | LogME |" in report
-    assert "the same score" not in report
+    assert "all sources the same" not in report
     assert "± 0 " not in report
     assert scored.document["saturated"] == {"photos": {"h_score": ["squeezenet1_1", "resnet18"]}}
     assert list(scored.document["groups"]["photos"]) == ["log_me"]

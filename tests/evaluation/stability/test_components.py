@@ -1,4 +1,4 @@
-"""The component that moves the outcome most is found on outcomes whose agreement is known."""
+"""The component that changes the outcome most is found on outcomes whose agreement is known."""
 
 import numpy as np
 import pytest
@@ -41,9 +41,9 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     assert np.isnan(setup_stability_interval(study, "pool")).all(), "the same without any target"
     [words] = moves_most_in_words(study)
     assert words == (
-        "What moves the outcome most is the target: two experiments that differ in it alone agree by 0.50 "
-        "[-0.68, 1.00], which is 0.50 [-0.68, 1.68] less than two that differ in the measure alone, a difference that "
-        "the targets do not distinguish from 0."
+        "The target changes the outcome most. Two experiments that differ only in it agree by 0.50 [-0.68, 1.00]. "
+        "This is 0.50 [-0.68, 1.68] less than for two that differ only in the measure, which is not a significant "
+        "difference."
     )
 
 
@@ -60,8 +60,8 @@ def test_too_few_targets_have_no_interval() -> None:
     assert np.isnan(setup_stability_interval(study, "target")).all()
     [words] = moves_most_in_words(study)
     assert words.endswith(
-        "alone agree by -1.00, which is 2.00 less than two that differ in the measure alone, a difference that the "
-        "targets do not distinguish from 0."
+        "only in it agree by -1.00. This is 2.00 less than for two that differ only in the measure, which is not a "
+        "significant difference."
     )
 
 
@@ -76,7 +76,7 @@ def test_a_target_that_decides_is_named() -> None:
     assert (comparison["component"], comparison["next"], comparison["unless_without"]) == ("target", "measure", ["t0"])
     assert comparison["difference"] == pytest.approx(0.3)
     [words] = moves_most_in_words(study)
-    assert words.startswith("What moves the outcome most is the target, unless t0 is left out: two experiments")
+    assert words.startswith("The target changes the outcome most, unless t0 is left out. Two experiments")
 
 
 def test_one_component_alone_is_compared_with_nothing() -> None:

@@ -71,7 +71,7 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert (document["moves_most"]["component"], document["moves_most"]["next"]) == ("target", "measure")
     assert document["setup_stability_ci95"]["pool"] == [None, None], "three targets"
     assert "3 targets have no intervals of 95 % and no significant differences at 5 %" in printed
-    assert "What moves the outcome most is the target: two experiments" in printed
+    assert "The target changes the outcome most. Two experiments" in printed
     with (tmp_path / "out" / "setup_stability.csv").open() as file:
         [row] = [row for row in csv.DictReader(file) if row["varying"] == "target"]
     assert [float(row[f"{end}_without_a_target"]) for end in ("lowest", "highest")] == pytest.approx([-1, 1])
