@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,9 @@ class IndexStream(LightningDataModule):
         max_samples: The sample limit.
         validation_size: Number of validation samples.
     """
+
+    # Weights of no file.
+    spec = SimpleNamespace(file_digest=None)
 
     def __init__(self, orderings: int, batch_size: int, max_samples: int, validation_size: int) -> None:
         super().__init__()
