@@ -52,9 +52,10 @@ def merits(correct: Floats, losses: Floats) -> Floats:
 def choose(merit: Floats, counts: Floats) -> Indices:
     """Return the method that is chosen in each bootstrap sample, `[bootstraps]`: the first, unless another is better.
 
-    Another method replaces the first if its merit is higher. One standard error of the difference over samples is
-    subtracted first. This is the rule of Leo Breiman, Jerome Friedman, Richard Olshen, Charles Stone, "Classification
-    and Regression Trees", 1984, section 3.4.3, with the first method in place of the simplest.
+    Each method scores the amount by which its merit exceeds that of the first, less one standard error of this amount
+    over samples. The highest score wins; that of the first method is 0. This is the rule of Leo Breiman, Jerome
+    Friedman, Richard Olshen, Charles Stone, "Classification and Regression Trees", 1984, section 3.4.3, with the first
+    method in place of the simplest.
 
     Args:
         merit: As `merits` returns it, `[methods, samples]`.
@@ -99,8 +100,8 @@ def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed
 
     The estimate is bootstrap-corrected for the choice. Each prediction was learnt from a share of the samples alone.
     The error is therefore lowered to that of all n samples, as `n^-0.25`. The interval is that of the posterior of a
-    share from a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of Chances",
-    Philosophical Transactions, 1763). It counts as many predictions as samples were learnt. The reason: the variance of
+    share under a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of Chances",
+    Philosophical Transactions, 1763). It counts as many predictions as samples were learnt, because the variance of
     cross-validation is that of test sets, enlarged by the overlap of their training sets (Claude Nadeau, Yoshua Bengio,
     "Inference for the Generalization Error", Machine Learning, 2003).
 
