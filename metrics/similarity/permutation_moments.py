@@ -12,9 +12,9 @@ central, lose no digits to the mean, and most of the published terms vanish.
 They are derived by partitions. `E t^k` is a sum over 2k indices, and the value depends only on which of them are equal.
 A partition of 2k indices into b blocks contributes the sum over different indices of products of entries of A, times
 that of B, divided by `n (n - 1) ... (n - b + 1)`. Sums over different indices are linear combinations of the sums over
-all indices. The rows of A sum to 0, and so does its diagonal. Only connected graphs are therefore not 0, and only those
-whose vertices all have two ends of edges or more. Each row of the tables below is a number of partitions, their blocks,
-and the linear combination.
+all indices. The rows of A sum to 0, and so does its diagonal. Among the sums over all indices, only those of connected
+graphs whose vertices all have two or more ends of edges are therefore not 0. Each row of the tables below is a number
+of partitions, their blocks, and the linear combination.
 
 With `K = X X'`, sums over the diagonal are computed from all rows. The others would take up to n^3 operations. For more
 than 384 rows, they are estimated from 384 sampled without replacement, which costs less than K itself. The sample

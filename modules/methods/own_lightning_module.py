@@ -48,19 +48,19 @@ NO_STATISTICS = "Expected more than 1 value per channel"
 class OwnLightningModule(Method):
     """Train a LightningModule as Lightning would: one for each ordering, and one step of its optimiser per batch.
 
-    It is built from a backbone that it may train (the identity on frozen features), whose `width` is the number of its
-    features, and the number of classes. Its `training_step((inputs, labels), batch_idx)` returns the loss, for inputs
-    `[batch, ...]` and labels `[batch]`; its `forward(inputs)` returns logits `[samples, classes]`, in evaluation mode;
-    its `configure_optimizers` returns one optimiser, with schedulers if need be, in any of Lightning's forms.
-    Schedulers of both intervals count batches, since the stream is passed once. Values that it logs go to the loggers
-    with the method's name, except those that `forward` logs where it predicts. `device` and `trainer` are the
-    comparison's, except `optimizers()`, `lr_schedulers()` and the numbers of steps (`global_step`,
-    `trainer.num_training_batches`, `trainer.estimated_stepping_batches`), which are those of the whole stream. Since
+    It is built from a backbone and the number of classes. It may train the backbone, which is the identity on frozen
+    features and has the number of its features as `width`. Its `training_step((inputs, labels), batch_idx)` returns the
+    loss, for inputs `[batch, ...]` and labels `[batch]`. Its `forward(inputs)` returns logits `[samples, classes]`, in
+    evaluation mode. Its `configure_optimizers` returns one optimiser in any of Lightning's forms, with or without
+    schedulers. Schedulers of both intervals count batches, since the stream is passed once. Values that it logs go to
+    the loggers with the method's name, except those that `forward` logs where it predicts. `device` and `trainer` are
+    the comparison's, with these exceptions: `optimizers()`, `lr_schedulers()` and the numbers of steps (`global_step`,
+    `trainer.num_training_batches`, `trainer.estimated_stepping_batches`). These are those of the whole stream. Since
     schedules may depend on the number of steps, stored traces serve one sample limit alone.
 
-    The comparison evaluates it by `forward`, and ignores what it defines for validation, testing and prediction. Other
-    hooks, manual optimisation, and a scheduler that waits for a validation metric raise an error, because they would
-    have no effect.
+    The comparison evaluates it by `forward`, and ignores its steps and hooks for validation, testing and prediction.
+    Other hooks, manual optimisation and schedulers that wait for a validation metric would have no effect, so they
+    raise an error.
 
     Args:
         module: The class, or a function that returns a module, and its further arguments.

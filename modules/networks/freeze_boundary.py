@@ -44,8 +44,8 @@ def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
         The two parts.
 
     Raises:
-        UserError: There is no such module, it is not called once, nothing comes before it, no weights come after, more
-            than one tensor crosses the boundary, or the network's code cannot be traced.
+        UserError: There is no such module; it is not called exactly once; nothing comes before it; no weights come
+            after it; more than one tensor crosses the boundary; or the network's code cannot be traced.
     """
     network = backbone.network
     modules = [path for path, _ in network.named_modules() if path]

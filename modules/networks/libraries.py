@@ -108,8 +108,8 @@ class Library(ABC):
             spec: The network.
 
         Returns:
-            The model of the spec; else the one of its name; else the one whose name its name contains between
-            separators, if all other names that it contains are parts of that name.
+            The model of the spec, or else the one with the spec's name. Otherwise the one whose name the spec's name
+            contains between separators, if all other names in it are parts of that name.
 
         Raises:
             UserError: There is no such model, or the name is ambiguous.

@@ -35,7 +35,7 @@ class PixelClassifier(nn.Module):
     """Feature maps of several strides, brought to the size of the largest and side by side, under a linear classifier.
 
     Source: Jingdong Wang et al., "Deep High-Resolution Representation Learning for Visual Recognition", TPAMI 2020,
-    section 3 (HRNetV2): maps of lower resolution are interpolated bilinearly and concatenated.
+    section 3 (HRNetV2). Maps of lower resolution are interpolated bilinearly and concatenated.
 
     Args:
         network: A network that classifies photos; only its layers up to the maps are used.

@@ -28,7 +28,7 @@ class TrainableBackbone(nn.Module):
         normalize: Module that turns photos into inputs of the network; None where these are activations.
         precision: Of products in `folded`, by autocast.
         batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
-            batch, by which it updates the stored ones.
+            batch. The latter update the stored ones.
         dropout: Whether dropout and other random layers are on while the network is trained. In the network's own
             outermost code they are off, as auxiliary outputs are.
 
