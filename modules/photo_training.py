@@ -98,7 +98,7 @@ class PhotoTraining(LightningModule):
         logits: object = self.network(inputs)
         if not isinstance(logits, Tensor):
             raise UserError(
-                f"data.backbone.name: the network gives a {type(logits).__name__} while it is trained, where one "
+                f"data.backbone.name: the network returns a {type(logits).__name__} in training, but one "
                 "tensor of logits is needed; leave its auxiliary outputs out (model_args), or give another network"
             )
         return logits

@@ -183,7 +183,7 @@ class Pool(Inputs):
 
     @cached_property
     def holds(self) -> Flags:
-        """Which target holds which class, `[targets, classes]`."""
+        """Whether each target holds each class, `[targets, classes]`."""
         return np.stack([np.isin(np.arange(self.dataset.classes), classes) for classes in self.targets])
 
     def inputs(self, classes: NDArray[np.int64]) -> Inputs:

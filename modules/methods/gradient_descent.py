@@ -38,8 +38,8 @@ class GradientDescent(Method):
         self.optimizer = self.make_optimizer(list(self.parameters()))
         if isinstance(self.optimizer, COUPLING):
             raise UserError(
-                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so that orderings would "
-                "change each other; take SGD, Adam or one of their kin"
+                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so orderings would "
+                "change each other; take SGD, Adam or a similar optimiser"
             )
         return [self.optimizer]
 

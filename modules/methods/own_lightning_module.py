@@ -184,8 +184,8 @@ class OwnLightningModule(Method):
             result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             if result != [1, self.start.classes]:
                 raise UserError(
-                    f"module: forward of {type(module).__name__} gives {result} for one sample; it must give logits "
-                    f"{[1, self.start.classes]}, one for each class"
+                    f"module: forward of {type(module).__name__} returns {result} for one sample; it must return "
+                    f"logits {[1, self.start.classes]}, one for each class"
                 )
 
 
@@ -249,12 +249,12 @@ def _require_usable(module: object) -> None:
     """Check that a module is trained by `training_step` alone, and defines no hook that is never called."""
     kind = type(module)
     if not isinstance(module, LightningModule):
-        raise UserError(f"module: gives a {kind.__name__}; it must give a lightning.pytorch.LightningModule")
+        raise UserError(f"module: returns a {kind.__name__}; it must return a lightning.pytorch.LightningModule")
 
     if not module.automatic_optimization:
         raise UserError(
-            f"module: {kind.__name__} sets automatic_optimization to False; only what Lightning itself would optimise "
-            "takes part, else write a headstart.modules.Method"
+            f"module: {kind.__name__} sets automatic_optimization to False; only automatic optimisation is "
+            "supported, otherwise write a headstart.modules.Method"
         )
 
     # Lightning's own versions of these do nothing, or raise an error.
@@ -279,19 +279,19 @@ def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedul
         schedules = _configure_schedulers_automatic_opt(schedulers, monitor)
     except MisconfigurationException as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"module: configure_optimizers of {name} gives what Lightning refuses: {reason}") from error
+        raise UserError(f"module: Lightning rejects the result of configure_optimizers of {name}: {reason}") from error
 
     if len(optimizers) != 1 or isinstance(optimizers[0], torch.optim.LBFGS):
         names = ", ".join(type(optimizer).__name__ for optimizer in optimizers) or "none"
         raise UserError(
-            f"module: configure_optimizers of {name} gives {names}; it must give one optimiser, which steps without "
-            "computing the loss again"
+            f"module: configure_optimizers of {name} returns {names}; it must return one optimiser, which steps "
+            "without computing the loss again"
         )
 
     if any(schedule.reduce_on_plateau for schedule in schedules):
         raise UserError(
-            f"module: configure_optimizers of {name} gives a ReduceLROnPlateau, which waits for a validation metric; "
-            "take a scheduler that counts steps"
+            f"module: configure_optimizers of {name} returns a ReduceLROnPlateau, which waits for a validation "
+            "metric; use a scheduler that counts steps"
         )
     return optimizers[0], schedules
 
@@ -310,7 +310,7 @@ def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) ->
     loss = result.get("loss") if isinstance(result, dict) else result
     if not isinstance(loss, Tensor):
         raise UserError(
-            f"module: training_step of {type(module).__name__} gives a {type(result).__name__}; it must give the loss, "
-            "a tensor or a dictionary in which it is called 'loss'"
+            f"module: training_step of {type(module).__name__} returns a {type(result).__name__}; it must return the "
+            "loss: a tensor, or a dictionary with the key 'loss'"
         )
     return loss

@@ -99,8 +99,8 @@ class Backbone(nn.Module):
         if (*shape[:1], *shape[-1:]) != (1, self.width) or len(shape) != (4 if self.of_pixels else 2):
             result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
             raise UserError(
-                f"{spec.terms.model}: {spec.name} gives {result} for one picture, where its num_features or classifier "
-                f"says {[1, self.width]}; a backbone gives one row of features for each"
+                f"{spec.terms.model}: {spec.name} returns {result} for one picture, but its num_features or classifier "
+                f"says {[1, self.width]}; a backbone returns one row of features for each"
             )
 
     def folded(self) -> Backbone:
@@ -138,7 +138,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     network, preprocessing = build_prepared(spec)
     heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
-        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
+        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     for name in heads:
         network.set_submodule(name, nn.Identity())
 

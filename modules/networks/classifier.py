@@ -36,7 +36,7 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
 
     heads = linear_heads(network)
     if not heads:
-        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
+        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     if spec.weights is not None or next(iter(heads.values())).out_features != classes:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(spec.seed)

@@ -158,8 +158,8 @@ class LayerEmbedding(nn.Module):
         same = again.rows is not None and again.rows.shape == rows.shape
         if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
             raise UserError(
-                f"{self._layer(again)} gives other values in a second pass of the same photo; the network draws "
-                "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
+                f"{self._layer(again)} returns other values in a second pass of the same photo; the network draws "
+                "random numbers in its forward pass, so turn these off (forward_args, model_parameters)"
             )
 
     def _check_calls(self, record: Record) -> None:

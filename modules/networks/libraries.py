@@ -133,7 +133,7 @@ class Library(ABC):
             alone = ", and none of them alone between separators" if contained else ""
             raise UserError(
                 f"model_name: it contains {listed} of {self.title}'s models{alone}; "
-                f"{spec.terms.model} names the one that is meant"
+                f"name the right one in {spec.terms.model}"
             )
         return contained[-1]
 

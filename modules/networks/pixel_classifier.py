@@ -136,7 +136,7 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
             chosen.append(FeatureMap(path, last, stride, channels))
     if len(chosen) < 2:
         raise UserError(
-            f"name: {type(network).__name__} gives less than two square feature maps of stride "
+            f"name: {type(network).__name__} has fewer than two square feature maps of stride "
             f"{', '.join(map(str, STRIDES))} for pictures of {side} x {side} pixels; give a convolutional network"
         )
     return chosen

@@ -51,7 +51,7 @@ class TrainableBackbone(nn.Module):
         self.batch_norm = batch_norm
         self.dropout = dropout
         if batch_norm == "trained" and not any(isinstance(module, _BatchNorm) for module in network.modules()):
-            raise UserError("batch_norm: trained is given, but there is none in what is trained; leave it out")
+            raise UserError("batch_norm: trained is given, but the trained part has no batch norm; leave it out")
         self._folded: FoldedNetwork | None = None
         self._is_evaluated = False
         self.train()

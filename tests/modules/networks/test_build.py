@@ -76,7 +76,7 @@ def test_model_that_an_entry_means(source: str, key: str, given: str | None, exp
         ("timm", "resnet50 vs vit_base_patch16_224", None, "and none of them alone between separators"),
         ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'; it has"),
         ("torchvision", "resnet18", 18, "torchvision has no model 18"),
-        ("timm", "birds", None, "model_parameters.model_name names the one that is meant"),
+        ("timm", "birds", None, "name the right one in model_parameters.model_name"),
         ("timm", "x", "resnet50.no_such_tag", "timm has no model 'resnet50.no_such_tag'; it has resnet50"),
     ],
 )
