@@ -260,7 +260,7 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
         (WithoutLoss, "module: training_step of WithoutLoss returns a dict; it must return the loss"),
         (partial(Probe, form="two"), "configure_optimizers of Probe returns SGD, Adam; it must return one optimiser"),
         (partial(Probe, form="closure"), "configure_optimizers of Probe returns LBFGS; it must return one optimiser"),
-        (partial(Probe, form="none"), "configure_optimizers of Probe returns"),
+        (partial(Probe, form="none"), "configure_optimizers of Probe"),
         (partial(Probe, form="text"), "Lightning rejects the result of configure_optimizers of Probe: Unknown"),
         (partial(Probe, form="plateau"), "returns a ReduceLROnPlateau"),
     ],
