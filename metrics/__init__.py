@@ -1,7 +1,8 @@
 """Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings.
 
-Exported names are imported when they are first used: the functions take numpy arrays and need no torch, the
-torchmetrics classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and do.
+Exported names are imported when they are first used. The functions take numpy arrays and need no torch. The
+torchmetrics classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and need
+it.
 """
 
 from __future__ import annotations

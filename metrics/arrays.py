@@ -51,7 +51,7 @@ def as_array(name: str, value: Array) -> Array:
         return value
     if isinstance(value, np.ma.MaskedArray):
         raise ValueError(
-            f"{name} must not be a masked array, whose mask would be left out of account; leave out what it masks"
+            f"{name} must not be a masked array, because its mask would be ignored; leave out the masked values"
         )
     try:
         return np.asarray(value)

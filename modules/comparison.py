@@ -111,7 +111,7 @@ class Comparison(LightningModule):
     def orderings_at_once(self, start: Start, methods: int) -> int:
         """Return how many orderings are fed side by side, so that the states of methods take a few gigabytes.
 
-        The estimate is generous: it assumes that every method holds several heads, and a row of features for each
+        The estimate is generous. It assumes that every method holds several heads, and a row of features for each
         sample or as many rows as there are features. The logits of one sample need less memory than these heads.
 
         Args:

@@ -14,9 +14,9 @@ class Counted:
     """One evaluation of a method.
 
     Attributes:
-        counts: Predictions that are correct, those whose greatest logit is not finite, and the correct ones of each
-            class if these are counted, `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity are
-            wrong; plus infinity of one class is a prediction without a probability, which may be correct.
+        counts: Correct predictions, predictions whose greatest logit is not finite, and the correct ones of each class
+            if these are counted. The shape is `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity
+            are wrong; plus infinity of one class is a prediction without a probability, which may be correct.
         predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 

@@ -33,8 +33,8 @@ class LazyEvaluation:
     """Makes the requested evaluations of one method in one pass, and keeps its state where it may be needed later.
 
     A state of the past is evaluated as if it were present, so the method must hold all of its state. That is checked
-    where states of the past are first evaluated and at the end: a witness, evaluated while it was present, is put back
-    and evaluated again.
+    where states of the past are first evaluated, and at the end. A state that was evaluated while it was present, the
+    witness, is put back and evaluated again.
 
     Args:
         name: Name of the method.

@@ -21,17 +21,17 @@ class Start:
         classes: Number of target classes.
         numbers: Number of every ordering that is fed, side by side.
         max_samples: The most samples that one ordering will feed.
-        seed: Seed of a method's random numbers. Sample the same for every ordering (positions in the
-            stream, for example), so that an ordering has the same results alone and among many.
+        seed: Seed of a method's random numbers. Sample the same for every ordering, for example positions in the
+            stream. An ordering then has the same results alone and among many.
         device: The device on which the method runs.
-        backbone: The trainable backbone, inputs `[samples, ...]` to `[samples, features]`: a whole network, or the part
-            after a freeze boundary; None when the stream feeds frozen features.
+        backbone: The trainable backbone, from inputs `[samples, ...]` to `[samples, features]`. It is a whole network,
+            or the part after a freeze boundary. None when the stream feeds frozen features.
         sample_dims: Axes of one input where the backbone is trainable: 3 of photos and maps, 2 of tokens.
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
             features]`; None where there is none.
         source_bias: Its bias, `[source classes]`, likewise.
         samples: Features of all training samples, `[training samples, features]`, which all orderings and methods
-            share; None where the backbone is trainable, or where they are not in the device's memory.
+            share. None where the backbone is trainable, or where they are not in the device's memory.
     """
 
     features: int
@@ -119,21 +119,21 @@ def run_backbone(backbone: nn.Module, inputs: Tensor, sample_dims: int) -> Tenso
 
 
 class Method(LightningModule):
-    """One way to adapt the classifier to the target, for all orderings at once.
+    """One way to adapt the classifier to the target, for all orderings at the same time.
 
-    A method is created from its hyperparameters alone. `begin` then passes its start, `adapt` feeds
-    it each new batch, and calling it returns logits. Overriding `adapt` and `forward` is enough for a closed-form
-    method; a gradient method overrides the loss or the optimiser of `headstart.modules.GradientDescent`. Of Lightning's
-    module it has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and
-    a method that defines one raises an error.
+    A method is created from its hyperparameters alone. `begin` then passes its start, `adapt` feeds it each new batch,
+    and calling it returns logits. Overriding `adapt` and `forward` is enough for a closed-form method; a gradient
+    method overrides the loss or the optimiser of `headstart.modules.GradientDescent`. Of Lightning's module it has
+    `trainer`, `device`, `log` and `manual_backward`. Lightning's steps and hooks belong to the comparison; a method
+    that defines one raises an error.
 
-    Its state consists of its attributes and its optimisers. They are stored in checkpoints, and copied to be
-    evaluated later, without further code of the method; `forward` changes none, and reads no optimiser.
+    Its state consists of its attributes and its optimisers. They are stored in checkpoints, and copied for later
+    evaluation, without further code of the method. `forward` must change none, and must not read optimisers.
 
     Attributes:
-        independent_of_limit: Whether the method does the same up to a sample whatever `Start.max_samples` is,
-            so that its traces serve comparisons of other limits. It holds for the class that defines it, not for
-            classes that inherit from it.
+        independent_of_limit: Whether the method does the same up to any sample, whatever `Start.max_samples` is. Its
+            traces can then be reused with other limits. It holds for the class that defines it, not for classes that
+            inherit from it.
         indices: Positions of the batch's samples among the training samples, and so in `Start.samples`, int64
             `[orderings, batch]`; set before every call of `adapt`. A method that keeps samples keeps their positions,
             not copies.
@@ -172,7 +172,7 @@ class Method(LightningModule):
 
         Args:
             inputs: Validation inputs shared by all orderings, `[samples, features]`, or inputs of a trainable backbone,
-                `[samples, ...]`; or inputs with a leading axis of orderings, as in `adapt`.
+                `[samples, ...]`. They may also have a leading axis of orderings, as in `adapt`.
 
         Returns:
             Logits, `[orderings, samples, classes]`.

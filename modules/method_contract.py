@@ -87,7 +87,7 @@ def require_logits(logits: object, shape: tuple[int, int, int]) -> None:
     if not isinstance(logits, Tensor) or logits.shape != shape:
         result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         needed = f"logits [orderings, samples, classes], here {list(shape)}"
-        raise UserError(f"gives {result}; it must give {needed}")
+        raise UserError(f"returns {result}; it must return {needed}")
 
 
 def weights_are_finite(method: Method) -> Tensor | None:

@@ -45,8 +45,8 @@ class PastState:
 class MethodState:
     """Everything of a method that its batches change: its attributes, its optimisers and its global generators.
 
-    Not part of it are functions from the constructor, the method's own functions, weak dictionaries, which only save
-    time, and what belongs to Lightning.
+    It does not include functions from the constructor, the method's own functions, Lightning's own attributes, and weak
+    dictionaries, which only save time.
 
     Args:
         method: The method, as its constructor left it.

@@ -28,12 +28,12 @@ SHORTEST_CYCLE = 3
 class PhotoTraining(LightningModule):
     """Trains a network on labelled photos by the cross-entropy, and measures its accuracy on others.
 
-    Where every pixel has a class, logits are interpolated to the size of the label map, and the measure is the
-    mean IoU over the classes that occur, from the counts of all pixels of all photos: the measure of Pascal VOC, M.
+    Where every pixel has a class, logits are interpolated to the size of the label map. The measure is the mean IoU
+    over the classes that occur, from the counts of all pixels of all photos. It is the measure of Pascal VOC, M.
     Everingham et al., "The Pascal Visual Object Classes Challenge: A Retrospective", IJCV 2015, section 4.3.
 
-    All random numbers of an epoch follow from the seed and the epoch's number, so that training which is resumed at
-    the end of an epoch ends as if it had not been interrupted.
+    All random numbers of an epoch follow from the seed and the epoch's number. Training that is resumed at the end of
+    an epoch therefore ends as if it had not been interrupted.
 
     Args:
         optimizer: Optimiser and its settings; its learning rate is the highest of the schedule.
@@ -42,10 +42,9 @@ class PhotoTraining(LightningModule):
             torch's `OneCycleLR`), `cosine` falls alone, `constant` does neither.
         warm_up: Share of the batches in which `one_cycle` rises.
         label_smoothing: Share of the label that is spread over all classes.
-        augmentation: Modules that change training photos, batch by batch, from uint8
-            `[samples, 3, height, width]` to the same, such as `headstart.modules.augmentation.Shift` or a transform of
-            `torchvision.transforms.v2`, which samples once for a batch. Label maps move along with
-            the photos.
+        augmentation: Modules that change training photos, batch by batch, from uint8 `[samples, 3, height, width]` to
+            the same. Examples are `headstart.modules.augmentation.Shift` and the transforms of
+            `torchvision.transforms.v2`, which sample once for a batch. Label maps move along with the photos.
     """
 
     def __init__(
@@ -70,8 +69,8 @@ class PhotoTraining(LightningModule):
 
         Args:
             network: From the outputs of `normalize` to logits, `[samples, classes]`.
-            normalize: Module that turns photos into inputs of the network, and is not trained; None where these are
-                features, which are not augmented.
+            normalize: Module that turns photos into inputs of the network, and is not trained. None where the inputs
+                are features, which are not augmented.
             classes: Number of classes.
             seed: Seed of all random numbers of the training.
             of_pixels: Whether every pixel has a class: logits then are `[samples, height, width, classes]`.
@@ -99,7 +98,7 @@ class PhotoTraining(LightningModule):
         logits: object = self.network(inputs)
         if not isinstance(logits, Tensor):
             raise UserError(
-                f"data.backbone.name: the network gives a {type(logits).__name__} while it is trained, where one "
+                f"data.backbone.name: the network returns a {type(logits).__name__} in training, but one "
                 "tensor of logits is needed; leave its auxiliary outputs out (model_args), or give another network"
             )
         return logits

@@ -47,15 +47,15 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         one: The object, or its class where its attributes do not count.
-        options: Its options: `class_path`, a class or a function that returns it; `init_args`, the resolved arguments
-            with defaults; and `dict_kwargs`, those that its signature does not name.
+        options: Its options. `class_path` is a class or a function that returns it; `init_args` are the resolved
+            arguments with defaults; `dict_kwargs` are those that its signature does not name.
 
     Returns:
-        `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, values
-        without a form in JSON as text; `digests` by module of the user's own modules that they reach, and one of those
-        of the suite; `packages`, versions of the installed packages that these import; and where there are any,
-        `variables` of the environment and `files` by their digests, and a digest of the `values` in the user's own
-        modules and in the object.
+        `class`, its path; `function`, the path of the function that returned it, if any; and `hyperparameters`, where
+        values without a form in JSON are text. `digests` by module: those of the user's own modules that they reach,
+        and one of those of the suite. `packages`: versions of the installed packages that these import. Where there are
+        any, also `variables` of the environment, `files` by their digests, and a digest of the `values` in the user's
+        own modules and in the object.
 
     Raises:
         UserError: A module of the user's own runs other code than its file has, or a declared file cannot be read.
@@ -97,7 +97,7 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
 def source_digests(objects: Iterable[object]) -> dict[str, str]:
     """Return digests of the source code that defines classes and functions, and of all code that it reaches.
 
-    A digest is of a whole file, so that it includes the functions and constants beside a class, without comments,
+    A digest is of a whole file, so it includes the functions and constants beside a class. It leaves out comments,
     docstrings, layout and messages.
 
     Args:

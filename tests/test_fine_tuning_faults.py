@@ -136,7 +136,9 @@ def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
 
 def test_a_head_that_lacks_a_class(fail: Any) -> None:
     line, results = fail(f"--model.baseline={__name__}.Lacks")
-    assert line.startswith("error: model.baseline: gives [1, 20, 1]; it must give logits [orderings, samples, classes]")
+    assert line.startswith(
+        "error: model.baseline: returns [1, 20, 1]; it must return logits [orderings, samples, classes]"
+    )
     assert results == {}
 
 

@@ -51,8 +51,8 @@ class Meetings:
 def find_meetings(curves: KnownCurves, orderings: int) -> Meetings:
     """Forecast when all curves meet each criterion, by the curves of other data sets alone.
 
-    Left out are criteria met within the labels known, and those of curves that end before it is known whether they
-    are met within 8 times the labels.
+    Criteria that are met within the known labels are left out. So are those of curves that end before it is known
+    whether they are met within 8 times the labels.
 
     Args:
         curves: The curves.

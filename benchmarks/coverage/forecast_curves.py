@@ -137,7 +137,7 @@ TARGETS = {
 
 @dataclass
 class Fed:
-    """What methods are fed in one setting: features of a target's photos by one backbone.
+    """The inputs of methods in one setting: features of a target's photos by one backbone.
 
     Args:
         photos: The target's photos.

@@ -1,7 +1,7 @@
 """The frame of coverage benchmarks: simulated samples, and how often intervals hold the truth or tests reject.
 
-A benchmark declares a population, and a trial that takes a sample of it and returns whether each interval holds the
-truth or each test rejects. The frame repeats the trial and prints the shares.
+A benchmark declares a population and a trial. A trial takes a sample of the population and returns whether each
+interval holds the truth or each test rejects. The frame repeats the trial and prints the shares.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -52,8 +52,8 @@ def piled_up(orderings: int, floored: float, censored: float, comparisons: int) 
 
     Args:
         orderings: Number of orderings.
-        floored: Share of the orderings in which the custom method needs the fewest samples; the others need a number
-            that is exponential above it.
+        floored: Share of the orderings in which the custom method needs the fewest samples. The others need more, by an
+            exponential number.
         censored: Share of the orderings in which the baseline is censored; in the others it is log-normal.
         comparisons: Number of comparisons.
     """

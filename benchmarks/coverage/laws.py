@@ -24,8 +24,8 @@ def own_power_law(labels: NDArray[np.int64], accuracies: Floats, later: float, p
     """Return accuracies by a power law fitted to each curve's own beginning.
 
     Source: Achin Jain, Gurumurthy Swaminathan, Paolo Favaro and others, "A Meta-Learning Approach to Predicting
-    Performance and Data Requirements", CVPR, 2023 (arXiv 2303.01598), for the piecewise form: the logarithm of the
-    error is quadratic in that of the labels, and from a switch on linear. Here the switch is the last label.
+    Performance and Data Requirements", CVPR, 2023 (arXiv 2303.01598), for the piecewise form. The logarithm of the
+    error is quadratic in that of the labels, and linear from a switch on. Here the switch is the last label.
 
     Args:
         labels: Numbers of labels, `[labels]`.
@@ -62,8 +62,8 @@ def own_exponential(labels: NDArray[np.int64], accuracies: Floats, later: float)
 class GaussianProcess:
     """A Gaussian process over the logarithm of labels, for the logarithm of the error.
 
-    Its mean is the mean of known curves. Its covariance is a level, a slope, a smooth and a rough part, whose sizes
-    are those of a grid under which known curves are most likely.
+    Its mean is the mean of known curves. Its covariance is a level, a slope, a smooth and a rough part. Their sizes are
+    chosen from a grid: those under which known curves are most likely.
 
     Source: Carl Edward Rasmussen and Christopher K. I. Williams, "Gaussian Processes for Machine Learning", MIT Press,
     2006, equations 2.22 to 2.24 and 5.8.

@@ -32,8 +32,8 @@ class Strict(BaseModel):
 class Values(Strict):
     """Numbers that stand together on a page, and the JMESPath of each in the results.
 
-    A row is a line of a table, found by its beginning, with paths for some of its cells, the first of which is 1. A
-    text is a part of a sentence with a path for each of its numbers, or null for a number that is not measured.
+    A row is a line of a table, found by its beginning, with paths for some of its cells. The first cell is 1. A text is
+    a part of a sentence with a path for each of its numbers. A number that is not measured has null.
     """
 
     row: str | None = None
@@ -117,7 +117,7 @@ class Figure(Strict):
 
 
 class Page(Strict):
-    """What the register has of one page: figures with commands, and numbers that are not measured, by what they are."""
+    """The register's entry for one page: figures with commands, and numbers that are not measured, by their meaning."""
 
     figures: list[Figure] = []
     constants: dict[str, list[str]] = {}

@@ -54,8 +54,8 @@ def main(
 ) -> None:
     """Print the seconds of each step on one core, then the speed from files by rate of a device and processes.
 
-    A device that takes `rate` pictures a second needs `rate * seconds` cores, where `seconds` is the time that decoding
-    and preparing one picture takes.
+    Let `seconds` be the time to decode and prepare one picture. A device that takes `rate` pictures a second then needs
+    `rate * seconds` cores.
 
     Args:
         photos: Folder whose JPEG files are used.

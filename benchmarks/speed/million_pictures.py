@@ -1,4 +1,4 @@
-"""What the suite costs for each of very many pictures: from tar shards to stored and exported features."""
+"""The cost of the suite for each of very many pictures: from tar shards to stored and exported features."""
 
 import io
 import os
@@ -44,7 +44,7 @@ class Stub(nn.Module):
 
 
 class Cost(NamedTuple):
-    """What a command or a loop took.
+    """The resources that a command or a loop took.
 
     Attributes:
         wall: Seconds.
@@ -66,8 +66,8 @@ def main(
 ) -> None:
     """Measure the command and a bare loop over like pictures, and print processor time, wall time and memory.
 
-    A worker is one process, which decodes as well. The time to start and end, mostly that of importing torch in each
-    process, is that of a command with few pictures, and is shown apart.
+    A worker is one process, which decodes as well. The time to start and end is mostly that of importing torch in each
+    process. It is that of a command with few pictures, and is shown separately.
 
     Args:
         counts: Numbers of pictures.

@@ -1,4 +1,4 @@
-"""What scale costs: memory of many orderings, rows of another validation subset, several readers of a large entry."""
+"""The cost of scale: memory of many orderings, rows of another validation subset, several readers of a large entry."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence

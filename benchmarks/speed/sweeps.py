@@ -1,4 +1,4 @@
-"""What 16 short runs cost as a sweep in two workers, over 16 commands one after the other."""
+"""The cost of 16 short runs as a sweep in two workers, relative to 16 commands one after the other."""
 
 import yaml
 

@@ -1,1 +1,1 @@
-"""What few labels say without a validation set: folds, expected accuracy, calibration."""
+"""Estimates from few labels without a validation set: folds, expected accuracy, calibration."""

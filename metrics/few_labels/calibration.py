@@ -14,13 +14,14 @@ ENOUGH = 20_000
 
 
 def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
-    """Return the temperature by which scores are divided before a softmax, so that it gives probabilities.
+    """Return the temperature that turns scores into probabilities: scores are divided by it before a softmax.
 
-    Source: Chuan Guo, Geoff Pleiss, Yu Sun, Kilian Q. Weinberger, "On Calibration of Modern Neural Networks", ICML,
-    2017, section 4.2: the temperature of the least cross-entropy of predictions that were not learnt. Few samples may
-    all be right, and then the least is at a temperature of 0; so the targets are those of John Platt, "Probabilistic
-    Outputs for Support Vector Machines", Advances in Large Margin Classifiers, 1999, equation 10, for n_c samples of a
-    class and C classes: `(n_c + 1) / (n_c + C)` for the class itself and `1 / (n_c + C)` for each other one.
+    The temperature minimises the cross-entropy of predictions for samples that were left out of training (Chuan Guo,
+    Geoff Pleiss, Yu Sun, Kilian Q. Weinberger, "On Calibration of Modern Neural Networks", ICML, 2017, section 4.2).
+    All of few samples may be predicted correctly; the minimum would then be at a temperature of 0. The targets are
+    therefore smoothed: for n_c samples of a class and C classes, `(n_c + 1) / (n_c + C)` for the class itself and `1 /
+    (n_c + C)` for each other one (John Platt, "Probabilistic Outputs for Support Vector Machines", Advances in Large
+    Margin Classifiers, 1999, equation 10).
 
     Args:
         logits: `[samples, classes]`.
@@ -58,10 +59,10 @@ def cross_entropies(logits: Floats, labels: Indices, temperature: float) -> Floa
 
 
 def calibration_error(confidences: Floats, correct: Floats) -> float:
-    """Return the expected calibration error: how far confidences are from the shares that are right, on average.
+    """Return the expected calibration error: the average gap between confidence and accuracy.
 
     Source: Mahdi Pakdaman Naeini, Gregory F. Cooper, Milos Hauskrecht, "Obtaining Well Calibrated Probabilities Using
-    Bayesian Binning", AAAI, 2015, with bins of equal numbers of predictions, of which each has ten or more.
+    Bayesian Binning", AAAI, 2015. All bins have equal numbers of predictions, ten or more each.
 
     Args:
         confidences: Probability of the predicted class, `[predictions]`.

@@ -40,7 +40,7 @@ def merits(correct: Floats, losses: Floats) -> Floats:
     """Return what methods are chosen by, the mean over samples: accuracy, and among equal ones the lower cross-entropy.
 
     With few labels many methods are right on the same number of samples. The cross-entropy of their calibrated
-    probabilities tells more of them apart than the order of the methods on other data sets does.
+    probabilities separates more of them than the order of the methods on other data sets does.
 
     Args:
         correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`.
@@ -52,9 +52,10 @@ def merits(correct: Floats, losses: Floats) -> Floats:
 def choose(merit: Floats, counts: Floats) -> Indices:
     """Return the method that is chosen in each bootstrap sample, `[bootstraps]`: the first, unless another is better.
 
-    A method is taken instead of the first for as much as its merit is higher, less one standard error of this
-    difference over samples: the rule of Leo Breiman, Jerome Friedman, Richard Olshen, Charles Stone, "Classification
-    and Regression Trees", 1984, section 3.4.3, for the first method in place of the simplest.
+    Each method scores the amount by which its merit exceeds that of the first, less one standard error of this amount
+    over samples. The highest score wins; that of the first method is 0. This is the rule of Leo Breiman, Jerome
+    Friedman, Richard Olshen, Charles Stone, "Classification and Regression Trees", 1984, section 3.4.3, with the first
+    method in place of the simplest.
 
     Args:
         merit: As `merits` returns it, `[methods, samples]`.
@@ -71,10 +72,10 @@ def choose(merit: Floats, counts: Floats) -> Indices:
 def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
     """Return the accuracy of the choice among methods, without the optimism of having chosen on the same samples.
 
-    Source: Ioannis Tsamardinos, Elissavet Greasidou, Giorgos Borboudakis, "Bootstrapping the out-of-sample predictions
-    for efficient and accurate cross-validation", Machine Learning, 2018, algorithm 3 (BBC-CV): on every bootstrap
-    sample of the samples the best method is chosen, and scored on the samples that are not in it; the estimate is the
-    mean.
+    On every bootstrap sample, the best method is chosen, and scored on the samples that are not in it. The estimate is
+    the mean score. Source: Ioannis Tsamardinos, Elissavet Greasidou, Giorgos Borboudakis, "Bootstrapping the
+    out-of-sample predictions for efficient and accurate cross-validation", Machine Learning, 2018, algorithm 3
+    (BBC-CV).
 
     Args:
         correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`.
@@ -97,12 +98,12 @@ def bootstrap_corrected(correct: Floats, merit: Floats, seed: int = 0) -> float:
 def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed: int = 0) -> ExpectedAccuracy:
     """Return the method to choose, and its expected accuracy after it has learnt all samples.
 
-    The estimate is bootstrap-corrected for the choice. Its error is then lowered to that of all samples, as
-    `n^-0.25` for n samples, since each prediction was learnt from a share of them alone. The interval is that of the
-    posterior of a share from a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of
-    Chances", Philosophical Transactions, 1763), of as many predictions as samples were learnt: the variance of
-    cross-validation is that of test sets, enlarged by how far their training sets overlap (Claude Nadeau, Yoshua
-    Bengio, "Inference for the Generalization Error", Machine Learning, 2003).
+    The estimate is bootstrap-corrected for the choice. Each prediction was learnt from a share of the samples alone.
+    The error is therefore lowered to that of all n samples, as `n^-0.25`. The interval is that of the posterior of a
+    share under a uniform prior (Thomas Bayes, "An Essay towards solving a Problem in the Doctrine of Chances",
+    Philosophical Transactions, 1763). It counts as many predictions as samples were learnt, because the variance of
+    cross-validation is that of test sets, enlarged by the overlap of their training sets (Claude Nadeau, Yoshua Bengio,
+    "Inference for the Generalization Error", Machine Learning, 2003).
 
     Args:
         correct: Share of the left-out predictions of each sample that are right, `[methods, samples]`, the method that
@@ -123,8 +124,8 @@ def expected_accuracy(correct: Floats, losses: Floats, learnt_share: float, seed
 def tied_with(correct: Floats, chosen: int) -> list[bool]:
     """Return which methods are not significantly worse than the chosen one.
 
-    A method is significantly worse if the t interval of the difference over samples, at the level of all comparisons
-    together (Bonferroni), lies above 0.
+    A method is significantly worse if the t interval of the difference over samples lies above 0. Its level covers all
+    comparisons together (Bonferroni).
 
     Args:
         correct: As for `expected_accuracy`.

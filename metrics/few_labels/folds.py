@@ -13,8 +13,8 @@ KEPT = -1
 def count_folds(labels: Indices) -> int:
     """Return the number of folds: as many as a class of median size has samples, from 2 to 10.
 
-    With fewer samples per class than 10, each fold of equal classes therefore holds one sample of each class: to leave
-    out a single sample would unbalance the classes that remain, by as much as the class mean of few samples moves.
+    With fewer samples per class than 10, each fold of equal classes therefore holds one sample of each class. Leaving
+    out a single sample would unbalance the remaining classes, and the class mean of few samples would move.
 
     Args:
         labels: Class of each sample, from 0, `[samples]`.
@@ -27,8 +27,8 @@ def stratified_folds(labels: Indices, folds: int, repeats: int, seed: int) -> In
     """Split samples into folds, several times, each fold with its share of every class.
 
     Source: Ron Kohavi, "A Study of Cross-Validation and Bootstrap for Accuracy Estimation and Model Selection", IJCAI,
-    1995, section 3. Samples in the order of their classes, shuffled within each, go to the folds in turn, so that the
-    sizes of two folds, and their samples of one class, differ by one at most.
+    1995, section 3. Samples are shuffled within each class. They go to the folds in turn, class after class. The sizes
+    of two folds therefore differ by one at most, and so do their numbers of samples of one class.
 
     Args:
         labels: Class of each sample, from 0, `[samples]`.
@@ -37,8 +37,8 @@ def stratified_folds(labels: Indices, folds: int, repeats: int, seed: int) -> In
         seed: Seed of the splits; split r is the same whatever the number of splits.
 
     Returns:
-        Fold of each sample in each split, `[repeats, samples]`. The only sample of a class has the fold -1: it is
-        never left out, since no method can learn a class without a sample.
+        Fold of each sample in each split, `[repeats, samples]`. The only sample of a class has the fold -1 and is never
+        left out: no method can learn a class without a sample.
     """
     sizes = np.bincount(labels)
     shared = np.flatnonzero(sizes[labels] > 1)
@@ -51,9 +51,9 @@ def stratified_folds(labels: Indices, folds: int, repeats: int, seed: int) -> In
 
 
 def proportional_orderings(labels: Indices, orderings: int, seed: int) -> Indices:
-    """Return orders of samples whose every beginning has about its share of each class.
+    """Return orders of samples in which every beginning has about the same share of each class.
 
-    Sample k of a class of n samples, from 0 and shuffled, ranks by (k + 1/2) / n; equal ranks are shuffled. Where
+    The samples of a class are shuffled. Sample k of n, from 0, ranks by (k + 1/2) / n; equal ranks are shuffled. Where
     classes are of one size, each block of as many samples as there are classes therefore holds every class once.
 
     Args:

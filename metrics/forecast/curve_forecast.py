@@ -64,8 +64,8 @@ class CurveForecast:
     def meets(self, threshold: float, consecutive: int, step: int) -> dict[float, tuple[int | None, int | None]]:
         """Return between which samples a criterion is met, by the coverage promised.
 
-        The streak begins where the threshold is reached, and ends some evaluations later. One that may begin at once
-        may have begun within the labels known, and then ends with the next evaluation at the earliest.
+        The streak begins where the threshold is reached, and ends some evaluations later. A streak that may begin
+        immediately may have begun within the known labels. It then ends with the next evaluation at the earliest.
 
         Args:
             threshold: The accuracy of the criterion.

@@ -33,7 +33,7 @@ SCALE_PRIOR, SCALE_METHOD, SCALE_NOISE = (3.0, 1.0, 1.0, 1.0, 3.0, 0.2), 0.3, 0.
 
 @dataclass(frozen=True)
 class Cases:
-    """Forecasts to make, and where known, what became of them.
+    """Forecasts to make, and the true accuracies where they are known.
 
     Attributes:
         observed: What is known of each curve, `[cases]`.
@@ -144,20 +144,20 @@ class Regression:
 class Forecaster:
     """Forecasts from the curves of other data sets.
 
-    The error is a power law from the last known label on. Its exponent is pooled over data sets: a ridge regression on
-    the labels known, the number of classes, the curve's own slope and the method, whose effects are drawn towards 0.
-    The size of a forecast's error is a regression, too. Intervals are as many times as wide as the promised share of
-    errors on other data sets asks for, each forecast without its own data set; where the errors of a method after about
-    as many labels ask for more, as many as these ask for.
+    The error is a power law from the last known label on. Its exponent is pooled over data sets by a ridge regression.
+    The predictors are the number of known labels, the number of classes, the curve's own slope and the method, whose
+    effects are drawn towards 0. A second regression predicts the size of a forecast's error. Intervals are wide enough
+    to hold the promised share of errors on other data sets, where each forecast leaves its own data set out. They are
+    wider where the errors of a method after about as many labels require it.
 
-    Sources: Corinna Cortes, Lawrence D. Jackel, Sara A. Solla, Vladimir Vapnik and John S. Denker, "Learning Curves:
-    Asymptotic Values and Rate of Convergence", NIPS, 1993, for the power law; Jing Lei, Max G'Sell, Alessandro Rinaldo,
-    Ryan J. Tibshirani and Larry Wasserman, "Distribution-Free Predictive Inference for Regression", JASA, 2018, section
-    5.2, for conformal intervals whose width varies; Robin Dunn, Larry Wasserman and Aaditya Ramdas, "Distribution-Free
-    Prediction Sets for Two-Layer Hierarchical Models", JASA, 2023, section 3, for pooling groups that count alike.
+    Sources: for the power law, Corinna Cortes, Lawrence D. Jackel, Sara A. Solla, Vladimir Vapnik and John S. Denker,
+    "Learning Curves: Asymptotic Values and Rate of Convergence", NIPS, 1993. For conformal intervals of varying width,
+    Jing Lei, Max G'Sell, Alessandro Rinaldo, Ryan J. Tibshirani and Larry Wasserman, "Distribution-Free Predictive
+    Inference for Regression", JASA, 2018, section 5.2. For pooling groups of equal weight, Robin Dunn, Larry Wasserman
+    and Aaditya Ramdas, "Distribution-Free Prediction Sets for Two-Layer Hierarchical Models", JASA, 2023, section 3.
 
     Args:
-        cases: What became of forecasts on known curves, of two data sets at least.
+        cases: Forecasts on known curves with their true accuracies, of at least two data sets.
     """
 
     def __init__(self, cases: Cases) -> None:
@@ -165,7 +165,7 @@ class Forecaster:
         self.methods = np.unique(cases.methods)
 
     def forecast(self, cases: Cases) -> Forecasts:
-        """Forecast the accuracy of cases; what became of them is not read."""
+        """Forecast the accuracy of cases; their true accuracies are not read."""
         errors = _expected(cases, design_of(cases, self.methods) @ self._change.coefficients)
         scale = np.exp(scale_design_of(cases, self.methods) @ self._size.coefficients)
         positions = {name: row for row, name in enumerate(self.methods.tolist())}

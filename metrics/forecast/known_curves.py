@@ -33,8 +33,8 @@ class KnownCurves:
         labels: Numbers of labels, ascending, `[labels]`.
         accuracies: Accuracy in every ordering, NaN behind its end, `[curves, orderings, labels]`.
         thresholds: Thresholds of criteria, `[thresholds]`.
-        samples: Samples to criterion in every ordering, for ten evaluations in a row, one after each sample; infinite
-            where it is not met, `[curves, orderings, thresholds]`.
+        samples: Samples to criterion in every ordering, `[curves, orderings, thresholds]`. The criterion is ten
+            evaluations in a row, one after each sample. Infinite where it is not met.
     """
 
     data_sets: NDArray[np.str_]

@@ -1,4 +1,4 @@
-"""What is known of a learning curve after a number of labels, and nothing of what comes later."""
+"""The known part of a learning curve after a number of labels."""
 
 from __future__ import annotations
 

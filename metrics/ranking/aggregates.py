@@ -89,9 +89,9 @@ def interquartile_means(values: Sequence[Floats], counts: Iterable[Counts]) -> F
 
     Source: Rishabh Agarwal, Max Schwarzer, Pablo Samuel Castro, Aaron Courville and Marc G. Bellemare, "Deep
     Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS, 2021, sections 4.1 and 4.3: the mean
-    without a quarter at either end, of resamples that keep the number of runs of each setting. Two things differ: of
-    settings with more orderings each run weighs less, and of a run at the border of the middle half a part counts,
-    where they count it whole.
+    without the lowest and the highest quarter, of resamples that keep the number of runs of each setting. Two things
+    differ. In settings with more orderings, each run weighs less. A run at the border of the middle half counts in part
+    here, and as a whole there.
 
     Args:
         values: Of each setting, `[methods, orderings]`.
@@ -129,7 +129,7 @@ def probabilities_of_improvement(values: Sequence[Floats]) -> Floats:
     """Compute the probability that one method takes fewer samples than another on the same ordering, a tie half.
 
     It is the share of orderings in a setting, averaged over settings. Its 95 % interval adds 2 / settings won and as
-    many lost orderings to each setting, so that it is not empty where one method always wins; a tie lowers the
+    many lost orderings to each setting. It is therefore not empty where one method always wins. A tie lowers the
     variance.
 
     Source: Robert J. Grissom and John J. Kim, "Effect Sizes for Research", Routledge, 2012, chapter 5, the probability

@@ -1,7 +1,8 @@
 """Outcomes of experiments: win rates of metrics, and agreement as the mean Kendall tau-b over all pairs.
 
-The tau-b of two outcomes over m metrics is the product of their agreement vectors: the signs of the differences between
-all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum u|^2 - N) / 2.
+The tau-b of two outcomes over m metrics is the product of their agreement vectors. An agreement vector holds the signs
+of the differences between all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum
+u|^2 - N) / 2.
 """
 
 from __future__ import annotations
@@ -119,8 +120,8 @@ def agreement_vectors(outcomes: Floats, tie_tolerance: float) -> tuple[Floats, F
         tie_tolerance: Differences up to this are ties.
 
     Returns:
-        Vectors `[..., m (m - 1) / 2]` of norm 1, and where they are defined, `[...]`: tau-b has no value where a
-        metric's is undefined or all are tied. Undefined vectors are 0.
+        Vectors `[..., m (m - 1) / 2]` of norm 1, and where they are defined, `[...]`. Tau-b is undefined where the
+        outcome of a metric is undefined or all are tied. Undefined vectors are 0.
     """
     first, second = np.triu_indices(outcomes.shape[-1], 1)
     difference = outcomes[..., first] - outcomes[..., second]

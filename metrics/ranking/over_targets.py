@@ -1,7 +1,7 @@
 """Tests and intervals of means over targets: by t from 8 targets on, by exact sign flips with fewer.
 
-A t test of few differences hangs on their variance: where three happen to be equal it is 0, and so is p. Sign flips
-need no variance. With five targets or fewer they never reach 5 %, so that there is no interval of 95 % either.
+A t test of few differences depends on their variance. If three happen to be equal, the variance is 0, and so is p. Sign
+flips need no variance. With five targets or fewer they never reach 5 %, so that there is no interval of 95 % either.
 """
 
 import numpy as np

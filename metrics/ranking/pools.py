@@ -82,7 +82,7 @@ class Pools:
 
     @property
     def settings(self) -> dict[str, int | None]:
-        """What decides which pools are studied, as documents have it; None if all are."""
+        """The choice of the pools that are studied, as documents have it; None if all are."""
         return {"drawn_pools": self.drawn, "seed": self.seed if self.drawn else None}
 
     @property

@@ -44,10 +44,10 @@ def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
 def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
     """Correlate the rankings of scores and performances, arguments as in `pearson`, with more weight on the best.
 
-    A pair of sources weighs 1 / (1 + r) + 1 / (1 + s), where r and s are their ranks from 0, and the coefficient is
-    the mean of that with ranks by score (ties by performance) and that with ranks by performance (ties by score):
-    Vigna, A weighted correlation index for rankings with ties, WWW 2015, section 4, as `scipy.stats.weightedtau`
-    computes it with `rank=True`. It is NaN where either is constant.
+    A pair of sources weighs 1 / (1 + r) + 1 / (1 + s), where r and s are their ranks from 0. The coefficient is the
+    mean of two values: one with ranks by score (ties by performance), one with ranks by performance (ties by score).
+    Source: Vigna, A weighted correlation index for rankings with ties, WWW 2015, section 4, as
+    `scipy.stats.weightedtau` computes it with `rank=True`. It is NaN where either is constant.
     """
     return _correlate("weightedtau", scores, performances, rank=True)
 
@@ -56,8 +56,8 @@ def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
     """Compare the performance of the source with the highest score with the best one, arguments as in `pearson`.
 
     The relative top-1 accuracy of Li et al., Ranking neural checkpoints, CVPR 2021, section 4. Among equal scores the
-    first source is taken. It is NaN where the best performance is 0 or any is negative, as losses and errors turned
-    round are: a ratio needs performances that are counted from 0.
+    first source is taken. It is NaN where the best performance is 0 or any is negative, as with negated losses and
+    errors: a ratio needs a scale that starts at 0.
     """
     x, y = _pair(scores, performances)
     return float(_relative_to_best(y[x.argmax()], y.max(), y))
@@ -87,13 +87,12 @@ EVALUATION_MEASURES: dict[Measure, EvaluationMeasure] = {
 
 
 def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) -> Floats:
-    """Compute all measures of several metrics for many pools of the same sources at once.
+    """Compute all measures of several metrics for many pools of the same sources at the same time.
 
-    Whether source i is ranked above, beside or below source j does not depend on the pool. With the membership of
-    sources in pools as a matrix of zeros and ones, ranks within pools and sums over pairs in pools are therefore
-    products of fixed `[n, n]` matrices with that matrix, without a loop over pools. They count, in single precision,
-    which is exact for whole numbers up to 2^24 sources. Memory is about 100 bytes per source and pool; blocks of pools
-    that fit into the cache are fastest.
+    Whether source i is ranked above, beside or below source j does not depend on the pool. The membership of sources in
+    pools is a matrix of zeros and ones. Ranks within pools and sums over pairs in pools are products of fixed `[n, n]`
+    matrices with it, without a loop over pools. They count, in single precision, which is exact for whole numbers up to
+    2^24 sources. Memory is about 100 bytes per source and pool; blocks of pools that fit into the cache are fastest.
 
     Args:
         scores: Scores by m metrics of all n sources, `[m, n]`, finite.

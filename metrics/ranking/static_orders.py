@@ -86,9 +86,9 @@ def _measure(scores: Floats, performances: Floats) -> Floats:
 def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> float:
     """Correlate two rankings without the parts that they share with a third.
 
-    M. G. Kendall, "Partial rank correlation", Biometrika, 1942: with tau_12 the correlation of the first two,
-    (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13^2) (1 - tau_23^2)). Tau-b is the cosine of the angle between the vectors
-    of the signs of all differences, so that this is the cosine between the first two vectors without their
+    M. G. Kendall, "Partial rank correlation", Biometrika, 1942: (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13^2) (1 -
+    tau_23^2)), where tau_12 is the correlation of the first two. Tau-b is the cosine between two vectors, the signs of
+    all differences. The partial correlation is therefore the cosine between the first two vectors without their
     projections on the third. It is 0 where two rankings agree no better than their agreement with the third implies. It
     has no p value of its own, and 0 does not mean that they are conditionally independent.
 
@@ -98,8 +98,8 @@ def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> fl
         given: Values `[k]` of the third ranking.
 
     Returns:
-        The partial correlation, NaN where a ranking is constant, or one of the first two is that of the third or its
-        reverse, so that nothing is left of it.
+        The partial correlation. NaN where a ranking is constant, or where one of the first two equals the third or its
+        reverse.
     """
     between, one, other = kendall(first, second), kendall(first, given), kendall(second, given)
     left = (1 - one**2) * (1 - other**2)
@@ -109,10 +109,10 @@ def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> fl
 def mean_spearman(performances: Floats, known: Flags) -> float:
     """Correlate the rankings of the sources on two targets by Spearman's rho, and average over all pairs of targets.
 
-    A pair of targets is compared on the sources that count on both. Vectors of ranks of norm 1 are summed in place of
-    going through the pairs: the sum over all pairs is (|sum u|^2 - N) / 2. Kendall's W of t rankings is
-    (1 + (t - 1) rho) / t with this mean, where there are no ties (M. G. Kendall and B. Babington Smith, "The problem of
-    m rankings", Annals of Mathematical Statistics, 1939).
+    A pair of targets is compared on the sources that count on both. Vectors u of ranks, scaled to norm 1, are summed
+    instead of looping over pairs: the sum over all pairs is (|sum u|^2 - N) / 2. Without ties, Kendall's W of t
+    rankings is (1 + (t - 1) rho) / t with this mean (M. G. Kendall and B. Babington Smith, "The problem of m rankings",
+    Annals of Mathematical Statistics, 1939).
 
     Args:
         performances: Performance of each source, `[n, t]`.

@@ -30,10 +30,10 @@ LARGEST_COUNT = 2**31 - 1
 def class_weights(class_sizes: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
     """Return the weight of a correct prediction of each class, with which the weighted share is the measure.
 
-    For accuracy all weights are 1. Balanced accuracy is the mean of the classes' shares of correct predictions: the
-    weight of a class with n samples is S / n, where S is the least common multiple of all n. Where the weighted count
-    would exceed `LARGEST_COUNT`, S is the largest possible number, and the weights are rounded down: the measure is
-    then wrong by at most n / S, n being the size of the largest class.
+    For accuracy all weights are 1. Balanced accuracy is the mean of the classes' shares of correct predictions. A class
+    with n samples has the weight S / n, where S is the least common multiple of all n. If the weighted count would
+    exceed `LARGEST_COUNT`, S is the largest possible number, and the weights are rounded down. The measure is then
+    wrong by at most n / S, where n is the size of the largest class.
 
     Source: Kay H. Brodersen, Cheng Soon Ong, Klaas E. Stephan and Joachim M. Buhmann, "The Balanced Accuracy and Its
     Posterior Distribution", ICPR, 2010, section 2, for any number of classes.
@@ -57,8 +57,8 @@ def class_weights(class_sizes: NDArray[np.int64], measure: Measure) -> NDArray[n
 def required_correct(threshold: float, all_correct: int) -> int:
     """Return the lowest count of correct predictions whose share of all is at least the threshold in [0, 1].
 
-    The threshold is the decimal number that it prints as, so that exactly 80.0 % passes 0.8, whatever the rounding
-    of `0.8 * all_correct` in binary.
+    The threshold is read as the decimal number that it prints as. Exactly 80.0 % therefore passes 0.8, however `0.8 *
+    all_correct` is rounded in binary.
     """
     return math.ceil(Fraction(repr(float(threshold))) * all_correct)
 
@@ -66,7 +66,7 @@ def required_correct(threshold: float, all_correct: int) -> int:
 def first_streaks(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
 ) -> Floats:
-    """Return where traces of accuracy first meet the criterion, for several lengths of the streak at once.
+    """Return where traces of accuracy first meet the criterion, for several lengths of the streak.
 
     Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
 
@@ -78,7 +78,7 @@ def first_streaks(
 
     Returns:
         Samples seen at the last evaluation of the first full streak (samples to criterion) and at its first (onset),
-        `[lengths, 2, ...]`, infinite where the trace never meets the criterion.
+        `[lengths, 2, ...]`. Infinite where the trace never meets the criterion.
     """
     result = np.full((len(consecutive), 2, *correct.shape[:-1]), np.inf)
     begins, shorter = correct >= required, 1
@@ -151,8 +151,8 @@ class Curves:
         limit: Samples at which restricted means are cut: the sample limit, or those seen when a run was cut off.
         threshold: Accuracy of the criterion that the run used.
         consecutive: Streak length of the criterion that the run used.
-        class_accuracies: Accuracy of each class at some evaluations, by the index of the evaluation,
-            `[methods, orderings, classes]`, NaN where the correct predictions of each class were not counted.
+        class_accuracies: Accuracy of each class at some evaluations, by the index of the evaluation, `[methods,
+            orderings, classes]`. NaN where correct predictions were not counted by class.
     """
 
     methods: list[str]

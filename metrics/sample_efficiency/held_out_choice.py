@@ -10,8 +10,8 @@ def choose_on_others(scores: Mapping[str, Mapping[str, float]]) -> dict[str, str
     Journal of the Royal Statistical Society, Series B, 1974, section 2, with data sets in place of samples.
 
     Args:
-        scores: Scores by data set and variant, lower is better, of the same variants on at least two data sets; their
-            logarithms if scales differ.
+        scores: Scores by data set and variant; lower is better. There are at least two data sets, all with the same
+            variants. Pass logarithms if scales differ.
 
     Returns:
         The variant by data set, the first of equal ones.

@@ -12,13 +12,13 @@ def next_evaluation(correct: NDArray[np.integer[Any]], required: int, consecutiv
     """Return the next evaluation to make of a trace.
 
     The criterion requires the first window of consecutive evaluations that all pass. The next evaluation is the last
-    unknown one of the earliest window that can still succeed: if it fails, no window that contains it can succeed, and
-    all of those are skipped at once. The choice depends on the known evaluations alone, so that an interrupted run
-    continues with the same ones.
+    unknown one of the earliest window that can still succeed. If it fails, no window that contains it can succeed, and
+    all of those are skipped. The choice depends on the known evaluations alone, so an interrupted run continues with
+    the same ones.
 
-    Source: Robert S. Boyer and J Strother Moore, "A Fast String Searching Algorithm", Communications of the ACM, 1977,
-    section 2: a pattern is compared from its end, and a mismatch decides how far it can be moved. Here the pattern is a
-    run of passes.
+    The idea is that of Robert S. Boyer and J Strother Moore, "A Fast String Searching Algorithm", Communications of the
+    ACM, 1977, section 2. A pattern is compared from its end, and a mismatch decides how far it can be moved. Here the
+    pattern is a run of passes.
 
     Args:
         correct: Counts of correct predictions, `[evaluations]`, `SKIPPED` where they are unknown.

@@ -14,7 +14,8 @@ def learning_curve_area(accuracy: Floats, samples_seen: NDArray[np.integer[Any]]
     It is the mean accuracy where each doubling of the samples counts the same; lines connect the evaluations.
 
     Source: Isabelle Guyon, Gavin Cawley, Gideon Dror and Vincent Lemaire, "Results of the Active Learning Challenge",
-    JMLR Workshop and Conference Proceedings 16, 2011, section 2.3, without their normalisation by random predictions.
+    JMLR Workshop and Conference Proceedings 16, 2011, section 2.3. Their normalisation by random predictions is left
+    out.
 
     Args:
         accuracy: Accuracy at each evaluation, `[..., evaluations]`.

@@ -30,8 +30,8 @@ class AllPairs(NamedTuple):
         significant: Whether they are significant at `LEVEL`, symmetric, `[methods, methods]`.
         undecided: Whether sampled patterns leave that open, which then counts as not significant, symmetric, `[methods,
             methods]`.
-        levels: Level of a single test of each method and the next one that is as strict as the test among all pairs,
-            `[methods - 1]`: that of a normal variable for the critical value of the pair's step.
+        levels: Level at which a single test of each method and the next one is as strict as the test among all pairs,
+            `[methods - 1]`. It is that of a normal variable for the critical value of the pair's step.
     """
 
     p_values: Floats
@@ -43,8 +43,8 @@ class AllPairs(NamedTuple):
 def compare_all_pairs(tables: Sequence[Floats]) -> list[AllPairs]:
     """Test all pairs of methods for a difference of their means, two-sided, adjusted for testing all pairs of a table.
 
-    The signs of all pairs' differences are flipped together, ordering by ordering. Each pair's difference, over the
-    root of its sum of squares, is compared with the largest among the pairs that differ no more (step-down). The
+    The signs of all pairs' differences are flipped together, ordering by ordering. Each pair's difference is divided by
+    the root of its sum of squares. It is compared with the largest among the pairs that differ no more (step-down). The
     family-wise error rate is that of one test, and no power is lost on pairs that are correlated. Patterns of signs are
     enumerated, or sampled until they decide about every pair, see `is_decided`.
 
@@ -181,8 +181,8 @@ class _Test:
 def rank_intervals(means: Floats, differ: Flags) -> NDArray[np.int64]:
     """Return simultaneous intervals of the ranks of all methods, with the coverage of the tests.
 
-    A method's rank is at least one more than the number of better methods, and at most the number of methods less the
-    worse ones. A bootstrap of ranks is too sure about the order of close methods
+    A method's rank is at least one more than the number of better methods. It is at most the number of methods minus
+    the number of worse ones. A bootstrap of ranks is too sure about the order of close methods
     (`benchmarks/coverage/resolution_coverage.py`).
 
     Source: Magne Mogstad, Joseph P. Romano, Azeem M. Shaikh and Daniel Wilhelm, "Inference for Ranks with Applications
@@ -210,8 +210,8 @@ def maximal_groups(differ: Flags) -> list[list[int]]:
         differ: Whether pairs differ significantly, symmetric, `[methods, methods]`.
 
     Returns:
-        Indices of the methods of each group, sorted; no groups if there are more than `MOST_GROUPS`, since hundreds of
-        methods of different spread can have any number of groups.
+        Indices of the methods of each group, sorted. Empty if there are more than `MOST_GROUPS` groups: hundreds of
+        methods of different spread can have any number of them.
     """
     groups = {frozenset(range(len(differ)))}
     for first, second in np.argwhere(np.triu(differ)).tolist():
@@ -243,8 +243,8 @@ def group_letters(groups: Sequence[Sequence[int]], methods: int) -> list[str]:
 def orderings_needed(differences: Floats, levels: Floats) -> list[int | None]:
     """Return the numbers of orderings with which pairs would differ significantly, by simulation.
 
-    Experiments of n orderings are sampled with replacement from the observed differences, whose mean stands for the
-    true one. The number is the least n for which a paired t test rejects equality in 80 % of the experiments,
+    Experiments of n orderings are sampled with replacement from the observed differences, whose mean is taken as the
+    true one. The number is the smallest n for which a paired t test rejects equality in 80 % of the experiments. It is
     interpolated between the simulated numbers.
 
     Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, section

@@ -103,8 +103,8 @@ def largest_class_warning(criterion: Mapping[str, Any]) -> list[str]:
     reached = f"{largest / criterion['all_correct']:.0%} {criterion['measure'].replace('_', ' ')}"
     balanced = "--criterion.measure=balanced_accuracy, or " * (criterion["measure"] == "accuracy")
     return [
-        f"to predict the largest class alone meets the threshold ({reached}), so that samples to criterion say "
-        f"nothing; take {balanced}a higher --criterion.threshold."
+        f"predicting the largest class alone meets the threshold ({reached}), so samples to criterion mean "
+        f"nothing; use {balanced}a higher --criterion.threshold."
     ]
 
 
@@ -125,7 +125,7 @@ def interval_warnings(names: Sequence[str], samples: Floats, floor: int) -> list
     if is_floored.any():
         warnings.append(
             f"t intervals of restricted means may be too narrow where many orderings are at the floor of {floor} "
-            f"samples, which no method can undercut: {_list(names, at_floor, is_floored, count)}."
+            f"samples, the fewest possible: {_list(names, at_floor, is_floored, count)}."
         )
     if is_censored.any():
         warnings.append(

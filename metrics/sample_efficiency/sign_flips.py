@@ -67,8 +67,8 @@ def is_decided(exceeded: Floats, sampled: Floats, level: float) -> Flags:
     """Return whether sampled patterns decide on which side of a level the p values of tests lie.
 
     Robbins' confidence sequence of the p value, `p^s (1 - p)^(n - s) / B(s + 1, n - s + 1) > RISK / tests`, must not
-    hold the level. It holds the p value at all n at once, so that one may look after every stage: any of the decisions
-    is another than that of all patterns with at most the probability `RISK`.
+    hold the level. The sequence holds the p value at all n at the same time, so the test may stop after any stage. The
+    probability that any decision differs from that of all patterns is at most `RISK`.
 
     Source: Herbert Robbins, "Statistical Methods Related to the Law of the Iterated Logarithm", Annals of Mathematical
     Statistics, 1970; for Monte Carlo tests Dong Ding, Axel Gandy and Georg Hahn, "A Simple Method for Implementing

@@ -24,11 +24,11 @@ class SimilarityMeasure:
 
     Attributes:
         title: Its name in reports and figures.
-        pairwise: Returns for embeddings `[n, d_i]` the similarities of all pairs, `[m, m]`, biased and debiased; None
-            where a debiased estimate is undefined or there is none. Raises a ValueError that names an embedding as
-            `embeddings[3]` where a similarity is undefined.
-        invariances: The maps of one embedding, in the terms of Klabunde et al., "ReSi: A Comprehensive Benchmark for
-            Representational Similarity Measures", ICLR 2025, that do not change the similarity; all others do.
+        pairwise: Returns the similarities of all pairs of embeddings `[n, d_i]`, biased and debiased, `[m, m]` each.
+            The debiased estimate is None where it is undefined or there is none. Raises a ValueError that names an
+            embedding as `embeddings[3]` where a similarity is undefined.
+        invariances: The maps of one embedding that do not change the similarity; all others do. The terms are those of
+            Klabunde et al., "ReSi: A Comprehensive Benchmark for Representational Similarity Measures", ICLR 2025.
         source: Its publication.
         has_debiased: Whether there is a debiased estimate, so that the other is called biased.
     """

@@ -1,21 +1,22 @@
 """Canonical correlation analysis (CCA) of embeddings, and its variants that weigh or choose directions.
 
-The canonical correlations of X and Y, column-centred, are the singular values of `Q_X^T Q_Y`, where Q are orthonormal
-bases of what their columns span (Bjorck and Golub, "Numerical methods for computing angles between linear subspaces",
-Mathematics of Computation 1973). With r the rank of the embedding that has less, r of them are averaged:
+Let X and Y be column-centred. Their canonical correlations are the singular values of `Q_X^T Q_Y`, where Q are
+orthonormal bases of their column spaces (Bjorck and Golub, "Numerical methods for computing angles between linear
+subspaces", Mathematics of Computation 1973). The measures average r of them, where r is the lower rank of the two
+embeddings:
 
-- mean CCA, plainly (Raghu, Gilmer, Yosinski and Sohl-Dickstein, "SVCCA: Singular Vector Canonical Correlation Analysis
-  for Deep Learning Dynamics and Interpretability", NeurIPS 2017, section 2);
-- SVCCA, plainly, of the principal axes that together hold 99 % of each embedding's variance (section 2 there);
-- PWCCA, weighted by how much of an embedding the i-th canonical variate h_i accounts for, `sum_j |<h_i, x_j>|` over
-  the columns x_j (Morcos, Raghu and Bengio, "Insights on representational similarity in neural networks with
-  canonical correlation", NeurIPS 2018, on projection weighting). The weights by X and by Y differ; the mean of both
-  makes it symmetric. The weights depend on the columns, so that rotations change it. Where canonical correlations are
-  equal, the definition leaves the variates open: two embeddings whose ranks add up to n or more always have
-  correlations of 1, which is an error; other ties are broken as in LAPACK.
+- mean CCA: the plain mean (Raghu, Gilmer, Yosinski and Sohl-Dickstein, "SVCCA: Singular Vector Canonical Correlation
+  Analysis for Deep Learning Dynamics and Interpretability", NeurIPS 2017, section 2);
+- SVCCA: the plain mean, of the principal axes that together hold 99 % of each embedding's variance (section 2 there);
+- PWCCA: the mean weighted by how much of an embedding the i-th canonical variate h_i accounts for. The weight is `sum_j
+  |<h_i, x_j>|` over the columns x_j (Morcos, Raghu and Bengio, "Insights on representational similarity in neural
+  networks with canonical correlation", NeurIPS 2018, on projection weighting). The weights by X and by Y differ; the
+  mean of both makes it symmetric. The weights depend on the columns, so that rotations change it. Where canonical
+  correlations are equal, the definition leaves the variates open. Two embeddings whose ranks add up to n or more always
+  have correlations of 1; these raise an error. Other ties are broken as in LAPACK.
 
-As many directions as stimuli less one span everything, and any two embeddings of that rank have a correlation of 1:
-the measure is undefined and raises an error. Directions that rounding alone can explain are not counted.
+n - 1 directions span everything. Any two embeddings of that rank have a correlation of 1, so the measure is undefined
+and raises an error. Directions that rounding alone can explain are not counted.
 """
 
 from collections.abc import Iterable, Sequence
@@ -38,15 +39,15 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     besides the embeddings: 8 m n r bytes with r the rank, and about 32 n d for one embedding.
 
     Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, of rank at most n - 2: as a rule
-            with more stimuli than dimensions. Tensors stay on their accelerator.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Their rank is at most n - 2,
+            which usually needs more stimuli than dimensions. Tensors stay on their accelerator.
 
     Returns:
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it
-            has as many directions as the stimuli can have.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or an embedding, named as `embeddings[3]`, has
+            as many directions as the stimuli can have.
     """
     bases = [_basis(x, *narrow(x), "CCA") for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None

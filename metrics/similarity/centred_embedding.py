@@ -61,8 +61,8 @@ class CentredEmbedding:
         """Check an embedding `[n, d]` and compute its mean row, without copying it.
 
         Raises:
-            ValueError: Naming it, if it is not a matrix of finite real numbers with enough rows for the HSIC, or if
-                all its rows are equal but for the rounding of their values.
+            ValueError: The embedding, which is named, is not a matrix of finite real numbers with enough rows for the
+                HSIC; or all its rows are equal up to rounding.
         """
         values = in_place(name, x)
         if values.ndim != 2 or values.shape[1] == 0:
@@ -179,8 +179,8 @@ class UnitRows(CentredEmbedding):
     """An embedding that is read as rows of length 1 instead of rows centred at their mean.
 
     Attributes:
-        correlated: Whether the mean of each row's own values is subtracted first, so that products of rows are their
-            Pearson correlations, rather than cosines.
+        correlated: Whether the mean of each row's own values is subtracted first. Products of rows are then Pearson
+            correlations instead of cosines.
         measure: The measure that is undefined where a row has no direction, for messages.
     """
 

@@ -6,13 +6,13 @@ With `K = X X^T` the Gram matrix of column-centred embeddings `X` `[n, d]` and `
     biased:     HSIC(K, L) = <K, L>_F
     debiased:   HSIC(K, L) = <K, L>_F - n / (n - 2) k.l + tr K tr L / ((n - 1) (n - 2))
 
-up to factors that cancel. Sources: Kornblith et al., "Similarity of Neural Network Representations Revisited",
-ICML 2019, equations 3 and 4; Song et al., "Feature Selection via Dependence Maximization", JMLR 2012, equation 5,
-written for centred Gram matrices, on which it takes the same value since it does not change with translations.
-Because `|X^T Y|_F^2 = <K, L>_F`, each product can be had from n x n matrices (Gram form) or from d x d ones (feature
-form); the cheaper is used.
+up to factors that cancel. Sources: Kornblith et al., "Similarity of Neural Network Representations Revisited", ICML
+2019, equations 3 and 4; Song et al., "Feature Selection via Dependence Maximization", JMLR 2012, equation 5. The latter
+is written here for centred Gram matrices; the value is the same, since translations do not change it. Because `|X^T
+Y|_F^2 = <K, L>_F`, each product can be computed from n x n matrices (Gram form) or from d x d ones (feature form). The
+cheaper form is used.
 
-Biased CKA of unrelated embeddings is far from 0 where n is not much larger than d: about 0.96 for Gaussian noise of
+Biased CKA of unrelated embeddings is far from 0 unless n is much larger than d. It is about 0.96 for Gaussian noise of
 n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be slightly negative.
 """
 
@@ -42,8 +42,8 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
         Biased: a value in [0, 1]. Debiased: a value up to 1, about 0 and so possibly negative for unrelated embeddings.
 
     Raises:
-        ValueError: If an embedding is not 2-D, not real or not finite, if the numbers of rows differ or are too
-            small, or if CKA is undefined: all rows equal up to rounding, or a debiased self term of 0 (as with
+        ValueError: An embedding is not 2-D, not real or not finite; the numbers of rows differ or are too small; or CKA
+            is undefined. It is undefined where all rows are equal up to rounding, or a debiased self term is 0 (as with
             equidistant rows).
     """
     return float(pair_products(x, y, debiased).cka(["x", "y"], debiased)[0, 1])
@@ -59,10 +59,10 @@ def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramPro
 def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> Floats:
     """Compute the linear CKA of every pair of m embeddings.
 
-    The Gram matrices of all embeddings are computed once, tile by tile, or, where n is much larger than the widths, the
-    products of pairs chunk by chunk of rows. Memory besides the embeddings: 256 MiB of tiles or up to three times that
-    of chunks; m n numbers; and, growing with the widest embedding, up to 16 n d bytes for two blocks of its rows in
-    float64, or 16 d^2 for a product of features.
+    The Gram matrices of all embeddings are computed once, tile by tile. Where n is much larger than the widths, the
+    products of pairs are computed instead, chunk by chunk of rows. Memory besides the embeddings: 256 MiB of tiles or
+    up to three times that of chunks, and m n numbers. The widest embedding adds up to 16 n d bytes for two blocks of
+    its rows in float64, or 16 d^2 for a product of features.
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
@@ -86,8 +86,8 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[Floats, Fl
         embeddings: As for `pairwise_cka`.
 
     Returns:
-        The results of `pairwise_cka`, biased and debiased; None for the debiased one where it is undefined for any
-        embedding, since there are fewer than 4 rows, or a self term is 0 or lost to rounding.
+        The results of `pairwise_cka`, biased and debiased. The debiased one is None where it is undefined for any
+        embedding: there are fewer than 4 rows, or a self term is 0 or lost to rounding.
 
     Raises:
         ValueError: As `pairwise_cka` for the biased estimate.
@@ -115,8 +115,8 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     widths, the mean over the matrix of `pairwise_cka` is cheaper.
 
     Args:
-        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each; read once, one at a
-            time, so that a generator is enough.
+        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each. They are read once,
+            one at a time, so a generator works.
         debiased: Whether the debiased HSIC is used instead of the biased.
 
     Returns:
@@ -176,7 +176,7 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
     """Compute the Gram matrices of m centred embeddings of one layout, tile by tile of their upper triangles.
 
     Yields:
-        The rows and the columns of a square tile, which are the same on the diagonal, and its values in all Gram
+        The rows and the columns of a square tile, which are the same on the diagonal. Then its values in all Gram
         matrices, float64 `[m, rows, columns]`, which the next tile overwrites.
     """
     n, m, mean = embeddings[0].n, len(embeddings), embeddings[0].mean

@@ -6,7 +6,7 @@ Without row i, and centred again, the inner product of two centred Gram matrices
 
 because the rows of both sum to 0. So the CKA of all pairs without each of the stimuli follows from one more pass over
 the Gram matrices. Its variance is `(n - 1) / n sum_i (CKA_(-i) - mean)^2` (Efron and Tibshirani, "An Introduction to
-the Bootstrap", 1993, equation 11.5), and the interval that of Student's t with n - 1 degrees of freedom (Tukey, "Bias
+the Bootstrap", 1993, equation 11.5). The interval is that of Student's t with n - 1 degrees of freedom (Tukey, "Bias
 and confidence in not-quite large samples", Annals of Mathematical Statistics 29, 1958).
 """
 

@@ -1,14 +1,14 @@
 """Linear CKA against its null, the CKA of the same embeddings with the stimuli of one of them shuffled.
 
 Biased CKA grows with the widths and shrinks with the number of stimuli, whatever the embeddings have in common. The
-distribution of the CKA of a pair over all permutations of the rows of one embedding shows what is due to the sizes
-alone. Mean and standard deviation of this **null** are exact (`headstart.metrics.similarity.permutation_moments`); its
-tail is that of the Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation
-and skewness, as in Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for
-multivariate inference", Computational Statistics & Data Analysis 20, 1995; where outliers shape the null, it is that of
-drawn permutations (`headstart.metrics.similarity.drawn_nulls`). The calibrated value is that of Gröger, Wen
-and Brbić, "Revisiting the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this
-tail in place of one of random permutations:
+**null** of a pair is the distribution of its CKA over all permutations of the rows of one embedding. It shows what is
+due to the sizes alone. Its mean and standard deviation are exact (`headstart.metrics.similarity.permutation_moments`).
+Its tail is that of the Pearson type III distribution, a shifted gamma distribution, of the same mean, standard
+deviation and skewness. This follows Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation
+tests for multivariate inference", Computational Statistics & Data Analysis 20, 1995. Where outliers shape the null, the
+tail is that of drawn permutations (`headstart.metrics.similarity.drawn_nulls`). The calibrated value is that of Gröger,
+Wen and Brbić, "Revisiting the Platonic Representation Hypothesis: An Aristotelian View", 2026. Its quantile q is that
+of this tail, instead of that of random permutations:
 
     calibrated = max(0, (CKA - q) / (1 - q))
 """
@@ -50,24 +50,23 @@ class CkaNull(NamedTuple):
 class CalibratedCka:
     """The linear CKA of all pairs of m embeddings with its null; every matrix is symmetric, `[m, m]`.
 
-    Off the diagonal and on it alike, a null is that of one embedding and another whose rows are shuffled; on the
-    diagonal both are the same.
+    A null compares one embedding with another whose rows are shuffled. On the diagonal, both are the same embedding.
 
     Attributes:
         biased: Biased CKA.
         debiased: Debiased CKA; None where it is undefined for one embedding or more.
         null_mean: Mean of biased CKA under permutations.
-        null_sd: Standard deviation under permutations; 0 where all give the same, as for two stimuli.
+        null_sd: Standard deviation under permutations; 0 where all have the same CKA, as for two stimuli.
         null_skewness: Skewness under permutations; 0 where the standard deviation is.
         null_quantile: The quantile of the null at `level`, at most 1.
         level: The quantile at which a calibrated value is 0.
         z: Standard deviations from the null's mean to the biased CKA; NaN where the standard deviation is 0.
-        p: Share of permutations with as high a CKA; 1 where all give the same.
+        p: Share of permutations with as high a CKA; 1 where all have the same CKA.
         outlying: The pairs of different embeddings whose null is shaped by a few rows far from all others.
-        permutations: Permutations that were drawn for these pairs; 0 where none are outlying, or there are too many
-            stimuli to draw any, so that p is rough.
+        permutations: Number of permutations that were drawn for these pairs. It is 0 where none are outlying, or where
+            there are too many stimuli to draw any; p is rough in the latter case.
         calibrated: `max(0, (biased - null_quantile) / (1 - null_quantile))`; 0 where the quantile is 1, or all
-            permutations give the same.
+            permutations have the same CKA.
     """
 
     biased: Floats
@@ -94,7 +93,7 @@ def cka_null(x: Embedding, y: Embedding) -> CkaNull:
         y: Embedding of as many samples, `[n, dy]`.
 
     Returns:
-        `(mean, sd)`. For two samples sd is 0: every permutation gives the same CKA, 1.
+        `(mean, sd)`. For two samples sd is 0: every permutation has the same CKA, 1.
 
     Raises:
         ValueError: As `metrics.linear_cka`.

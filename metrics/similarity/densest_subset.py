@@ -36,7 +36,7 @@ class Bound:
     Attributes:
         value: No subset of the size has a larger sum of its entries.
         members: The nodes that reach the bound; a start for a search.
-        worths: What each node adds to the bound at most, `[nodes]`; the value is the sum of the largest, those of the
+        worths: The most that each node adds to the bound, `[nodes]`. The value is the sum of the largest, those of the
             members.
         shares: How often each node was a member during the steps, between 0 and 1, `[nodes]`.
         multipliers: The multipliers of the bound.
@@ -61,14 +61,14 @@ def bound_densest_subset(
 ) -> Bound:
     """Bound the largest sum of the entries of a principal submatrix of a given size.
 
-    With x the indicator of a subset, x^T A x is at most x^T M x for M = A + S + U, S positive semidefinite and U
-    skew-symmetric. And x^T M x is at most the sum over the best `size` nodes of what each has with its own best
-    partners: m_ii and its `size - 1` largest m_ij. The bound is this, made as low as it gets over S and U by projected
-    subgradient steps of Polyak's length towards the value that is `reached`, so that every step gives a valid bound.
-    U alone is the Lagrangian decomposition of A. Caprara, D. Pisinger and P. Toth, "Exact solution of the quadratic
-    knapsack problem", INFORMS Journal on Computing, 1999, section 2; S alone the semidefinite relaxation, as in A.
-    Billionnet, S. Elloumi and M.-C. Plateau, "Improving the performance of standard solvers for quadratic 0-1 programs
-    by a tight convex reformulation", Discrete Applied Mathematics, 2009. A step is one eigendecomposition.
+    Let x be the indicator of a subset. Then x^T A x is at most x^T M x for M = A + S + U, where S is positive
+    semidefinite and U skew-symmetric. Each of the best `size` nodes adds to x^T M x at most m_ii and its `size - 1`
+    largest m_ij; their sum is the bound. Projected subgradient steps over S and U lower it. Their length is Polyak's,
+    towards the value that is `reached`, and every step has a valid bound. With U alone, it is the Lagrangian
+    decomposition of A. Caprara, D. Pisinger and P. Toth, "Exact solution of the quadratic knapsack problem", INFORMS
+    Journal on Computing, 1999, section 2. With S alone, it is the semidefinite relaxation, as in A. Billionnet, S.
+    Elloumi and M.-C. Plateau, "Improving the performance of standard solvers for quadratic 0-1 programs by a tight
+    convex reformulation", Discrete Applied Mathematics, 2009. A step is one eigendecomposition.
 
     Args:
         matrix: Symmetric A, `[nodes, nodes]`; the diagonal counts.
@@ -182,8 +182,8 @@ class DensestSubset:
     def search(self, over: Callable[[float], bool]) -> None:
         """Look for better subsets and lower the bound, until they meet.
 
-        The part with the highest bound is split by a node that is either in or out; a part whose bound shows that
-        nothing in it is better is closed. A node whose exchange would lower the bound too much is decided for good.
+        The part with the highest bound is split by a node that is either in or out. A part is closed when its bound
+        shows that it holds no better subset. A node whose exchange would lower the bound too much is decided for good.
 
         Args:
             over: Whether to end, called with the operations since the last call.

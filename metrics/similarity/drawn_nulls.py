@@ -1,12 +1,13 @@
 """The null of linear CKA by drawn permutations, for embeddings with outliers.
 
-Where a few rows lie far from all others, each alone or side by side, CKA under permutations depends on where these rows
-go: it is large where those of both embeddings meet, and small otherwise. No gamma distribution has that form. Single
-rows are found by what the row lengths make of the skewness (`headstart.metrics.similarity.permutation_moments`), groups
-by a skewness that leading directions of normal rows do not reach.
+A few rows may lie far from all others, each alone or side by side. CKA under permutations then depends on where these
+rows go. It is large where those of both embeddings meet, and small otherwise. No gamma distribution has that form.
+Single rows are found by the share of the row lengths in the skewness
+(`headstart.metrics.similarity.permutation_moments`). Groups are found by a skewness that leading directions of normal
+rows do not reach.
 
-The p value counts the given order as one of the permutations: Phipson and Smyth, "Permutation p-values should never be
-zero", Statistical Applications in Genetics and Molecular Biology 9, 2010, equation 2. So does the quantile.
+The p value and the quantile count the given order as one of the permutations. Source: Phipson and Smyth, "Permutation
+p-values should never be zero", Statistical Applications in Genetics and Molecular Biology 9, 2010, equation 2.
 """
 
 from collections.abc import Sequence

@@ -22,11 +22,11 @@ class LinearCKA(Metric):
     """Linear CKA of two embeddings of the same stimuli, given batch by batch.
 
     Equals `metrics.linear_cka` on all rows up to rounding in float64, however they are split into batches and
-    processes; rows that differ in their last bit alone are not refused. Memory is O((dx + dy)^2), whatever the number
-    of rows; the widths are those of the first batch.
+    processes. Rows that differ in their last bit alone raise no error here. Memory is O((dx + dy)^2), whatever the
+    number of rows; the widths are those of the first batch.
 
-    Called as a function (`forward`), it takes a batch and returns the value of that batch, which is NaN where CKA of
-    the batch alone is undefined: too few rows, all rows equal, or values that are not finite.
+    Called as a function (`forward`), it takes a batch and returns the value of that batch. The value is NaN where CKA
+    of the batch alone is undefined: too few rows, all rows equal, or values that are not finite.
 
     Args:
         debiased: Whether the debiased HSIC is used instead of the biased, which needs at least 4 rows instead of 2.
@@ -57,7 +57,7 @@ class LinearCKA(Metric):
             y: Rows of the other for the same stimuli, `[batch, dy]`, real.
 
         Raises:
-            ValueError: If one is not a tensor, not 2-D or not real, the numbers of rows differ, or a width differs from
+            ValueError: One is not a tensor, not 2-D or not real; the numbers of rows differ; or a width differs from
                 that of earlier batches. The rows so far stay.
         """
         before = self._check_batch(x, y)

@@ -57,16 +57,16 @@ def best_model_subset(
     """Find the models with the highest mean pairwise similarity.
 
     All subsets are enumerated where there are at most `EXACT_LIMIT`. Otherwise a subset is grown greedily from every
-    model, and the best `STARTS` of these are improved by exchanges of one model for another, the best exchange first,
-    until none gains. Branch and bound then looks for a better one, and for a proof that there is none.
+    model. The best `STARTS` of these are improved by exchanges of one model for another, the best exchange first, until
+    none improves them. Branch and bound then looks for a better one, and for a proof that there is none.
 
     Args:
         similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
         size: Models to choose.
-        seconds: How long branch and bound may take; by default `EFFORT` operations, whatever the machine, so that the
-            result depends on the similarities alone.
-        progress: Called with how much of branch and bound is done, the most there can be, and the best value and bound
-            so far.
+        seconds: How long branch and bound may take. The default is `EFFORT` operations on any machine, so the result
+            depends on the similarities alone.
+        progress: Called with the amount of branch and bound that is done, its maximum, and the best value and bound so
+            far.
 
     Returns:
         The subset, its mean similarity over pairs, and an upper bound on that of any other.
@@ -147,7 +147,7 @@ def sample_values(value: Callable[[Indices], float], available: int, size: int, 
 
 
 def check_size(size: int, available: int, items: str) -> None:
-    """Raise a ValueError for a size of a subset below 2 or above the number of items, which are named in the plural."""
+    """Raise a ValueError for a size of a subset below 2 or above the number of items; their name is a plural."""
     if not 2 <= size <= available:
         raise ValueError(
             f"size: {size} of {available} {items} cannot be chosen; give at least 2 and at most {available}"

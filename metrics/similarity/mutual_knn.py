@@ -30,7 +30,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
     """Compute the part of the k nearest neighbours that each pair of m embeddings has in common.
 
     Neighbours are sought once per embedding, and pairs compare only the indices of neighbours. Memory besides the
-    embeddings: 8 m n k bytes, n k^2 for a pair, 8 n d for one embedding in float64, and twice 256 MiB of cosines.
+    embeddings, in bytes: 8 m n k, n k^2 for a pair, 8 n d for one embedding in float64, and twice 256 MiB of cosines.
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, n above k. Tensors stay on
@@ -41,9 +41,9 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or k is less than 1; or, naming the embedding as
-            `embeddings[3]`, it has no k neighbours: there are too few stimuli, a row is 0, or all rows lie on one
-            line through the origin, as with a single column.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or k is less than 1; or an embedding, named as
+            `embeddings[3]`, has no k neighbours. The reasons are too few stimuli, a row of 0, or rows that all lie on
+            one line through the origin, as with a single column.
     """
     check_integer("k", k, 1)
     read = read_unit_rows(embeddings, "mutual kNN", correlated=False)

@@ -1,26 +1,26 @@
 """The first three moments of the inner product of two centred Gram matrices when the samples of one are permuted.
 
-With K and L centred Gram matrices `[n, n]` and P a uniformly random permutation matrix, the statistic is
-`t = <K, P L P'>_F`. Its mean is `tr K tr L / (n - 1)`. All higher moments follow from sums of one matrix at a time, so
-that those of all pairs of m matrices cost m^2 operations once these sums are known.
+With K and L centred Gram matrices `[n, n]` and P a uniformly random permutation matrix, the statistic is `t = <K, P L
+P'>_F`. Its mean is `tr K tr L / (n - 1)`. All higher moments follow from sums of one matrix at a time. Once these sums
+are known, the moments of all pairs of m matrices cost m^2 operations.
 
 Source: Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for multivariate
 inference", Computational Statistics & Data Analysis 20, 1995, pages 643-656. Here the matrices are first made
-traceless, `A = K - tr K / (n - 1) H` with H the centring matrix, which moves t by its mean and nothing else: then the
-moments are central at once, lose no digits to the mean, and most of the published terms vanish.
+traceless, `A = K - tr K / (n - 1) H` with H the centring matrix. This only moves t by its mean. The moments are then
+central, lose no digits to the mean, and most of the published terms vanish.
 
-They are derived by partitions. `E t^k` is a sum over 2k indices, and the value depends only on which of them are
-equal: a partition of 2k indices into b blocks contributes the sum over different indices of products of entries of A,
-times that of B, divided by `n (n - 1) ... (n - b + 1)`. Sums over different indices are linear combinations of the
-sums over all indices; of these only the ones of connected graphs whose vertices all have two ends of edges or more are
-not 0, since the rows of A sum to 0 and so does its diagonal. Each row of the tables below is a number of partitions,
-their blocks, and the linear combination.
+They are derived by partitions. `E t^k` is a sum over 2k indices, and the value depends only on which of them are equal.
+A partition of 2k indices into b blocks contributes the sum over different indices of products of entries of A, times
+that of B, divided by `n (n - 1) ... (n - b + 1)`. Sums over different indices are linear combinations of the sums over
+all indices. The rows of A sum to 0, and so does its diagonal. Among the sums over all indices, only those of connected
+graphs whose vertices all have two or more ends of edges are therefore not 0. Each row of the tables below is a number
+of partitions, their blocks, and the linear combination.
 
-With `K = X X'`, sums over the diagonal are computed from all rows. The others would take up to n^3 operations; for more
-than 384 rows they are estimated from 384 sampled without replacement, which costs less than K itself. Only the shape of
-K comes from the sample, and its size from all rows: a sum over different indices is its mean over the sample, times the
-1.5th power of the ratio of the mean of k_ij^2 over all i != j to that over the sample (a ratio estimate; Cochran,
-"Sampling Techniques", 3rd edition, 1977, chapter 6).
+With `K = X X'`, sums over the diagonal are computed from all rows. The others would take up to n^3 operations. For more
+than 384 rows, they are estimated from 384 sampled without replacement, which costs less than K itself. The sample
+determines only the shape of K; all rows determine its size. A sum over different indices is its mean over the sample,
+times the 1.5th power of a ratio: the mean of k_ij^2 over all i != j, by that over the sample (a ratio estimate;
+Cochran, "Sampling Techniques", 3rd edition, 1977, chapter 6).
 """
 
 import math
@@ -82,16 +82,16 @@ def mean_and_variance(products: GramProducts) -> tuple[Floats, Floats]:
 def skewness(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> tuple[Floats, Floats]:
     """Compute the third central moment over the 1.5th power of the variance of every pair, `[m, m]`.
 
-    The row lengths alone, the diagonals of A and B, contribute the sum of a_ii b_p(i)p(i), whose third moment is
-    `n / ((n - 1) (n - 2))` times the sums of their cubes. It is near 0 however few the leading directions are, unless
-    single rows lie far from all others.
+    The row lengths, the diagonals of A and B, contribute the sum of a_ii b_p(i)p(i). Its third moment is `n / ((n - 1)
+    (n - 2))` times the sums of their cubes. It is near 0 however few the leading directions are, unless single rows lie
+    far from all others.
 
     Args:
         embeddings: The embeddings, m of them.
         products: Inner products of their centred Gram matrices.
 
     Returns:
-        The skewness, and what the row lengths alone contribute; symmetric, 0 where the variance is.
+        The skewness, and the contribution of the row lengths alone; symmetric, 0 where the variance is 0.
     """
     squares = products.grams.diagonal()
     scales, *each = np.array([_cubic_sums(x, own) for x, own in zip(embeddings, squares, strict=True)]).T

@@ -5,8 +5,8 @@ With X and Y column-centred and scaled to Frobenius norm 1, and |.|_* the sum of
     s(X, Y) = max over rotations Q of <X Q, Y>_F = |X^T Y|_*,
 
 1 where a rotation makes them equal. It is the cosine of the angular shape distance (Williams, Kunz, Kornblith and
-Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021), and the remainder is the squared
-Procrustes distance, `2 - 2 s`, and the disparity of `scipy.spatial.procrustes`, `1 - s^2`.
+Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021). The squared Procrustes distance is `2 -
+2 s`, and the disparity of `scipy.spatial.procrustes` is `1 - s^2`.
 """
 
 from collections.abc import Iterable
@@ -28,7 +28,7 @@ def unit_norm(x: CentredEmbedding) -> tuple[Array, float]:
     """Centre an embedding and scale it to Frobenius norm 1.
 
     Returns:
-        In float64 `[n, d]`; and the largest singular value that rounding alone causes: with the precision e of the
+        In float64 `[n, d]`; and the largest singular value that rounding alone causes. With the precision e of the
         original values, an error of `e max|X|` in each causes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
 
     Raises:
@@ -63,9 +63,9 @@ def narrow(x: CentredEmbedding) -> tuple[Array, float]:
 def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[Floats, None]:
     """Compute the Procrustes similarity of every pair of m embeddings.
 
-    Every embedding is rotated once into at most n columns, and a pair takes the singular values of a matrix of at most
-    n x n numbers: its time grows with the cube of the smaller of n and d. Memory besides the embeddings: 8 m n
-    min(n, d) bytes, and 16 n d for one embedding in float64.
+    Every embedding is rotated once into at most n columns. A pair takes the singular values of a matrix of at most n x
+    n numbers. Its time grows with the cube of the smaller of n and d. Memory besides the embeddings: 8 m n min(n, d)
+    bytes, and 16 n d for one embedding in float64.
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Tensors stay on their

@@ -1,14 +1,15 @@
 """Centred kernel alignment (CKA) with the RBF kernel, which weighs near stimuli more than far ones, in float64.
 
-With d_ij the Euclidean distance between rows i and j of an embedding, CKA is computed as in
-`headstart.metrics.similarity.cka`, with the biased and the debiased HSIC, from the centred matrices of
+CKA is computed as in `headstart.metrics.similarity.cka`, with the biased and the debiased HSIC. With d_ij the Euclidean
+distance between rows i and j of an embedding, it uses the centred matrices of
 
     K_ij = exp(-d_ij^2 / (2 s^2)),    s = fraction * (median of d_ij over all i < j)
 
-Source: Kornblith et al., "Similarity of Neural Network Representations Revisited", ICML 2019, section 3, who choose the
-bandwidth s as a fraction of the median distance between examples, and report fractions of 0.2, 0.4 and 0.8 (table 2).
-As s grows with the embedding, so scaled, CKA stays the same; as the fraction grows, it becomes linear CKA (Alvarez,
-"Gaussian RBF Centered Kernel Alignment (CKA) in the Large Bandwidth Limit", 2021, arXiv:2112.09305).
+Source: Kornblith et al., "Similarity of Neural Network Representations Revisited", ICML 2019, section 3. They choose
+the bandwidth s as a fraction of the median distance between examples, and report fractions of 0.2, 0.4 and 0.8 (table
+2). The bandwidth grows with the embedding, so scaling an embedding does not change CKA. As the fraction grows, CKA
+approaches linear CKA (Alvarez, "Gaussian RBF Centered Kernel Alignment (CKA) in the Large Bandwidth Limit", 2021,
+arXiv:2112.09305).
 """
 
 import math
@@ -32,7 +33,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
     """Compute the CKA with the RBF kernel of every pair of m embeddings, by both estimates.
 
     Every embedding is multiplied with itself twice, for the median and for the kernel, and never for a pair. Memory
-    besides the embeddings: the n (n - 1) / 2 distances of one, 256 MiB of tiles, m n numbers, and two blocks of rows.
+    besides the embeddings: n (n - 1) / 2 distances of one, 256 MiB of tiles, m n numbers, and two blocks of rows.
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
@@ -45,7 +46,7 @@ def pairwise_rbf_cka(embeddings: Iterable[Embedding], fraction: float = FRACTION
 
     Raises:
         ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or the median distance is 0 or lost to rounding,
-            as where most rows are equal; or the fraction is not positive.
+            for example because most rows are equal; or the fraction is not positive.
     """
     if not fraction > 0:
         raise ValueError(

@@ -1,11 +1,11 @@
 """Representational similarity analysis (RSA), the correlation between dissimilarities of stimuli in two embeddings.
 
 The representational dissimilarity matrix (RDM) of an embedding holds, for every pair of stimuli, 1 minus the Pearson
-correlation of their rows. Two embeddings are as similar as the upper triangles of their RDMs correlate, over the
-n (n - 1) / 2 pairs of stimuli: by Pearson, or by Spearman, which uses only the order of the dissimilarities.
-Source: Kriegeskorte, Mur and Bandettini, "Representational similarity analysis - connecting the branches of systems
-neuroscience", Frontiers in Systems Neuroscience 2008, who measure dissimilarity by 1 - correlation, and recommend rank
-correlation between RDMs where no linear relation can be assumed.
+correlation of their rows. The similarity of two embeddings is the correlation of the upper triangles of their RDMs,
+over the n (n - 1) / 2 pairs of stimuli. It is Pearson's, or Spearman's, which uses only the order of the
+dissimilarities. Source: Kriegeskorte, Mur and Bandettini, "Representational similarity analysis - connecting the
+branches of systems neuroscience", Frontiers in Systems Neuroscience 2008. They measure dissimilarity by 1 -
+correlation, and recommend rank correlation between RDMs where no linear relation can be assumed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,8 +37,8 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[Floats, None]
         Symmetric `[m, m]` from -1 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, RSA
-            is undefined: a row is the same in all columns, or all dissimilarities are equal, as where there are 2
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or RSA is undefined for an embedding, named as
+            `embeddings[3]`. The reason is a row that is the same in all columns, or equal dissimilarities, as with 2
             stimuli.
     """
     read = read_unit_rows(embeddings, "RSA", correlated=True)

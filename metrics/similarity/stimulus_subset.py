@@ -79,8 +79,8 @@ class CentredCatalog:
 def mean_cosine(products: Floats, smallest: Floats | float = VANISHING) -> Floats:
     """Average the cosines over all pairs of models, `[subsets]`.
 
-    A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
-    than any without, and one with fewer such models the better.
+    Where a model's norm vanishes, its pairs count more than all others can add up to. Such a subset is therefore worse
+    than any without, and the fewer such models the better.
 
     Args:
         products: Inner products of the models' Gram matrices, `[subsets, models, models]`.
@@ -100,10 +100,10 @@ class StimulusSubset:
     """A subset of stimuli with the Gram matrices of all models on it.
 
     Linear CKA is a cosine between centred Gram matrices (Kornblith et al., "Similarity of Neural Network
-    Representations Revisited", ICML 2019, section 3), and a stimulus that joins adds a term of rank one to the
-    cross-covariances of embeddings. With the origin at the mean of the s members, u_c the inner products of stimulus c
-    with them and v_c its squared norm, the inner product of the Gram matrices of models i and j grows by
-    2 a u_c^i·u_c^j + a² v_c^i v_c^j, a = s / (s + 1).
+    Representations Revisited", ICML 2019, section 3). A stimulus that joins adds a term of rank one to the
+    cross-covariances of embeddings. Let the origin be at the mean of the s members, u_c the inner products of stimulus
+    c with them and v_c its squared norm. The inner product of the Gram matrices of models i and j then grows by 2 a
+    u_c^i·u_c^j + a² v_c^i v_c^j, a = s / (s + 1).
 
     Args:
         catalog: All stimuli.

@@ -75,14 +75,14 @@ def worst_stimulus_subset(
 
     All subsets are enumerated where they are few and small. Otherwise random subsets are improved, one after the other:
     the catalog is gone through in blocks, in a random order. Each stimulus of a block is valued by the mean CKA if it
-    joined, each member by that if it left; the best joiners replace the best leavers, as many at once as lower the mean
-    CKA: a quarter of the members at most, else half as many, and so on down to single exchanges among the best. After a
-    whole sweep without an exchange the next random subset follows, until the time or `STEPS` blocks are over. The
-    result is the best of these local optima, not certainly the lowest.
+    joined, each member by that if it left. The best joiners replace the best leavers, as many as lower the mean CKA. At
+    first a quarter of the members may be replaced, then half as many, and so on down to single exchanges among the
+    best. After a whole sweep without an exchange the next random subset follows, until the time or `STEPS` blocks are
+    over. The result is the best of these local optima, not certainly the lowest.
 
-    For m models, s chosen and D numbers per stimulus in all embeddings together, a stimulus takes O(s (D + m²))
-    operations per sweep, whatever the size of the catalog. Memory is about s (12 D + 8 m s) bytes besides the
-    embeddings, which are not copied: no Gram matrix of the catalog is made.
+    Let there be m models, s chosen stimuli and D numbers per stimulus in all embeddings together. A stimulus takes O(s
+    (D + m²)) operations per sweep, whatever the size of the catalog. Memory is about s (12 D + 8 m s) bytes besides the
+    embeddings, which are not copied. No Gram matrix of the catalog is made.
 
     Args:
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
@@ -94,12 +94,12 @@ def worst_stimulus_subset(
         progress: Called with the steps or seconds done, the most there can be, and the score so far.
 
     Returns:
-        The subset and the mean of biased linear CKA over pairs of models on it; and the state at the end, None where
-        all were enumerated. Without a time both depend on embeddings and seed alone.
+        The subset and the mean of biased linear CKA over pairs of models on it. Then the state at the end, None where
+        all were enumerated. Without a time limit, both depend on embeddings and seed alone.
 
     Raises:
-        ValueError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
-            embedding for all stimuli, or no subset was found on which every model distinguishes stimuli.
+        ValueError: `size` is below 2 or above the number of stimuli; there are fewer than 2 models; a model has one
+            embedding for all stimuli; or no subset was found on which every model distinguishes stimuli.
     """
     catalog = CentredCatalog(embeddings, size)
     subsets = math.comb(catalog.stimuli, size)

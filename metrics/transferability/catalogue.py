@@ -44,9 +44,9 @@ class TransferabilityMetric:
     Attributes:
         title: Name of the metric in reports.
         summary: One line on what it measures.
-        function: Returns the score of one source model on one target, or the terms that `combine` takes, or, of a
-            metric that depends on a random start, an array of the scores of several, `[starts]`, whose mean is the
-            score; raises a ValueError that says why there is no score.
+        function: Returns the score of one source model on one target, or the terms that `combine` takes. A metric that
+            depends on a random start returns the scores of several starts, `[starts]`; their mean is the score. It
+            raises a ValueError with the reason where there is no score.
         data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
             head; one of `facts` is the same for all targets.
         options: Options of the function, by name.
@@ -54,22 +54,23 @@ class TransferabilityMetric:
         higher_is_better: Whether a higher score means that the source transfers better. This is false for a baseline
             only, whose sign is reversed where targets are ranked.
         baseline: How the metric follows from the labels of the target alone, or from the source alone. It is then the
-            same for all sources, or for all targets, ranks none of them and does not count in mean ranks. Empty for a
-            metric that depends on both.
+            same for all sources, or for all targets. It ranks none of them and does not count in mean ranks. Empty for
+            a metric that depends on both.
         is_default: Whether the metric is computed where no metrics are named.
         bound: Returns the highest score that features can reach on a target of so many classes. At it, a score says
             neither which source is better nor how uncertain it is. None where there is no such score.
         features_reach_bound: Whether enough features reach the bound, whatever the labels.
-        combine: Returns the scores of the sources of a pool, `[..., sources]`, from the terms of each and from those
-            that set the scale, `[..., sources, terms]`, by default the same; None where the score of a source does not
-            depend on the others.
-        pooled: Returns the scores on many targets of one data set at once, `[targets]`; None where the metric is
-            computed on each of them, from statistics that follow from those of the data set.
+        combine: Returns the scores of the sources of a pool, `[..., sources]`. It takes the terms of each, and the
+            terms that set the scale, by default the same, `[..., sources, terms]`. None where the score of a source
+            does not depend on the others.
+        pooled: Returns the scores on many targets of one data set together, `[targets]`. None where the metric is
+            computed on each target, from statistics that follow from those of the data set.
         pooled_rest: A term that is computed for each of these targets and added to `pooled`; None for no such term.
-        prepare: Computes once, from the statistics of all samples and the seed, what stays the same where parts of the
-            samples are left out in turn. Returns a function from a mask of the remaining samples, `[samples]` in the
-            order of the statistics, to what `function` returns of them, for the same starts. None where the metric is
-            computed on each remainder, from statistics that follow from those of all samples.
+        prepare: Computes once, from the statistics of all samples and the seed, everything that is the same while parts
+            of the samples are left out in turn. Returns a function. It takes a mask of the remaining samples,
+            `[samples]` in the order of the statistics, and returns the result of `function` on them, for the same
+            starts. None where the metric is computed on each remainder, from statistics that follow from those of all
+            samples.
     """
 
     title: str
@@ -108,7 +109,7 @@ class TransferabilityMetric:
         return float(result.mean()) if isinstance(result, np.ndarray) else result
 
     def evaluate(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, terms, or the scores of several starts
-        """Compute the same, but of a metric that depends on a random start the scores of several, `[starts]`."""
+        """Compute the same; for a metric that depends on a random start, the scores of several, `[starts]`."""
         return self.scorer(inputs)(np.ones(len(inputs.labels), dtype=bool), inputs)
 
     def scorer(self, inputs: Inputs) -> Callable[[Flags, Inputs], Any]:

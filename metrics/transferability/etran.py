@@ -24,16 +24,17 @@ def etran_terms(
 ) -> tuple[float, float]:
     """Compute the terms of ETran for classification: the energy, and the probability of the labels.
 
-    Source: as for `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
-    where the target resembles the data of the source; the term is the mean over the 0.5 % of the samples with the
-    lowest ones, one at least; the released program has no energy of fewer than 200 samples. The other term is the mean
-    probability that a classifier predicts for the labels; the regression score does not apply.
+    Source: as for `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features. It
+    is high where the target resembles the data of the source. The term is the mean over the 0.5 % of the samples with
+    the lowest energies, at least one sample. The released program has no energy for fewer than 200 samples. The other
+    term is the mean probability that a classifier predicts for the labels; the regression score does not apply.
 
     The classifier of the text is Fisher's linear discriminants, `published`, with the regularisation of SFDA. With
-    fewer samples than features, these tell all samples apart, and the term is 1 for nearly every source. The program
-    passes a matrix that is not symmetric to a function for symmetric ones, whose eigenvectors are orthonormal: their
-    product with their transpose, by which it weighs the features, is the identity. What is left is the nearest class
-    mean without any covariance, `released`. It depends on the scale of the features.
+    fewer samples than features, these separate all samples, and the term is 1 for nearly every source. The released
+    program computes something else. It passes a matrix that is not symmetric to a function for symmetric ones, whose
+    eigenvectors are orthonormal. It weighs the features by the product of these with their transpose, which is the
+    identity. The result is the nearest class mean without any covariance, `released`. It depends on the scale of the
+    features.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -69,8 +70,8 @@ def _energies(rows: Array) -> Array:
 def etran(terms: Floats, pool: Floats | None = None) -> Floats:
     """Compute ETran of the sources of a pool from their terms.
 
-    Each term is scaled to run from 0 to 1 over the pool, and the scores are `0.15 energy + 0.85 classification`: a
-    score is the standing of a source in its pool, and changes with the pool.
+    Each term is scaled to run from 0 to 1 over the pool. The scores are `0.15 energy + 0.85 classification`. A score is
+    the standing of a source in its pool, and changes with the pool.
 
     Source: Mohsen Gholami et al., "ETran: Energy-Based Transferability Estimation", ICCV 2023; the weights are those of
     the program released with it.
@@ -80,7 +81,7 @@ def etran(terms: Floats, pool: Floats | None = None) -> Floats:
         pool: The terms that set the scale; by default the same.
 
     Returns:
-        The scores, `[..., sources]`, from 0 to 1 on their own scale; a term that is the same for all of a pool counts
-            as 0.
+        The scores, `[..., sources]`, from 0 to 1 on their own scale. A term that is the same for all of a pool counts
+        as 0.
     """
     return np.asarray(scaled_over_pool(terms, pool) @ WEIGHTS)

@@ -64,8 +64,8 @@ class FeatureStatistics:
         class_means: Mean of every class, less the mean of all, `[classes, features]`.
 
     Raises:
-        ValueError: The shapes do not fit, a number is not finite, the largest absolute one is neither 0 nor from 1e-70
-            to 1e70, or labels are not integers from 0.
+        ValueError: The shapes do not fit; a number is not finite; the largest absolute value is neither 0 nor from
+            1e-70 to 1e70; or labels are not integers from 0.
     """
 
     def __init__(self, features: Array, labels: Array) -> None:

@@ -20,7 +20,8 @@ def all_components(statistics: FeatureStatistics) -> Array:
 def rows_and_axes(statistics: FeatureStatistics) -> tuple[Array, Array | None]:
     """Return rows and axes for `class_probabilities` by all features, without a rotation of all samples if possible.
 
-    To rotate them takes twice the products of a covariance; what discriminants need of them is rotated instead.
+    Rotating all samples takes twice the products of a covariance. Only the parts that discriminants need are rotated
+    instead.
     """
     rank = statistics.spectrum.rank
     if not rank or statistics.dimensions > statistics.samples:
@@ -37,14 +38,14 @@ def class_probabilities(
 ) -> tuple[Array, float]:
     """Fit regularised linear discriminants to rows, and return the probabilities of the classes of the same rows.
 
-    The classes are Gaussians with means of their own, the covariance `(1 - a) W + a m I` in common and their shares as
-    priors, W being the mean over samples of the outer products of deviations from the class means, and m the mean
-    variance, its trace by the number of dimensions. By default the shrinkage a is `exp(-5 s)`, at least
-    1e-10, where s is the largest eigenvalue of W.
+    Each class is a Gaussian with its own mean, its share as prior, and the common covariance `(1 - a) W + a m I`. W is
+    the mean over samples of the outer products of deviations from the class means. The mean variance m is its trace,
+    divided by the number of dimensions. By default the shrinkage a is `exp(-5 s)`, at least 1e-10, where s is the
+    largest eigenvalue of W.
 
     Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
-    Space", ECCV 2022, section 3, whose projection on all axes of the generalised eigenproblem whitens by that
-    covariance; m, where the text has 1, and the constants are those of the program released with it.
+    Space", ECCV 2022, section 3. Their projection on all axes of the generalised eigenproblem whitens by that
+    covariance. The text has 1 in place of m; m and the constants are those of the program released with it.
 
     Args:
         rows: `[samples, axes]`, in the order of the statistics.

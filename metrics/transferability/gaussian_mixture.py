@@ -35,13 +35,14 @@ class _Components:
 def fit_mixture(rows: Array, components: int, seed: int | np.random.SeedSequence) -> tuple[Array, float]:
     """Fit a mixture of Gaussians with full covariances.
 
-    It starts from k-means, adds 1e-6 to the variances and stops when the mean log likelihood changes by less than
-    1e-3, or after 100 iterations: the conventions of scikit-learn's `GaussianMixture` (F. Pedregosa et al.,
+    It starts from k-means and adds 1e-6 to the variances. It stops when the mean log likelihood changes by less than
+    1e-3, or after 100 iterations. These are the conventions of scikit-learn's `GaussianMixture` (F. Pedregosa et al.,
     "Scikit-learn: Machine Learning in Python", Journal of Machine Learning Research, 2011).
 
     The densities of all components at all samples, and the covariances, dominate the time of a fit. A few whitened
-    coordinates of a sample bound its density under a component from above. Where the bound is below exp(-40) times
-    the density of the component with the best bound, the density is skipped, and the covariance skips the sample.
+    coordinates of a sample bound its density under a component from above. Compare the bound with the density of the
+    component with the best bound. If it is below exp(-40) times that density, the density is skipped, and the
+    covariance skips the sample.
 
     Args:
         rows: `[samples, features]`.

@@ -25,18 +25,18 @@ def gbc(
     """Compute the GBC, the negative sum of the Bhattacharyya coefficients of all ordered pairs of classes.
 
     Source: Michal Pándy et al., "Transferability Estimation using Bhattacharyya Class Separability", CVPR 2022,
-    equations 5 to 7. A class is a Gaussian with the mean and the variances of its samples (divided by their number,
-    raised to at least 1e-4); spherical: with the mean of its variances in every direction. As the sum is over ordered
-    pairs, each pair counts twice.
+    equations 5 to 7. A class is a Gaussian with the mean and the variances of its samples. Variances are divided by the
+    number of samples and raised to at least 1e-4. A spherical Gaussian has the mean of the variances in every
+    direction. As the sum is over ordered pairs, each pair counts twice.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         covariance: `spherical` or `diagonal`.
         pca: How many principal components the features are first reduced to, at most; None keeps the features.
-        variant: `textbook`, or `released`, which in the spherical distance leaves out the number of dimensions as a
-            factor of the logarithm of the variances, as the program does whose scores Andrea Agostinelli et al.
-            published with "How stable are Transferability Metrics evaluations?", ECCV 2022.
+        variant: `textbook` or `released`. In the spherical distance, `released` leaves out the number of dimensions as
+            a factor of the logarithm of the variances. So did the program behind the scores that Andrea Agostinelli et
+            al. published with "How stable are Transferability Metrics evaluations?", ECCV 2022.
 
     Returns:
         The score, from -classes (classes - 1) to 0; 0 for a single class, the lowest for constant features.
@@ -62,7 +62,7 @@ def check_options(covariance: str, variant: str) -> None:
 
 
 def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:
-    """Compute the Bhattacharyya coefficients of all pairs of Gaussians, for each class with all later ones at once.
+    """Compute the Bhattacharyya coefficients of all pairs of Gaussians, each class with all later ones in one step.
 
     Args:
         means: `[classes, features]`.

@@ -9,14 +9,14 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
     """Compute the H-score `trace(pinv(cov(F)) cov(E[F | y]))`.
 
     Source: Yajie Bao et al., "An Information-Theoretic Approach to Transferability in Task Transfer Learning", ICIP
-    2019, definition 2. It lies in [0, classes - 1], and is exactly classes - 1 where centred samples have the largest
-    rank that they can, samples - 1. Linear maps of the features that lose no direction of their spread leave it.
+    2019, definition 2. It lies in [0, classes - 1]. It is exactly classes - 1 where centred samples have their largest
+    possible rank, samples - 1. Linear maps of the features that lose no direction of their spread do not change it.
 
-    With shrinkage: Shibal Ibrahim, Natalia Ponomareva, Rahul Mazumder, "Newer is not always better: Rethinking
-    transferability metrics, their peculiarities, stability and performance", 2021:
-    `trace(inverse((1 - a) S + a m I) (1 - a) cov(E[F | y]))`, where S is the covariance, m the mean of its diagonal and
-    a the intensity of Olivier Ledoit, Michael Wolf, "A well-conditioned estimator for large-dimensional covariance
-    matrices", Journal of Multivariate Analysis, 2004. Both covariances are divided by the number of samples.
+    With shrinkage, it is `trace(inverse((1 - a) S + a m I) (1 - a) cov(E[F | y]))`, where S is the covariance and m the
+    mean of its diagonal (Shibal Ibrahim, Natalia Ponomareva, Rahul Mazumder, "Newer is not always better: Rethinking
+    transferability metrics, their peculiarities, stability and performance", 2021). The intensity a is that of Olivier
+    Ledoit, Michael Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
+    Multivariate Analysis, 2004. Both covariances are divided by the number of samples.
 
     Args:
         features: `[samples, features]`, or their statistics.

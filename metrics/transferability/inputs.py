@@ -30,7 +30,7 @@ def sample_targets(classes: int, targets: int, share: ClassShare, seed: int) -> 
     """Sample the classes of every target.
 
     Source: Andrea Agostinelli et al., "How stable are Transferability Metrics evaluations?", ECCV 2022, section 7. With
-    `varying`, the number of classes is uniform over the whole numbers from 2 % of all (2 at least) to all; with `half`
+    `varying`, the number of classes is uniform over the whole numbers from 2 % of all (at least 2) to all. With `half`,
     it is always half of them, rounded down. The classes are then a subset of that size, each equally likely.
 
     Args:
@@ -69,8 +69,8 @@ class Inputs:
     Args:
         features: `[samples, features]`, an array or rows that are read from the disk when they are indexed.
         labels: Integers from 0, `[samples]`.
-        probabilities: Of the source head's classes, `[samples, source classes]`, an array or rows that are computed
-            when they are indexed; None where there is no head.
+        probabilities: Probabilities of the source head's classes, `[samples, source classes]`. They are an array, or
+            rows that are computed when they are indexed. None where there is no head.
         seed: Seed of the metrics that sample.
         facts: What is known of the source model, whatever the target.
         rows: The rows of these arrays that the target has, gathered on first use; all rows by default.
@@ -183,7 +183,7 @@ class Pool(Inputs):
 
     @cached_property
     def holds(self) -> Flags:
-        """Which target holds which class, `[targets, classes]`."""
+        """Whether each target holds each class, `[targets, classes]`."""
         return np.stack([np.isin(np.arange(self.dataset.classes), classes) for classes in self.targets])
 
     def inputs(self, classes: NDArray[np.int64]) -> Inputs:

@@ -1,4 +1,4 @@
-"""Metrics computed for all targets at once, where targets are made of classes of one data set."""
+"""Metrics computed for all targets together, where targets are made of classes of one data set."""
 
 import numpy as np
 
@@ -13,9 +13,10 @@ from headstart.metrics.transferability.trans_rate import EPSILON, coding_rate
 def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Floats:
     """Compute the spherical GBC of every target, `[targets]`, see `headstart.metrics.transferability.gbc.gbc`.
 
-    The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
-    own. The principal components are those of the whole data set; in each target's own components, the overlap of two
-    classes would change from target to target. A pca of None keeps the features: the GBC of every target is then exact.
+    The overlap of two classes depends on these alone. All overlaps are therefore computed once, and a target adds up
+    its own. The principal components are those of the whole data set. In each target's own components, the overlap of
+    two classes would change from target to target. A pca of None keeps the features: the GBC of every target is then
+    exact.
     """
     dataset = pool.dataset
     if pca is None:
@@ -85,7 +86,7 @@ def coding_rate_of_samples(inputs: Inputs) -> float:
 def coding_rates_of_classes(pool: Pool) -> Floats:
     """Compute the mean coding rate of the classes of every target, the second term of TransRate, in nats, `[targets]`.
 
-    A class is centred at its target's mean, which adds a matrix of rank one to its own covariance: with `d` the
+    A class is centred at its target's mean, which adds a matrix of rank one to its own covariance. With `d` the
     difference of the means and `A = I + C / epsilon`, the determinant is `det(A) (1 + d' inverse(A) d / epsilon)`. One
     decomposition of each class therefore serves all targets.
     """

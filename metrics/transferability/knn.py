@@ -22,16 +22,15 @@ def knn_accuracy(
 ) -> float:
     """Measure how well the nearest neighbours of a sample, itself left out, predict its label.
 
-    The neighbours are those of the highest cosine similarity s of the features as they are, and vote for their classes
-    with weight exp(s / 0.07): the protocol by which features of self-supervised networks are judged, Zhirong Wu et al.,
-    "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section 3.4. The cosine
-    rather than Euclidean distances, because it is that protocol's, and because neither the scale of the features nor
-    the length of a sample's, which is large where a photo is rich in contrast, then decides. As a transferability
-    metric: Moein Sorkhei et al., "k-NN as a Simple and Effective Estimator of Transferability", 2025, whose neighbours
-    may be counted otherwise.
+    The neighbours have the highest cosine similarity s of the features, which are not transformed. They vote for their
+    classes with weight exp(s / 0.07). This is the usual protocol for features of self-supervised networks: Zhirong Wu
+    et al., "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section 3.4. The
+    cosine depends neither on the scale of the features nor on the length of a sample's, which is large for photos of
+    high contrast. Euclidean distances depend on both. As a transferability metric: Moein Sorkhei et al., "k-NN as a
+    Simple and Effective Estimator of Transferability", 2025; they may count neighbours differently.
 
-    Samples as similar as the last neighbour are neighbours, too, and classes with as many votes share the prediction,
-    so that the score depends neither on the order of the samples nor on that of the classes. Memory: one copy of the
+    Samples as similar as the last neighbour are also neighbours, and classes with equal votes share the prediction. The
+    score therefore depends neither on the order of the samples nor on that of the classes. Memory: one copy of the
     features, and some million similarities at a time.
 
     Args:

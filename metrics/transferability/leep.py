@@ -13,9 +13,9 @@ SUM_TOLERANCE = 1e-2
 def leep(probabilities: Array, labels: Array) -> float:
     """Compute LEEP, the mean log of the expected empirical prediction.
 
-    Source: Cuong Nguyen et al., "LEEP: A New Measure to Evaluate Transferability of Learned Representations", ICML
-    2020, equations 1 and 2: the mean over samples of `log(sum over z of P(y | z) theta(x)_z)`, where theta(x) are the
-    probabilities that the source model gives its own classes z, and P(y | z) is empirical.
+    It is the mean over samples of `log(sum over z of P(y | z) theta(x)_z)`. Here theta(x) are the probabilities that
+    the source model predicts for its own classes z, and P(y | z) is empirical. Source: Cuong Nguyen et al., "LEEP: A
+    New Measure to Evaluate Transferability of Learned Representations", ICML 2020, equations 1 and 2.
 
     Args:
         probabilities: Of the source classes, `[samples, source classes]`; rows sum to 1.
@@ -62,8 +62,8 @@ def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> floa
 def nce(source_labels: Array, target_labels: Array) -> float:
     """Compute the negative conditional entropy of the target labels given the source labels.
 
-    Source: Anh T. Tran, Cuong V. Nguyen, Tal Hassner, "Transferability and Hardness of Supervised Classification
-    Tasks", ICCV 2019, equation 7: `-H(Y | Z)`, the sum over pairs of `P(y, z) log P(y | z)`, in nats.
+    It is `-H(Y | Z)`, the sum over pairs of `P(y, z) log P(y | z)`, in nats. Source: Anh T. Tran, Cuong V. Nguyen, Tal
+    Hassner, "Transferability and Hardness of Supervised Classification Tasks", ICCV 2019, equation 7.
 
     Args:
         source_labels: Labels of the source task, or the source model's predicted classes, integers from 0,

@@ -24,8 +24,8 @@ def divide(labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64
         seed: Seed of the division.
 
     Returns:
-        The part of each sample, from 0, `[samples]`; -1 for the only sample of a class, which is always kept, and for
-        all where there are no parts.
+        The part of each sample, from 0, `[samples]`. It is -1 for the only sample of a class, which is always kept, and
+        for all samples where there are no parts.
     """
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
     part_of = np.full(len(labels), -1)
@@ -46,8 +46,9 @@ def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: i
         seed: Seed of the division.
 
     Returns:
-        The part of each sample, from 0, `[samples]`, one for the samples of a group; -1 for those of a class that is in
-        one part alone, which are always kept, and for all where there are no parts.
+        The part of each sample, from 0, `[samples]`; the samples of a group have the same part. It is -1 for the
+        samples of a class that is in one part alone, which are always kept, and for all samples where there are no
+        parts.
     """
     _, codes = np.unique(groups, return_inverse=True)
     part_of = divide(np.zeros(codes.max() + 1, dtype=np.int64), parts, seed)[codes]
@@ -65,7 +66,7 @@ def standard_error(left_out: Floats) -> Floats:
     `benchmarks/coverage/score_intervals.py` measures both.
 
     Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, equation
-    11.5, with groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
+    11.5. For groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
     Official Statistics, 2001.
 
     Args:
@@ -91,8 +92,8 @@ def error_of_start(starts: Floats) -> Floats:
 def add_errors(errors: Floats, freedom: Floats) -> tuple[Floats, Floats]:
     """Add independent standard errors, and estimate the degrees of freedom of their sum.
 
-    Source: F. E. Satterthwaite, "An Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin,
-    1946: the variances v with degrees of freedom f add up to one with `sum(v)^2 / sum(v^2 / f)`.
+    The sum of variances v with degrees of freedom f has about `sum(v)^2 / sum(v^2 / f)` degrees of freedom. Source: F.
+    E. Satterthwaite, "An Approximate Distribution of Estimates of Variance Components", Biometrics Bulletin, 1946.
 
     Args:
         errors: `[..., terms]`.

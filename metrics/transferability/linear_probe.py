@@ -24,9 +24,9 @@ def linear_probe_accuracy(
     """Measure how well logistic regression on the features predicts the labels of samples it was not fitted to.
 
     Each fold is predicted by a fit to the other folds. The features are standardised with the mean and the standard
-    deviation of the fitted samples, and `|W|^2 / 2 + sum of cross-entropies` is minimised with an unpenalised intercept
-    (the convention of scikit-learn's `LogisticRegression`). Folds are sampled class by class, so that each has its
-    share of every class, give or take one sample.
+    deviation of the fitted samples. The fit minimises `|W|^2 / 2 + sum of cross-entropies` with an unpenalised
+    intercept, as scikit-learn's `LogisticRegression` does. Folds are sampled class by class, so that each has its share
+    of every class, give or take one sample.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -116,8 +116,8 @@ def fit_logistic(
 
     Along every feature, the weights are fitted in units in which the sum is about equally curved. On principal
     components, whose spreads differ by orders of magnitude, this takes tens of iterations instead of hundreds to
-    thousands. The first of them, up to a loss that rounding does not disturb, are in float32, which takes half the
-    time; the others are in float64.
+    thousands. The first iterations are in float32, which takes half the time. Once rounding would disturb the loss,
+    they are in float64.
 
     Args:
         rows: `[samples, features]`, principal components for speed.

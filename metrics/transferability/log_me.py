@@ -19,26 +19,25 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
     """Compute LogME, the mean over classes of the log evidence per sample of a linear model, at a maximum.
 
     Source: Kaichao You et al., "LogME: Practical Assessment of Pre-trained Models for Transfer Learning", ICML 2021,
-    equation 2, with the fixed point of Kaichao You et al., "Ranking and Tuning Pre-trained Models: A New Paradigm for
-    Exploiting Model Hubs", JMLR 2022, algorithm 3, iterated until the ratio t of the two precisions alpha and beta
-    changes by less than 1e-8 of itself.
+    equation 2. The fixed point is that of Kaichao You et al., "Ranking and Tuning Pre-trained Models: A New Paradigm
+    for Exploiting Model Hubs", JMLR 2022, algorithm 3. It is iterated until the ratio t of the two precisions alpha and
+    beta changes by less than 1e-8 of itself.
 
-    The target of a class is its indicator, the features are not centred, the model has no intercept. With the
-    precisions alpha = t beta of the weights and beta of the noise, eigenvalues s of F'F and the squared coordinates x
-    of the target along the singular vectors, the evidence at the best beta is
+    The target of a class is its indicator, the features are not centred, the model has no intercept. The precisions are
+    alpha = t beta of the weights and beta of the noise. Let s be the eigenvalues of F'F, and x the squared coordinates
+    of the target along the singular vectors. The evidence at the best beta is
 
     `n/2 log(n / (2 pi Q)) - n/2 - sum(log(1 + s / t)) / 2` with `Q = sum(x t / (t + s)) + residual`,
 
     which is the published one wherever both precisions are stationary. Over t it may have several maxima. The score is
-    of the one that the iteration reaches from t = 1, as published. It need not be the highest, and which one it is
-    depends on the scale of the features. With a single maximum, the scale does not matter.
+    that of the one that the iteration reaches from t = 1, as published. It need not be the highest, and it depends on
+    the scale of the features. With a single maximum, the scale does not matter.
 
-    The indicator of a class may be a linear combination of fewer independent features than samples, for example where
-    two samples of the class have the same features. The evidence then also rises without bound as t goes to 0. There
-    the residual is set to its rounding error, `max(samples, features) * 2.2e-16` of the class, which is also the share
-    of the largest eigenvalue up to which an eigenvalue counts as 0. The score is finite, and about that of features
-    that differ from these by little more than rounding. This does not affect a maximum that the iteration reaches
-    before.
+    The indicator of a class may be a linear combination of fewer independent features than samples. An example is a
+    class of which two samples have the same features. The evidence then also rises without bound as t goes to 0. There
+    the residual is set to its rounding error, `max(samples, features) * 2.2e-16` of the class. Eigenvalues up to the
+    same share of the largest one count as 0. The score is finite, and about that of features that differ from these by
+    little more than rounding. This does not affect a maximum that the iteration reaches before.
 
     Args:
         features: `[samples, features]`, or their statistics.

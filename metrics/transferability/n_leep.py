@@ -22,10 +22,10 @@ def n_leep(
 ) -> float:
     """Compute N-LEEP: LEEP with the components of a mixture of Gaussians in place of the source classes.
 
-    Source: Yandong Li et al., "Ranking Neural Checkpoints", CVPR 2021, section 3.3: principal components, then a
-    mixture with full covariances, whose responsibilities are the probabilities. No source head is needed. The published
-    score is of one fit. The likelihood has many maxima, and the score depends on the one that a fit finds. The mean
-    over fits from several random starts depends on it less.
+    Source: Yandong Li et al., "Ranking Neural Checkpoints", CVPR 2021, section 3.3. A mixture with full covariances is
+    fitted to principal components, and its responsibilities are the probabilities. No source head is needed. The
+    published score is of one fit. The likelihood has many maxima, and the score depends on the one that a fit finds.
+    The mean over fits from several random starts depends on it less.
 
     Memory: a covariance per component, `5 classes * axes^2` numbers, and `fits * samples * 5 classes` responsibilities.
 
@@ -54,8 +54,8 @@ def prepare_n_leep(
 ) -> Callable[[Flags], Floats]:
     """Fit the mixtures of N-LEEP, and return the scores of some of the samples, `[fits]`, as a function of their mask.
 
-    The mask is `[samples]` in the order of the statistics. The mixtures are not fitted again to these samples: fits
-    from other starts end in other optima, whose scores differ by more than those of other samples do.
+    The mask is `[samples]` in the order of the statistics. The mixtures are not fitted again to these samples. New fits
+    would end in other optima, whose scores differ by more than those of other samples do.
 
     Args:
         statistics: Of all samples.

@@ -24,14 +24,15 @@ SIGNS = np.array([1.0, 1.0, -1.0])
 def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float, float]:
     """Compute the terms of NCTI: how near the features are to the collapse at the end of training.
 
-    Source: as for `ncti`, section 4. The terms are the nuclear norm of the centred features along the discriminant axes
-    (how near they are to the geometry of simplex-encoded labels), the mean probability that discriminants give the
-    labels (how near to the nearest class centre), and the logarithm of the sum over classes of the nuclear norm of
-    these probabilities (how far from no spread within classes).
+    Source: as for `ncti`, section 4. There are three terms. The first is the nuclear norm of the centred features along
+    the discriminant axes: how near they are to the geometry of simplex-encoded labels. The second is the mean
+    probability that discriminants predict for the labels: how near features are to the nearest class centre. The third
+    is the logarithm of the sum over classes of the nuclear norm of these probabilities: how far they are from no spread
+    within classes.
 
-    It follows the released program, by which the published scores were computed: discriminants on 64 principal
-    components, with the shrinkage exp(-v), at least 1e-10, where v is the sum of the variances along the first 32 of
-    them; the axes are those of unit variance within classes.
+    It follows the released program, which computed the published scores. Discriminants are fitted on 64 principal
+    components. The shrinkage is exp(-v), at least 1e-10, where v is the sum of the variances along the first 32 of
+    them. The axes have unit variance within classes.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -60,8 +61,8 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
 def ncti(terms: Floats, pool: Floats | None = None) -> Floats:
     """Compute NCTI of the sources of a pool from their terms.
 
-    Each term is scaled to run from 0 to 1 over the pool, and the scores are `seli + ncc - vc`: a score says where a
-    source stands in its pool, and changes with the pool.
+    Each term is scaled to run from 0 to 1 over the pool. The scores are `seli + ncc - vc`. A score is the standing of a
+    source in its pool, and changes with the pool.
 
     Source: Zijian Wang et al., "How Far Pre-trained Models Are from Neural Collapse on the Target Dataset Informs their
     Transferability", ICCV 2023, section 4.
@@ -71,8 +72,8 @@ def ncti(terms: Floats, pool: Floats | None = None) -> Floats:
         pool: The terms that set the scale; by default the same.
 
     Returns:
-        The scores, `[..., sources]`, from -1 to 2 on their own scale; a term that is the same for all of a pool counts
-            as 0.
+        The scores, `[..., sources]`, from -1 to 2 on their own scale. A term that is the same for all of a pool counts
+        as 0.
     """
     return np.asarray(scaled_over_pool(terms, pool) @ SIGNS)
 

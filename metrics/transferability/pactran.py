@@ -31,20 +31,20 @@ def pactran(
     """Compute PACTran with a Gaussian prior, the negative of a PAC-Bayesian bound on the error of a linear classifier.
 
     Source: Nan Ding et al., "PACTran: PAC-Bayesian Metrics for Estimating the Transferability of Pretrained Models to
-    Classification Tasks", ECCV 2022, PACTran-Gaussian. With weights W of logistic regression on the centred features
-    (intercepts free), D features, K classes, a prior of variance v and the bound's parameter l, it is at the best
-    variance of a Gaussian posterior around W
+    Classification Tasks", ECCV 2022, PACTran-Gaussian. W are the weights of logistic regression on the centred
+    features, whose intercepts are free. There are D features and K classes; the prior has the variance v, and the bound
+    the parameter l. At the best variance of a Gaussian posterior around W, the bound is
 
     `cross-entropy + |W|^2 / (2 l v) + K D / (2 l) log(1 + l v t / (K D))`,
 
     where W minimises the first two terms and t is the trace of the cross-entropy's Hessian, the mean over samples of
     `|f|^2 sum(p (1 - p))`. Constants that do not depend on the source are left out. That is `published`. The released
-    program sums over the samples in place of the mean, and adds the trace of the intercepts: t is the sum of
-    `(|f|^2 + 1) sum(p (1 - p))`. The published scores were computed so, `released`. Its optimiser begins at random
-    weights and stops early, which moves its scores by some tenths of a percent; here the minimum is exact.
+    program, which computed the published scores, sums over the samples instead and adds the trace of the intercepts.
+    Its t is the sum of `(|f|^2 + 1) sum(p (1 - p))`. That is `released`. Its optimiser begins at random weights and
+    stops early, which moves its scores by some tenths of a percent. Here the minimum is exact.
 
-    The paper searches a grid, in which l v is a multiple of the number of samples, and v a constant divided by D. Which
-    point of the grid it recommends is not settled here.
+    The paper searches a grid. In it, l v is a multiple of the number of samples, and v a constant divided by D. It is
+    not clear which point of the grid it recommends.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -54,8 +54,8 @@ def pactran(
         variant: `released` or `published`.
 
     Returns:
-        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features if
-            `published`, less if `released`.
+        The score, at most 0. It is 0 for a single class. For constant features, it is minus the entropy of the labels
+        if `published`, and less if `released`.
 
     Raises:
         ValueError: An option is none of those above, or the features or labels do not fit.

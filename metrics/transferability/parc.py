@@ -29,20 +29,19 @@ def parc(
     """Compute PARC, the rank correlation between distances of features and distances of labels over pairs of samples.
 
     Source: Daniel Bolya, Rohit Mittapalli, Judy Hoffman, "Scalable Diverse Model Selection for Accessible Transfer
-    Learning", NeurIPS 2021, section 4: Spearman's correlation of the lower triangles of two matrices of distances, 1
-    less Pearson's correlation, over the features of two samples and over their labels as indicators. The latter is 0
-    within a class and the same for all pairs of different classes, whatever their number. They multiply by 100, which
-    is left out here, and sample a probe set, which is done here where there are more samples than probes.
+    Learning", NeurIPS 2021, section 4. PARC is Spearman's correlation of the lower triangles of two matrices of
+    distances. A distance is 1 less Pearson's correlation: over the features of two samples, or over their labels as
+    indicators. The latter is 0 within a class and the same for all pairs of different classes, whatever their number.
+    The factor of 100 of the paper is left out. A probe set is sampled where there are more samples than probes. That is
+    `published`. The program released with it computed the published scores: `released`. It standardises the features,
+    and does not round the distances of the labels, which NumPy computes. Pairs of different classes have equal
+    distances, so they are ranked by their rounding errors. These depend on the number of classes, their order, the
+    order of the samples, and the processor. There are none with 2, 4 or 8 classes.
 
-    That is `published`. The program released with it, by which the published scores were computed, standardises the
-    features, and does not round the distances of the labels, which NumPy computes: `released`. Pairs of different
-    classes, whose distances are equal, are then ranked by their rounding errors, which depend on the number of classes,
-    their order, that of the samples, and the processor. There are none with 2, 4 or 8 classes.
-
-    Before that, features can be reduced to principal components, which the program does on request, and the copy of it
-    in the program of SFDA always, to 32. The correlation over components depends on their signs, which are arbitrary.
-    Here the largest loading of each is positive, as in scikit-learn since 1.5, and the components are exact. Those of
-    the programs are approximations, which depend on the order of the samples.
+    Before that, features can be reduced to principal components. The program does this on request; its copy in the
+    program of SFDA always does, to 32 components. The correlation over components depends on their signs, which are
+    arbitrary. Here the largest loading of each is positive, as in scikit-learn since 1.5, and the components are exact.
+    Those of the programs are approximations, which depend on the order of the samples.
 
     Args:
         features: `[samples, features]`, or their statistics.

@@ -19,24 +19,25 @@ def sample_pixels(
     """Sample pixels of every image with probability inverse to the frequency of their class in the data set.
 
     Source: Andrea Agostinelli et al., "How stable are Transferability Metrics evaluations?", ECCV 2022, section 5,
-    after Andrea Agostinelli et al., "Transferability Metrics for Selecting Source Model Ensembles", CVPR 2022: 1,000
-    pixels per image, "inversely proportionally to the frequency of their class labels in the target dataset".
+    after Andrea Agostinelli et al., "Transferability Metrics for Selecting Source Model Ensembles", CVPR 2022. They
+    sample 1,000 pixels per image, "inversely proportionally to the frequency of their class labels in the target
+    dataset".
 
-    Pixels are sampled one after the other without replacement, each with probability proportional to its weight among
-    the remaining ones, by the exponential keys of Pavlos S. Efraimidis and Paul G. Spirakis, "Weighted random
-    sampling with a reservoir", Information Processing Letters, 2006. Classes are therefore equally frequent in
-    expectation where all images hold all classes in like shares and none runs out of pixels.
+    Pixels are sampled one after the other without replacement. Each has a probability proportional to its weight among
+    the remaining ones, by the exponential keys of Pavlos S. Efraimidis and Paul G. Spirakis, "Weighted random sampling
+    with a reservoir", Information Processing Letters, 2006. Classes are therefore equally frequent in expectation where
+    all images hold all classes in like shares and none runs out of pixels.
 
-    The papers do not say at which resolution pixels are meant. Here they are those of the features: a label map of
-    another size is read at the centres of the features' pixels (nearest), so that no feature vector comes twice.
+    The papers do not state the resolution of the pixels. Here it is that of the features. A label map of another size
+    is read at the centres of the features' pixels (nearest), so no feature vector is repeated.
 
     Args:
         features: Of the backbone's dense layer, `[images, features, h, w]`, an array or a tensor on any device.
         labels: Integers from 0, `[images, H, W]`.
         per_image: Pixels per image; an image with fewer valid pixels contributes each of these once.
         ignore_label: Pixels with this label are never sampled; None where all are valid.
-        seed: Seed of the sample, or a generator, which continues from batch to batch: the sample of batches is then
-            that of all images at once.
+        seed: Seed of the sample, or a generator, which continues from batch to batch. Batches then have the same sample
+            as all images together.
         counts: Pixels of every class in the data set, `[classes]`, as from `count_pixels`; by default those of
             `labels`.
 
@@ -44,8 +45,8 @@ def sample_pixels(
         Features `[pixels, features]` and labels `[pixels]`, in the order of the images, arrays or tensors as given.
 
     Raises:
-        ValueError: The shapes do not fit, labels are not integers from 0, an option is out of range, a class has no
-            pixels by `counts`, or there is no valid pixel at all.
+        ValueError: The shapes do not fit; labels are not integers from 0; an option is out of range; a class has no
+            pixels in `counts`; or there is no valid pixel.
     """
     features, labels = as_array("features", features), as_array("labels", labels)
     if features.ndim != 4 or 0 in features.shape:

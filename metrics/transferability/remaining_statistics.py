@@ -12,7 +12,7 @@ class RemainingStatistics(FeatureStatistics):
     """Statistics of some of the samples, from those of all.
 
     They replace `FeatureStatistics` of these rows in any metric. The Gram matrix of features is that of all samples
-    less that of the rows left out; the Gram matrix of samples is a part of that of all.
+    less that of the rows left out. The Gram matrix of samples is a part of that of all.
 
     Args:
         whole: Statistics of all samples.

@@ -12,19 +12,19 @@ from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
-    """Compute SFDA, the probability of the labels by Fisher discriminants of features that were made harder to tell.
+    """Compute SFDA, the probability of the labels by Fisher discriminants on features made harder to separate.
 
     Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
-    Space", ECCV 2022, section 3. Regularised discriminants give every sample the probability p of its own class. It is
-    then mixed with the mean of the other classes, `p x + (1 - p) m`, the more the less sure it is, and discriminants
-    with the same shrinkage are fitted to the mixed samples. The score is the mean probability that these give the
-    labels.
+    Space", ECCV 2022, section 3. Regularised discriminants predict for every sample x the probability p of its own
+    class. The sample is then mixed with the mean m of the other classes, `p x + (1 - p) m`: the less certain, the more.
+    Discriminants with the same shrinkage are fitted to the mixed samples. The score is the mean probability that these
+    predict for the labels.
 
-    Where text and released program differ it follows the program, by which the published scores were computed:
-    covariances are means over samples and shrunk towards their mean variance, p is softened by a second softmax over
-    the probabilities, m is the mean of the other classes' means, and the score is of probabilities, not of their
-    logarithms. The program approximates the largest eigenvalue by three steps, here it is exact. It depends
-    on the scale of the features through the shrinkage.
+    Where text and released program differ, it follows the program, which computed the published scores. Covariances are
+    means over samples and shrunk towards their mean variance. A second softmax over the probabilities softens p. The
+    mean of the other classes' means is m. The score is of probabilities, not of their logarithms. The program
+    approximates the largest eigenvalue by three steps; here it is exact. The score depends on the scale of the features
+    through the shrinkage.
 
     Args:
         features: `[samples, features]`, or their statistics.

@@ -9,7 +9,7 @@ SAME = 1e-10
 
 
 def scaled_over_pool(terms: Floats, pool: Floats | None = None) -> Floats:
-    """Scale each term to run from 0 to 1 over the sources of a pool; one that is the same for all of them is 0.
+    """Scale each term to run from 0 to 1 over the sources of a pool; a constant term becomes 0.
 
     Args:
         terms: `[..., sources, terms]`.

@@ -15,13 +15,13 @@ EPSILON = 1e-4
 def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None, epsilon: float = EPSILON) -> float:
     """Compute TransRate, the coding rate of the features less the mean coding rate of the classes.
 
-    Source: Long-Kai Huang et al., "Frustratingly Easy Transferability Estimation", ICML 2022: `R(Z) - mean over classes
-    of R(Z_c)` with `R(Z) = log det(I + Z'Z / (n epsilon)) / 2`, all centred at the common mean, classes weighing
-    alike, as in the program printed there. It depends on the scale of the features.
+    It is `R(Z) - mean over classes of R(Z_c)` with `R(Z) = log det(I + Z'Z / (n epsilon)) / 2`. All samples are centred
+    at the common mean, and classes have equal weights. It depends on the scale of the features. Source: Long-Kai Huang
+    et al., "Frustratingly Easy Transferability Estimation", ICML 2022, as in the program printed there.
 
-    Determinants are products of eigenvalues. Those of all samples come with the spectrum that other metrics share,
-    those of a class from the smaller of Z'Z and ZZ', at the cost of its samples squared times the number of features.
-    Eigenvalues within rounding errors count as 0, however large the features are.
+    Determinants are products of eigenvalues. Those of all samples are part of the spectrum that other metrics share.
+    Those of a class are computed from the smaller of Z'Z and ZZ', at the cost of its samples squared times the number
+    of features. Eigenvalues within rounding errors count as 0, however large the features are.
 
     Args:
         features: `[samples, features]`, or their statistics.

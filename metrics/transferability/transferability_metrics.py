@@ -1,9 +1,9 @@
 """Transferability metrics as torchmetrics classes, which accumulate batches.
 
-The states are sums in float64, merged across processes by addition, so that the memory does not grow with the number
-of samples; LEEP alone stores its rows. Features whose mean is far larger than their spread lose digits in such sums,
-which the functions on whole arrays do not. `set_dtype` does not change the states. A GPU is synchronised once per
-batch, to check the batch.
+The states are sums in float64, and are added across processes. The memory therefore does not grow with the number of
+samples; only LEEP stores its rows. Features whose mean is far larger than their spread lose digits in such sums, which
+the functions on whole arrays do not. `set_dtype` does not change the states. A GPU is synchronised once per batch, to
+check the batch.
 """
 
 from typing import Any, Self
@@ -119,8 +119,9 @@ class ClassStatistics(_SquaresByClass):
 class GBC(_SquaresByClass):
     """GBC of all features, see `headstart.metrics.transferability.gbc`.
 
-    There is no reduction to principal components: variances along axes that are known only at the end would need the
-    whole covariance of every class, `classes * features^2` numbers. Project the features onto fixed axes instead.
+    There is no reduction to principal components. Their axes are known only at the end, so variances along them would
+    need the whole covariance of every class, `classes * features^2` numbers. Project the features onto fixed axes
+    instead.
 
     Args:
         num_classes: Number of target classes; labels are below it.
@@ -192,8 +193,8 @@ class LogME(_SecondMoments):
 class LEEP(_FixedPrecision):
     """LEEP, see `headstart.metrics.transferability.leep`.
 
-    It stores every row in its own precision: the logarithm is of a mixture whose weights, the probabilities of the
-    target classes given a source class, are known only after the last sample.
+    It stores every row in its own precision. The logarithm is of a mixture whose weights are the probabilities of the
+    target classes given a source class. These are known only after the last sample.
 
     Args:
         **kwargs: As for any metric of torchmetrics.

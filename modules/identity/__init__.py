@@ -1,1 +1,1 @@
-"""What decides a count besides data: the code that runs, its packages, files, environment variables and values."""
+"""Everything besides data that decides a count: running code, its packages, files, environment variables, values."""

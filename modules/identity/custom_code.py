@@ -28,8 +28,8 @@ def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -
     module, _, function = path.rpartition(".")
     if allowed_modules is not None and not any(_is_within(module, allowed) for allowed in allowed_modules):
         raise UserError(
-            f"{term}: custom code of the module {module!r} is not allowed; whoever trusts it names it, "
-            "or a package of it, in extraction.allow_modules"
+            f"{term}: custom code of the module {module!r} is not allowed; if you trust it, name it "
+            "or its package in extraction.allow_modules"
         )
     return module, function
 

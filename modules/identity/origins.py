@@ -25,8 +25,8 @@ class Origin:
         name: Its name.
         file: Its file; None for a namespace package.
         is_package: Whether it is a package.
-        distributions: Version by name of the installed packages that it may be part of; empty if it is part of none,
-            or of the suite or its tests, which count by their code.
+        distributions: Version by name of the installed packages that it may be part of. Empty if it is part of none, or
+            of the suite or its tests, which are identified by their code.
     """
 
     name: str

@@ -22,8 +22,8 @@ class _ReadOnlyLoader(SourceFileLoader):
 def require_current(origin: Origin, source: bytes, module: ModuleType | None) -> None:
     """Check that a module's source code is the code that runs.
 
-    Python runs stored byte code instead of a file of the same size and time, and imported code until it is imported
-    again.
+    Python runs stored byte code instead of a file of the same size and time. It runs imported code until the next
+    import.
 
     Args:
         origin: The module's origin.

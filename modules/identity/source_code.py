@@ -23,7 +23,7 @@ SAYS = re.compile(r"say|warn|print|\w*(Error|Warning)")
 
 @dataclass(frozen=True)
 class SourceCode:
-    """What the code of a module says.
+    """The content of a module's code.
 
     Attributes:
         digest: SHA-256 of the code without comments, docstrings, layout and the texts of errors and messages.
@@ -33,7 +33,7 @@ class SourceCode:
         variables: Environment variables that it reads by a literal name.
         possible_variables: Names in its texts, where it reads environment variables by names that are no literal texts.
         is_dynamic: Whether it imports modules by names that are no literal texts.
-        changes_others: Whether it assigns to attributes of what it imports.
+        changes_others: Whether it assigns to attributes of its imports.
     """
 
     digest: str

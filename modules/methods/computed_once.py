@@ -7,7 +7,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 
 class ComputedOnce(WeakTensorKeyDictionary):
-    """What does not change while a method learns, by the inputs that it is computed from.
+    """Values that do not change while a method learns, by the inputs that they are computed from.
 
     The same validation samples come after every batch, and computing these values costs more than all the rest.
     """

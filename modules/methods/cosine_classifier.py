@@ -13,16 +13,16 @@ from headstart.modules.methods.gradient_descent import GradientDescent
 class CosineClassifier(GradientDescent):
     """Classify by the cosine between features and class weights; imprint the weights, then train them.
 
-    Sources: Spyros Gidaris, Nikos Komodakis, "Dynamic Few-Shot Visual Learning without Forgetting", CVPR, 2018:
-    the logit of a class is a learnt scale times the cosine. Hang Qi, Matthew Brown, David G. Lowe,
-    "Low-Shot Learning with Imprinted Weights", CVPR, 2018: the weight of a new class is the mean of
-    the unit-length features of its first samples, scaled to unit length, and gradient steps continue from there.
-    The cosine has no intercept. A class without a sample is never predicted.
+    The logit of a class is a learnt scale times the cosine (Spyros Gidaris, Nikos Komodakis, "Dynamic Few-Shot Visual
+    Learning without Forgetting", CVPR, 2018). The weight of a new class is the mean of the unit-length features of its
+    first samples, scaled to unit length. Gradient steps continue from there (Hang Qi, Matthew Brown, David G. Lowe,
+    "Low-Shot Learning with Imprinted Weights", CVPR, 2018). The cosine has no intercept. A class without a sample is
+    never predicted.
 
-    The default optimiser is plain gradient descent. Steps of Adam have about one size, however small the gradient
-    is: at 1,280 features and a learning rate of 0.001, the weights of all classes would turn by about two degrees
-    in each step, also those of classes that a batch does not have. As features of all classes have nearly the
-    same direction, the imprinted differences of many classes would soon be lost.
+    The default optimiser is plain gradient descent. Steps of Adam have about one size, however small the gradient is.
+    At 1,280 features and a learning rate of 0.001, all weights would turn by about two degrees in each step, even those
+    of classes that the batch lacks. As features of all classes have nearly the same direction, the imprinted
+    differences of many classes would soon be lost.
 
     Args:
         optimizer: Optimiser of weights, scale and, if trainable, backbone; it must work element by element.

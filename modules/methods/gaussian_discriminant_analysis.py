@@ -16,22 +16,22 @@ class GaussianDiscriminantAnalysis(NearestClassMean):
     """Gaussian discriminant analysis without training: class means, and a precision that all classes share.
 
     Source: Zhengbo Wang, Jian Liang, Lijun Sheng, Ran He, Zilei Wang, Tieniu Tan, "A Hard-to-Beat Baseline for
-    Training-free CLIP-based Adaptation", ICLR, 2024, equations 3 and 4: the score of a class with mean m is `m'Px -
-    m'Pm / 2`, all classes being equally likely, with the precision by empirical Bayes of Tatsuya Kubokawa, Muni S.
+    Training-free CLIP-based Adaptation", ICLR, 2024, equations 3 and 4. The score of a class with mean m is `m'Px -
+    m'Pm / 2`; all classes are equally likely. The precision is that by empirical Bayes of Tatsuya Kubokawa, Muni S.
     Srivastava, "Estimation of the precision matrix of a singular Wishart distribution and its application in
     high-dimensional data", Journal of Multivariate Analysis, 2008::
 
         P = D ((n - 1) C + tr(C) I)^-1
 
-    for the covariance C within classes of n samples with D features. So the ridge follows from the data, where
-    `headstart.modules.StreamingLDA` has it as an argument. The paper adds the scores to those of CLIP's texts, which
-    other backbones lack.
+    for the covariance C within classes of n samples with D features. So the ridge follows from the data; in
+    `headstart.modules.StreamingLDA` it is an argument. The paper adds the scores to those of CLIP's texts, which other
+    backbones lack.
 
-    P is computed without the factor `D / tr(C)`, which all scores share: it is then the identity as long as no class
+    P is computed without the factor `D / tr(C)`, which all scores share. It is then the identity as long as no class
     has two samples, as in nearest class mean. The scatter `S = (n - 1) C` is `X'HX` for the samples X and the
-    projection H that subtracts their class means, so that with no more samples than features the
-    weights are combinations `X'A` of the samples, and Woodbury's identity gives, with the products `G = XX'` and
-    the shares B of the samples in the class means,
+    projection H that subtracts their class means. With at most as many samples as features, the weights are
+    combinations `X'A` of the samples. Let `G = XX'` be the products, and B the shares of the samples in the class
+    means. By Woodbury's identity,
 
         A = B - (HGH + tr(C) I)^-1 HGB
 

@@ -14,9 +14,9 @@ COUPLING = (torch.optim.LBFGS, torch.optim.Adafactor, torch.optim.Muon)
 class GradientDescent(Method):
     """Standard gradient descent on the cross-entropy, one optimiser step per batch.
 
-    On frozen features it trains the head; with a trainable backbone it fine-tunes the whole network. The loss is
-    the mean over a batch and the sum over orderings, so that gradients of different orderings do not mix and
-    element-wise optimisers (SGD, Adam and their kin) train every ordering as if it were alone.
+    On frozen features it trains the head; with a trainable backbone it fine-tunes the whole network. The loss is the
+    mean over a batch and the sum over orderings, so gradients of different orderings do not mix. Element-wise
+    optimisers (SGD, Adam and similar ones) train every ordering as if it were alone.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.
@@ -38,8 +38,8 @@ class GradientDescent(Method):
         self.optimizer = self.make_optimizer(list(self.parameters()))
         if isinstance(self.optimizer, COUPLING):
             raise UserError(
-                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so that orderings would "
-                "change each other; take SGD, Adam or one of their kin"
+                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so orderings would "
+                "change each other; take SGD, Adam or a similar optimiser"
             )
         return [self.optimizer]
 

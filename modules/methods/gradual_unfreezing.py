@@ -15,11 +15,11 @@ class GradualUnfreezing(FineTuning):
     """Train the head, and after every few samples one more stage of the backbone, the last one first.
 
     Source: Jeremy Howard, Sebastian Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL, 2018,
-    section 3.3. Stages are the children of the first module that has several with parameters; a child that holds more
-    than three fifths of these parameters and has no fewer children than there are stages, as the blocks of a
-    transformer together, is replaced by its own: 19 in MobileNetV2, 6 in ResNets, 14 in ViT-B. The last turn trains
-    all parameters, also those outside the stages. The trained parameters follow from the samples seen alone, so that an
-    interrupted run continues as if it had not been.
+    section 3.3. There are 19 stages in MobileNetV2, 6 in ResNets and 14 in ViT-B. Stages are the children of the first
+    module that has several with parameters. A child is replaced by its own children if it holds more than three fifths
+    of these parameters and has no fewer children than there are stages. The blocks of a transformer together are such a
+    child. The last turn trains all parameters, including those outside the stages. The trained parameters depend only
+    on the samples seen, so an interrupted run continues as if it had not been interrupted.
 
     Args:
         samples_per_stage: Samples after which one more stage is trained.

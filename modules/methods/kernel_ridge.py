@@ -20,13 +20,12 @@ LEAST_DISTANCE = 1e-5
 class KernelRidge(Method):
     """Ridge regression to one-hot labels with a Gaussian kernel, whose width follows from the samples.
 
-    Source: Craig Saunders, Alexander Gammerman, Volodya Vovk, "Ridge Regression Learning Algorithm in Dual
-    Variables", ICML, 1998: the scores of x are `k(x)' (K + ridge I)^-1 Y`, for the kernel K of the
-    samples seen, their one-hot labels Y and the kernel k(x) between them and x. It is `exp(-d^2 / (2 w^2))` of the
-    distance d, and the width w is the median of the distances of all pairs of samples: Arthur Gretton, Karsten M.
-    Borgwardt, Malte J. Rasch, Bernhard Schoelkopf, Alexander Smola, "A Kernel Two-Sample Test", Journal of Machine
-    Learning Research, 2012, section 8. Here it is that of the first 64 samples, as each sample adds distances to
-    all before it.
+    Source: Craig Saunders, Alexander Gammerman, Volodya Vovk, "Ridge Regression Learning Algorithm in Dual Variables",
+    ICML, 1998. The scores of x are `k(x)' (K + ridge I)^-1 Y`. K is the kernel of the samples seen, Y their one-hot
+    labels, and k(x) the kernel between them and x. The kernel is `exp(-d^2 / (2 w^2))` of the distance d. The width w
+    is the median of the distances of all pairs of samples: Arthur Gretton, Karsten M. Borgwardt, Malte J. Rasch,
+    Bernhard Schoelkopf, Alexander Smola, "A Kernel Two-Sample Test", Journal of Machine Learning Research, 2012,
+    section 8. Here it is that of the first 64 samples, because each sample adds distances to all before it.
 
     Features are scaled to unit norm. There is no intercept. A class without a sample is never predicted.
 

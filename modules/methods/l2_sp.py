@@ -12,8 +12,9 @@ class L2SP(FineTuning):
     """Fine-tuning with a penalty on the squared distance from the pre-trained weights, the starting point.
 
     Source: Xuhong Li, Yves Grandvalet, Franck Davoine, "Explicit Inductive Bias for Transfer Learning with
-    Convolutional Networks", ICML, 2018, section 3: the loss gains `alpha / 2 * |w - w0|^2` of the backbone's weights w,
-    pre-trained as w0, and `beta / 2 * |v|^2` of the weights v of the head, which has none.
+    Convolutional Networks", ICML, 2018, section 3. Two terms are added to the loss. The backbone's weights w,
+    pre-trained as w0, add `alpha / 2 * |w - w0|^2`. The weights v of the head, which are not pre-trained, add `beta / 2
+    * |v|^2`.
 
     Args:
         alpha: Strength of the pull towards the pre-trained weights.

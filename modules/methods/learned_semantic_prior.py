@@ -20,29 +20,28 @@ LIKELIHOOD_SCALES = (0.125, 0.5, 2.0, 8.0)
 class LearnedSemanticPrior(StreamingLDA):
     """Class means among the source classes, and discriminant analysis of the features, weighted by how they predict.
 
-    Two experts compute scores: one by the distance to class means of the vectors of
-    `headstart.modules.methods.source_classes.SourceClasses`, under the prior that these means are around
-    the origin (`sum / (count + prior)`, as in `headstart.modules.SemanticClassMean`), the other by
-    `headstart.modules.StreamingLDA` on the features. The first predicts a target near the source well before any sample
-    is seen, but cannot separate classes that the source head does not. The weight of each is learned from the samples
-    themselves: before a batch is learned, each expert k predicts it, and its probabilities p_k of the true labels
-    change its weight
+    Two experts compute scores. The semantic expert uses the distance to class means of the vectors of
+    `headstart.modules.methods.source_classes.SourceClasses`. Its prior is that these means are around the origin (`sum
+    / (count + prior)`, as in `headstart.modules.SemanticClassMean`). The other expert is
+    `headstart.modules.StreamingLDA` on the features. The semantic expert predicts a target near the source well before
+    any sample is seen, but cannot separate classes that the source head does not. The weights of the experts are
+    learned from the samples. Each expert k predicts a batch before the batch is learned. Its probabilities p_k of the
+    true labels change its weight
 
         u_k = w_k p_k / sum w p,    w_k = (1 - 1 / (n + 1)) u_k + 1 / ((n + 1) K)
 
     after n samples, for K experts of equal weight at first. The products of these predictions are the marginal
     likelihoods of Bayesian model averaging (A. Philip Dawid, "Present Position and Potential Developments: Some
-    Personal Views: Statistical Theory: The Prequential Approach", Journal of the Royal Statistical Society A,
-    1984). The small share for all follows Mark Herbster, Manfred K. Warmuth, "Tracking the Best
-    Expert", Machine Learning, 1998, at a rate that falls with n: an expert that predicts badly while it
-    has seen little and well afterwards would otherwise catch up late (Tim van Erven, Peter Gruenwald, Steven de
-    Rooij, "Catching Up Faster by Switching Sooner", Journal of the Royal Statistical Society B, 2012). All weights
-    are learned; that of the semantic expert is logged.
+    Personal Views: Statistical Theory: The Prequential Approach", Journal of the Royal Statistical Society A, 1984).
+    The small share for all follows Mark Herbster, Manfred K. Warmuth, "Tracking the Best Expert", Machine Learning,
+    1998. Its rate falls with n. Without it, an expert that predicts badly on few samples and well afterwards would
+    catch up late (Tim van Erven, Peter Gruenwald, Steven de Rooij, "Catching Up Faster by Switching Sooner", Journal of
+    the Royal Statistical Society B, 2012). All weights are learned; that of the semantic expert is logged.
 
     The scores of discriminant analysis are log-likelihoods, `m'Lx - m'Lm / 2` with the precision L that
-    `headstart.modules.StreamingLDA` describes. An expert's probabilities are the softmax of its scores times a
-    scale, each of four scales being an expert of its own, with one sample spread over all classes: `(n softmax + 1) /
-    (n + classes)`. So a class without a sample can be predicted. The combination of these parts is this suite's own.
+    `headstart.modules.StreamingLDA` describes. An expert's probabilities are the softmax of its scores times a scale;
+    each of four scales is an expert of its own. One sample is spread over all classes: `(n softmax + 1) / (n +
+    classes)`. So a class without a sample can be predicted. The combination of these parts is this suite's own.
 
     Args:
         temperature: Divides the source head's logits before the softmax; higher spreads a sample over more

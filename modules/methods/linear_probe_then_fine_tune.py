@@ -11,9 +11,9 @@ from headstart.modules.methods.fine_tuning import FineTuning
 class LinearProbeThenFineTune(FineTuning):
     """Train the head alone for the first samples, then the whole network.
 
-    Source: Ananya Kumar, Aditi Raghunathan, Robbie Jones, Tengyu Ma, Percy Liang, "Fine-Tuning can Distort
-    Pretrained Features and Underperform Out-of-Distribution", ICLR 2022, section 3.4: a head that fits before the
-    backbone moves spares the pre-trained features the distortion by a random head's gradients.
+    Source: Ananya Kumar, Aditi Raghunathan, Robbie Jones, Tengyu Ma, Percy Liang, "Fine-Tuning can Distort Pretrained
+    Features and Underperform Out-of-Distribution", ICLR 2022, section 3.4. Gradients of a random head would distort the
+    pre-trained features. The head is therefore fitted before the backbone is trained.
 
     Args:
         probe_samples: Samples for which the head alone is trained.

@@ -31,19 +31,19 @@ TENSORS_OF_SEARCH = 4 * HALVINGS
 class LogisticRegression(Method):
     """L2-regularised multinomial logistic regression, refitted after every batch on all samples seen.
 
-    It minimises `|W|^2 / 2 + c * sum of cross-entropies` with an unpenalised intercept over the classes seen, the
-    convention of scikit-learn's `LogisticRegression(C=c)` (F. Pedregosa et al., "Scikit-learn: Machine Learning
-    in Python", Journal of Machine Learning Research, 2011), which for two target classes penalises the one vector
-    `w_1 - w_0`. A class without a sample is never predicted.
+    It minimises `|W|^2 / 2 + c * sum of cross-entropies` with an unpenalised intercept over the classes seen. This is
+    the convention of scikit-learn's `LogisticRegression(C=c)` (F. Pedregosa et al., "Scikit-learn: Machine Learning in
+    Python", Journal of Machine Learning Research, 2011). For two target classes, it penalises the one vector `w_1 -
+    w_0`. A class without a sample is never predicted.
 
-    The solver (`NewtonFit`) optimises coefficients of the samples, warm-started from the previous fit. It multiplies by
-    the Gram matrix XX', which is stored while fewer samples than features are seen, and later by X and X'.
-    Orderings are fitted in groups whose X is gathered at once.
+    The solver (`NewtonFit`) optimises coefficients of the samples, warm-started from the previous fit. While fewer
+    samples than features are seen, it multiplies by the stored Gram matrix XX'; later by X and X'. Orderings are fitted
+    in groups, and X is gathered for a whole group.
 
     Args:
         c: Inverse strength of the penalty.
-        tolerance: An ordering has converged when the Euclidean norm of its gradient, divided by `c` and by the
-            number of samples seen, is at most this.
+        tolerance: An ordering has converged when the Euclidean norm of its gradient is at most this, after division by
+            `c` and by the number of samples seen.
         newton_steps: The most Newton steps per batch.
     """
 
@@ -116,9 +116,9 @@ class NewtonFit:
     """Newton's method with conjugate gradients and a backtracking line search, on coefficients of samples.
 
     Source: Jorge Nocedal, Stephen J. Wright, "Numerical Optimization", 2006, algorithm 7.1. Weights are combinations of
-    samples, `W = X'A`, so the solver optimises coefficients (A and, in row 0, the intercept) but measures gradients in
-    weight space. That needs only products with XX'. Each ordering has its own step lengths and stops by itself: later
-    steps do not change an ordering that has stopped.
+    samples, `W = X'A`. The solver therefore optimises coefficients (A and, in row 0, the intercept) but measures
+    gradients in weight space. That needs only products with XX'. Each ordering has its own step lengths and stops by
+    itself: later steps do not change an ordering that has stopped.
 
     Attributes:
         multiply: Computes `XX'A` from `A`, `[orderings, samples, classes]`.

@@ -55,13 +55,13 @@ class LoRA(FineTuning):
     """Train the head, and for linear layers and 1x1 convolutions of the backbone a change of low rank.
 
     Source: Edward J. Hu, Yelong Shen, Phillip Wallis, Zeyuan Allen-Zhu, Yuanzhi Li, Shean Wang, Lu Wang, Weizhu Chen,
-    "LoRA: Low-Rank Adaptation of Large Language Models", ICLR, 2022, section 4.1: the weight of a layer is
-    `W + alpha / rank * B A`, of which the pre-trained W stays, B starts at zero and A at random, here uniform in
+    "LoRA: Low-Rank Adaptation of Large Language Models", ICLR, 2022, section 4.1. The weight of a layer is `W + alpha /
+    rank * B A`, where the pre-trained W does not change. B starts at zero and A at random, here uniform in
     +-1/sqrt(inputs) as in the authors' code.
 
-    Layers whose weights have no more values than B and A would have stay as they are. So do depthwise and grouped
-    convolutions, biases, normalisation layers, and the matrix of queries, keys and values in
-    `torch.nn.MultiheadAttention`; attention of timm has linear layers for them.
+    Layers whose weights have at most as many values as B and A would have are not changed. Neither are depthwise and
+    grouped convolutions, biases and normalisation layers. The matrix of queries, keys and values in
+    `torch.nn.MultiheadAttention` is not changed either; attention of timm has linear layers for them.
 
     Args:
         rank: Columns of B, and rows of A.

@@ -11,13 +11,12 @@ from headstart.output.errors import UserError
 class NormalizationOnly(FineTuning):
     """Train the head, and scale and shift of every normalisation layer of the backbone.
 
-    Source: Jonathan Frankle, David J. Schwab, Ari S. Morcos, "Training BatchNorm and Only BatchNorm: On the
-    Expressive Power of Random Features in CNNs", ICLR, 2021. In a network with batch norm after every convolution
-    these are the parameters of FiLM layers, by which few-shot learners adapt a backbone: Aliaksandra Shysheya, John
-    Bronskill, Massimiliano Patacchiola, Sebastian Nowozin, Richard E. Turner, "FiT: Parameter Efficient Few-shot
-    Transfer Learning for Personalized and Federated Image Classification", ICLR, 2023, section 2 (arXiv, 2022), who put
-    them at some of the convolutions only, where here all are trained. Statistics stay unless `data.batch_norm` is
-    `trained`.
+    Source: Jonathan Frankle, David J. Schwab, Ari S. Morcos, "Training BatchNorm and Only BatchNorm: On the Expressive
+    Power of Random Features in CNNs", ICLR, 2021. If batch norm follows every convolution, these are the parameters of
+    FiLM layers, with which few-shot learners adapt a backbone: Aliaksandra Shysheya, John Bronskill, Massimiliano
+    Patacchiola, Sebastian Nowozin, Richard E. Turner, "FiT: Parameter Efficient Few-shot Transfer Learning for
+    Personalized and Federated Image Classification", ICLR, 2023, section 2 (arXiv, 2022). They train them at some
+    convolutions only; here all are trained. Statistics do not change unless `data.batch_norm` is `trained`.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.

@@ -48,19 +48,19 @@ NO_STATISTICS = "Expected more than 1 value per channel"
 class OwnLightningModule(Method):
     """Train a LightningModule as Lightning would: one for each ordering, and one step of its optimiser per batch.
 
-    It is built from a backbone that it may train (the identity on frozen features), whose `width` is the number of its
-    features, and the number of classes. Its `training_step((inputs, labels), batch_idx)` returns the loss, for inputs
-    `[batch, ...]` and labels `[batch]`; its `forward(inputs)` returns logits `[samples, classes]`, in evaluation mode;
-    its `configure_optimizers` returns one optimiser, with schedulers if need be, in any of Lightning's forms.
-    Schedulers of both intervals count batches, since the stream is passed once. Values that it logs go to the loggers
-    with the method's name, except those that `forward` logs where it predicts. `device` and `trainer` are the
-    comparison's, except `optimizers()`, `lr_schedulers()` and the numbers of steps (`global_step`,
-    `trainer.num_training_batches`, `trainer.estimated_stepping_batches`), which are those of the whole stream. Since
+    It is built from a backbone and the number of classes. It may train the backbone, which is the identity on frozen
+    features and has the number of its features as `width`. Its `training_step((inputs, labels), batch_idx)` returns the
+    loss, for inputs `[batch, ...]` and labels `[batch]`. Its `forward(inputs)` returns logits `[samples, classes]`, in
+    evaluation mode. Its `configure_optimizers` returns one optimiser in any of Lightning's forms, with or without
+    schedulers. Schedulers of both intervals count batches, since the stream is passed once. Values that it logs go to
+    the loggers with the method's name, except those that `forward` logs where it predicts. `device` and `trainer` are
+    the comparison's, with these exceptions: `optimizers()`, `lr_schedulers()` and the numbers of steps (`global_step`,
+    `trainer.num_training_batches`, `trainer.estimated_stepping_batches`). These are those of the whole stream. Since
     schedules may depend on the number of steps, stored traces serve one sample limit alone.
 
-    The comparison evaluates it by `forward`, and ignores what it defines for validation, testing and prediction. Other
-    hooks, manual optimisation, and a scheduler that waits for a validation metric raise an error, because they would
-    have no effect.
+    The comparison evaluates it by `forward`, and ignores its steps and hooks for validation, testing and prediction.
+    Other hooks, manual optimisation and schedulers that wait for a validation metric would have no effect, so they
+    raise an error.
 
     Args:
         module: The class, or a function that returns a module, and its further arguments.
@@ -184,8 +184,8 @@ class OwnLightningModule(Method):
             result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             if result != [1, self.start.classes]:
                 raise UserError(
-                    f"module: forward of {type(module).__name__} gives {result} for one sample; it must give logits "
-                    f"{[1, self.start.classes]}, one for each class"
+                    f"module: forward of {type(module).__name__} returns {result} for one sample; it must return "
+                    f"logits {[1, self.start.classes]}, one for each class"
                 )
 
 
@@ -249,12 +249,12 @@ def _require_usable(module: object) -> None:
     """Check that a module is trained by `training_step` alone, and defines no hook that is never called."""
     kind = type(module)
     if not isinstance(module, LightningModule):
-        raise UserError(f"module: gives a {kind.__name__}; it must give a lightning.pytorch.LightningModule")
+        raise UserError(f"module: returns a {kind.__name__}; it must return a lightning.pytorch.LightningModule")
 
     if not module.automatic_optimization:
         raise UserError(
-            f"module: {kind.__name__} sets automatic_optimization to False; only what Lightning itself would optimise "
-            "takes part, else write a headstart.modules.Method"
+            f"module: {kind.__name__} sets automatic_optimization to False; only automatic optimisation is "
+            "supported, otherwise write a headstart.modules.Method"
         )
 
     # Lightning's own versions of these do nothing, or raise an error.
@@ -279,19 +279,19 @@ def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedul
         schedules = _configure_schedulers_automatic_opt(schedulers, monitor)
     except MisconfigurationException as error:
         reason = " ".join(str(error).split())
-        raise UserError(f"module: configure_optimizers of {name} gives what Lightning refuses: {reason}") from error
+        raise UserError(f"module: Lightning rejects the result of configure_optimizers of {name}: {reason}") from error
 
     if len(optimizers) != 1 or isinstance(optimizers[0], torch.optim.LBFGS):
         names = ", ".join(type(optimizer).__name__ for optimizer in optimizers) or "none"
         raise UserError(
-            f"module: configure_optimizers of {name} gives {names}; it must give one optimiser, which steps without "
-            "computing the loss again"
+            f"module: configure_optimizers of {name} returns {names}; it must return one optimiser, which steps "
+            "without computing the loss again"
         )
 
     if any(schedule.reduce_on_plateau for schedule in schedules):
         raise UserError(
-            f"module: configure_optimizers of {name} gives a ReduceLROnPlateau, which waits for a validation metric; "
-            "take a scheduler that counts steps"
+            f"module: configure_optimizers of {name} returns a ReduceLROnPlateau, which waits for a validation "
+            "metric; use a scheduler that counts steps"
         )
     return optimizers[0], schedules
 
@@ -310,7 +310,7 @@ def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) ->
     loss = result.get("loss") if isinstance(result, dict) else result
     if not isinstance(loss, Tensor):
         raise UserError(
-            f"module: training_step of {type(module).__name__} gives a {type(result).__name__}; it must give the loss, "
-            "a tensor or a dictionary in which it is called 'loss'"
+            f"module: training_step of {type(module).__name__} returns a {type(result).__name__}; it must return the "
+            "loss: a tensor, or a dictionary with the key 'loss'"
         )
     return loss

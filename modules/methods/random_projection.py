@@ -16,14 +16,13 @@ class RandomProjection(RecursiveLeastSquares):
     """Ridge regression on random features `max(0, xR)`, updated batch by batch.
 
     Source: Mark D. McDonnell, Dong Gong, Amin Parvaneh, Ehsan Abbasnejad, Anton van den Hengel, "RanPAC: Random
-    Projections and Pre-trained Models for Continual Learning", NeurIPS, 2023: the entries of R are
-    standard normal, and the weights the ridge solution from the random features to one-hot labels. R is sampled once
-    from the seed of the comparison, for all orderings. The recursion of the base class has the same solution as the
-    paper's running sums.
+    Projections and Pre-trained Models for Continual Learning", NeurIPS, 2023. The entries of R are standard normal. The
+    weights are the ridge solution from the random features to one-hot labels. R is sampled once from the seed of the
+    comparison, for all orderings. The recursion of the base class has the same solution as the paper's running sums.
 
     The paper projects to 10,000 features and chooses the ridge on a fifth of the first task's samples. Here there is
-    neither a first task nor a sample to spare: the ridge is fixed, for random features that are scaled to unit norm,
-    and fewer features limit the memory of 100 orderings to a few hundred megabytes.
+    neither a first task nor a sample to spare. The ridge is therefore fixed, for random features that are scaled to
+    unit norm. Fewer features limit the memory of 100 orderings to a few hundred megabytes.
 
     Args:
         ridge: Penalty on the squared weights, in units of one sample.

@@ -13,11 +13,11 @@ from headstart.modules.methods.samples_seen import SamplesSeen
 class Replay(GradientDescent):
     """Gradient descent with earlier samples, sampled at random, in every step.
 
-    Source: Arslan Chaudhry, Marcus Rohrbach, Mohamed Elhoseiny, Thalaiyasingam Ajanthan, Puneet K. Dokania,
-    Philip H. S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486,
-    2019, algorithm 1: each step descends on the new batch joined with samples chosen at random, without
-    replacement, from the memory. Here the memory keeps all samples, and each batch has several steps. A backbone
-    that is trained computes the features of the samples in memory again in each of them.
+    Source: Arslan Chaudhry, Marcus Rohrbach, Mohamed Elhoseiny, Thalaiyasingam Ajanthan, Puneet K. Dokania, Philip H.
+    S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486, 2019, algorithm
+    1. Each step descends on the new batch joined with samples chosen at random, without replacement, from the memory.
+    Here the memory keeps all samples, and each batch has several steps. A trainable backbone computes the features of
+    these samples again in each step.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.

@@ -93,7 +93,7 @@ class SamplesSeen(nn.Module):
         return flat.view(*flat.shape[:2], *self.matrix.shape[1:])
 
     def groups(self, values: int = 0) -> Iterator[slice]:
-        """Split the orderings into groups whose features can be gathered at once.
+        """Split the orderings into groups whose features can be gathered together.
 
         Args:
             values: Values in memory for every sample besides the features.

@@ -24,20 +24,20 @@ class ScikitLearnClassifier(Method):
     """A classifier of another library, such as one that was pre-trained on tables, refitted at every evaluation.
 
     Any class with scikit-learn's `fit`, `predict_proba` and `get_params` is possible. The default is TabICL, a network
-    whose inputs are the samples themselves, without training: Jingang Qu, David Holzmueller, Gael Varoquaux,
-    Marine Le Morvan, "TabICL: A Tabular Foundation Model for In-Context Learning on Large Data", ICML, 2025; pip
-    install 'headstart[tabular]'. It fetches its weights from huggingface.co/jingang/TabICL when it is first used.
+    that takes the samples as inputs and is not trained on them: Jingang Qu, David Holzmueller, Gael Varoquaux, Marine
+    Le Morvan, "TabICL: A Tabular Foundation Model for In-Context Learning on Large Data", ICML, 2025; pip install
+    'headstart[tabular]'. It fetches its weights from huggingface.co/jingang/TabICL when it is first used.
 
     Features are reduced to the leading principal components of the samples seen, as classifiers for tables need few
     columns. The classifier's random numbers follow from the comparison's seed, unless the options set `random_state`.
     Orderings are fitted one after the other. A class without a sample is never predicted, and where all samples are of
     one class, it is predicted without a fit.
 
-    Some classifiers cannot be fitted to few samples: nearest neighbours need as many as there are neighbours, and
-    cross-validation needs a sample of every class in each part. While `fit` or `predict_proba` raises a ValueError, the
+    Some classifiers cannot be fitted to few samples. Nearest neighbours need as many samples as neighbours.
+    Cross-validation needs a sample of every class in each part. While `fit` or `predict_proba` raises a ValueError, the
     most frequent class of the samples seen is predicted, as by chance. Its logit is infinite, as no probability is
-    known, so that the results name the method and the number of orderings in which this was so. A line on the error
-    stream has the first reason. Wrong parameters of scikit-learn's own classes, and other errors, end the run.
+    known. The results therefore name the method and the number of such orderings. A line on the error stream has the
+    first reason. Wrong parameters of scikit-learn's own classes, and other errors, end the run.
 
     Args:
         classifier: Import path of the class.

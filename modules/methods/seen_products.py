@@ -38,7 +38,7 @@ class SeenProducts(nn.Module):
         return self._products[:, : self.seen.count, : self.seen.count]
 
     def append(self, features: Tensor, labels: Tensor, indices: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        """Add a batch, and iterate over the orderings in groups whose features are gathered at once.
+        """Add a batch, and iterate over the orderings in groups whose features are gathered together.
 
         The batch is complete only when the iteration has ended.
 

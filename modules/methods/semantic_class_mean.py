@@ -14,16 +14,15 @@ from headstart.modules.methods.source_classes import SourceClasses
 class SemanticClassMean(NearestClassMean):
     """Nearest class mean among vectors that represent a sample by the source classes which the source head predicts.
 
-    `headstart.modules.methods.source_classes.SourceClasses` computes these vectors. Their class means
-    are estimated under the prior that they are distributed around the origin:
-    `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
-    of the Gaussian distribution", 2007, section 2). So a class without a sample is at the origin and can be
-    predicted: a photo unlike the only class seen is of another one. Of several such classes the first is
-    predicted.
+    `headstart.modules.methods.source_classes.SourceClasses` computes these vectors. The prior on their class means is a
+    distribution around the origin. The estimate is `sum / (count + prior)`, the posterior mean of a normal mean (Kevin
+    P. Murphy, "Conjugate Bayesian analysis of the Gaussian distribution", 2007, section 2). A class without a sample is
+    therefore at the origin and can be predicted: a photo unlike the only class seen is predicted to be of another one.
+    Of several such classes, the first is predicted.
 
     The features may separate classes that the source head does not. So the scores are mixed with those of plain class
-    means of the features, scaled to unit length, whose share `n / (n + evidence)` grows with the samples n of
-    the rarest class. The mixture is this suite's own.
+    means of the features, scaled to unit length. The share of the latter, `n / (n + evidence)`, grows with the samples
+    n of the rarest class. The mixture is this suite's own.
 
     Args:
         temperature: Divides the source head's logits before the softmax; higher spreads a sample over more

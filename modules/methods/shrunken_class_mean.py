@@ -14,21 +14,20 @@ TINY = 1e-12
 
 
 class ShrunkenClassMean(NearestClassMean):
-    """Nearest class mean, each mean shrunk towards the common mean by as much as its own samples leave it uncertain.
+    """Nearest class mean, each mean shrunk towards the common mean; the more uncertain the mean, the more it is shrunk.
 
-    Source: Carl N. Morris, "Parametric Empirical Bayes Inference: Theory and Applications", Journal of the
-    American Statistical Association, 1983, which is the estimator of Willard James, Charles Stein,
-    "Estimation with Quadratic Loss", Fourth Berkeley Symposium, 1961, for means of unequal variances, towards
-    their common mean. The mean `m_c` of `n_c` samples has the variance `v_c = s / n_c` around the true one, s
-    being the trace of the covariance within classes; the true ones have the variance t around m. With weights `w_c
-    = 1 / (v_c + t)` these are, in turns,
+    Source: Carl N. Morris, "Parametric Empirical Bayes Inference: Theory and Applications", Journal of the American
+    Statistical Association, 1983. It extends the estimator of Willard James, Charles Stein, "Estimation with Quadratic
+    Loss", Fourth Berkeley Symposium, 1961, to unequal variances and a common mean. Let s be the trace of the covariance
+    within classes. The mean `m_c` of `n_c` samples has the variance `v_c = s / n_c` around the true mean. The true
+    means have the variance t around m. With weights `w_c = 1 / (v_c + t)`, m and t are computed in turns:
 
         m = sum w_c m_c / sum w_c,    t = sum w_c (k / (k - 1) |m_c - m|^2 - v_c) / sum w_c
 
-    for k classes with samples, and the mean becomes `m_c + v_c / (v_c + t) (m - m_c)`. The plain mean of few samples is
-    too long by `v_c`, so that nearest class mean puts a class at a disadvantage as long as it has fewer samples than
-    others; shrinking removes such differences. t is at least `s / n`, for n samples in all, so that the means do not
-    coincide. As long as no class has two samples, s is unknown and nothing is shrunk.
+    for k classes with samples, and the mean becomes `m_c + v_c / (v_c + t) (m - m_c)`. The squared length of the plain
+    mean of few samples is too long by `v_c`. Nearest class mean therefore puts a class at a disadvantage while it has
+    fewer samples than others. Shrinking removes such differences. t is at least `s / n`, for n samples in all, so that
+    the means do not coincide. As long as no class has two samples, s is unknown and nothing is shrunk.
 
     Features are scaled to unit norm. A class without a sample is never predicted.
     """

@@ -18,15 +18,15 @@ class SideTuning(FineTuning):
     """Add the logits of a fine-tuned network to the scores of discriminant analysis on the frozen one.
 
     Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
-    Network Adaptation via Additive Side Networks", ECCV, 2020, section 3: a base network that stays as it is, and a
-    side network that is trained to correct it. Here their logits are added. The base are the features of the
-    pre-trained backbone with `headstart.modules.StreamingLDA`, whose scores become log-likelihoods, `m'Lx - m'Lm / 2`
-    with the precision L itself. The side is a copy of the backbone with a head of zeros, so that at the start the base
-    alone predicts. Each step uses the base before it learns the batch: its predictions of samples that it has learnt
-    are too certain to leave an error.
+    Network Adaptation via Additive Side Networks", ECCV, 2020, section 3. A base network does not change, and a side
+    network is trained to correct it. Here their logits are added. The base is `headstart.modules.StreamingLDA` on the
+    features of the pre-trained backbone. Its scores become log-likelihoods, `m'Lx - m'Lm / 2` with the precision L
+    itself. The side is a copy of the backbone with a head of zeros, so at the start the base alone predicts. Each step
+    uses the base before it learns the batch. On samples that it has learnt, its predictions would be too certain to
+    leave an error.
 
-    The frozen backbone is the one that all methods start from, so that it is not copied. Its features of the
-    validation samples are computed once.
+    The frozen backbone is the one that all methods start from, and is not copied. Its features of the validation
+    samples are computed once.
 
     Args:
         shrinkage: Weight of the prior covariance of discriminant analysis, in samples.

@@ -10,12 +10,12 @@ from headstart.output.errors import UserError
 class SourceClasses(nn.Module):
     """The class vectors of the source head, and the vectors by which they represent samples.
 
-    The source head knows which directions of the features separate classes and which source classes are alike.
-    A sample becomes the mean of the source classes' weight vectors, each weighted by its probability under the
-    source head, scaled to unit length: Mohammad Norouzi, Tomas Mikolov, Samy Bengio, Yoram Singer, Jonathon
+    The source head knows which directions of the features separate classes and which source classes are alike. A sample
+    is represented by the mean of the source classes' weight vectors, scaled to unit length. Each vector is weighted by
+    its probability under the source head. Source: Mohammad Norouzi, Tomas Mikolov, Samy Bengio, Yoram Singer, Jonathon
     Shlens, Andrea Frome, Greg S. Corrado, Jeffrey Dean, "Zero-Shot Learning by Convex Combination of Semantic
-    Embeddings", ICLR, 2014, equation 2, with weight vectors instead of word vectors. The vectors are
-    centred on their mean, so that the origin is an average source class.
+    Embeddings", ICLR, 2014, equation 2, with weight vectors instead of word vectors. The vectors are centred on their
+    mean, so that the origin is an average source class.
 
     Args:
         start: What the method starts from.

@@ -13,17 +13,17 @@ class StreamingLDA(RecursiveLeastSquares):
     """Linear discriminant analysis with a covariance that all classes share, updated batch by batch.
 
     Source: Tyler L. Hayes, Christopher Kanan, "Lifelong Machine Learning with Deep Streaming Linear Discriminant
-    Analysis", CVPR Workshops, 2020, section 3: the score of a class with mean m is `m'Lx - m'Lm / 2` with
-    the precision `L = ((1 - e) C + e I)^-1` and C the covariance within classes. The shrinkage is
-    `e = shrinkage / (shrinkage + samples seen)`, which is the estimate under an inverse-Wishart prior (Andrew
-    Gelman et al., "Bayesian Data Analysis", third edition, 2013, section 3.6): strong at first and vanishing
-    with evidence, where the authors' constant 1e-4 requires samples to initialise the covariance.
+    Analysis", CVPR Workshops, 2020, section 3. The score of a class with mean m is `m'Lx - m'Lm / 2`. The precision is
+    `L = ((1 - e) C + e I)^-1`, with C the covariance within classes. The shrinkage is `e = shrinkage / (shrinkage +
+    samples seen)`, the estimate under an inverse-Wishart prior (Andrew Gelman et al., "Bayesian Data Analysis", third
+    edition, 2013, section 3.6). It is strong at first and vanishes with evidence. The authors' constant 1e-4 requires
+    samples to initialise the covariance.
 
-    The precision is never formed. The scatter within classes is `X'X - M'NM` with class means M and counts N, so
-    with the ridge solution `W = (X'X + shrinkage I)^-1 X'Y` of the base class Woodbury's identity gives the
-    precision times the means as `W (N - T)^-1` with `T = Y'XW`, a matrix of classes by classes. Features are
-    scaled to unit norm. The intercept is the `m'Lm / 2` above. A class without a sample is never predicted. In
-    float32, scores on real features differ from float64 by 3e-5 of their size, at a shrinkage of 0.01 by 3e-3.
+    The precision is never formed. The scatter within classes is `X'X - M'NM` with class means M and counts N. The base
+    class has the ridge solution `W = (X'X + shrinkage I)^-1 X'Y`. By Woodbury's identity, the precision times the means
+    is `W (N - T)^-1` with `T = Y'XW`, a matrix of classes by classes. Features are scaled to unit norm. The intercept
+    is the `m'Lm / 2` above. A class without a sample is never predicted. In float32, scores on real features differ
+    from float64 by 3e-5 of their size, at a shrinkage of 0.01 by 3e-3.
 
     Args:
         shrinkage: Weight of the prior covariance, which is the identity, in samples.

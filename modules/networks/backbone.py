@@ -19,8 +19,8 @@ from headstart.output.errors import UserError
 class Backbone(nn.Module):
     """A network without its classifier, from photos to features.
 
-    Batch norm runs on its stored statistics and dropout is off, also while it is trained: a stream in small
-    batches has no usable batch statistics.
+    Batch norm runs on its stored statistics and dropout is off, also during training: a stream in small batches has no
+    usable batch statistics.
 
     Args:
         network: The network, its classifier replaced by the identity.
@@ -99,15 +99,15 @@ class Backbone(nn.Module):
         if (*shape[:1], *shape[-1:]) != (1, self.width) or len(shape) != (4 if self.of_pixels else 2):
             result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
             raise UserError(
-                f"{spec.terms.model}: {spec.name} gives {result} for one picture, where its num_features or classifier "
-                f"says {[1, self.width]}; a backbone gives one row of features for each"
+                f"{spec.terms.model}: {spec.name} returns {result} for one picture, but its num_features or classifier "
+                f"says {[1, self.width]}; a backbone returns one row of features for each"
             )
 
     def folded(self) -> Backbone:
         """Return a backbone for inference with every batch norm folded into the convolution before it.
 
-        The features are the same except for rounding, at up to twice the speed. A network whose code cannot be traced
-        runs as it is, as does one whose features differ when it is folded. The source head is left out.
+        The features are the same except for rounding, at up to twice the speed. A network runs unfolded if its code
+        cannot be traced, or if folding changes its features. The source head is left out.
         """
         plain = Backbone(self.network, self.width, None, self.preprocessing)
         try:
@@ -126,8 +126,8 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     """Build a network without its classifier.
 
     Args:
-        spec: The network; a classifier of torchvision or timm, or a custom one, whose last linear layer is its
-            classifier unless it has `num_features`, the width of its features.
+        spec: The network: a classifier of torchvision or timm, or a custom one. The last linear layer of a custom one
+            is its classifier, unless it has `num_features`, the width of its features.
 
     Returns:
         The backbone, in evaluation mode and the channels-last layout.
@@ -138,7 +138,7 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     network, preprocessing = build_prepared(spec)
     heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
-        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
+        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     for name in heads:
         network.set_submodule(name, nn.Identity())
 

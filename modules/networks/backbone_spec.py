@@ -34,19 +34,19 @@ class BackboneSpec:
     """The choice of a backbone and of its weights.
 
     Args:
-        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), `timm/` and any timm model
-            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`), a function or class of your own that returns a network
-            (`my_networks.TinyNet`), or with `registry` one of its entries.
-        weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
-            those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
-            any size; the address of such a file with its SHA-256 (`https://.../model.safetensors#sha256=...`), which is
-            downloaded once; `embedded` for those of the small network that comes with the suite; `random` for none.
+        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), or `timm/` and any timm model
+            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`). It may also be your own function or class that returns a
+            network (`my_networks.TinyNet`), or with `registry` one of its entries.
+        weights: Name of the library's weights (`IMAGENET1K_V2`). `DEFAULT` means the best of torchvision's, or those of
+            timm's model. `embedded` means those of the small network that comes with the suite; `random` means none. It
+            may also be a local `.safetensors` or `.pth` file with a state dict, whose head may have any size. The
+            address of such a file with its SHA-256 (`https://.../model.safetensors#sha256=...`) is downloaded once.
         model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
             their own.
-        preprocessing: Preparation of photos; by default the weights' own, for torchvision models with weights
-            from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
-        registry: Model registry of the evaluation contract, a JSON file, looked for in the working folder, then in the
-            checkout. Its entry defines everything else.
+        preprocessing: Preparation of photos. The default is the weights' own. For torchvision models with weights from
+            a file, it is the usual one of ImageNet (resize 256, crop 224). Your own network needs it.
+        registry: Model registry of the evaluation contract, a JSON file. It is searched in the working folder, then in
+            the checkout. Its entry defines everything else.
     """
 
     name: str = "mobilenet_v2"
@@ -65,8 +65,8 @@ class BackboneSpec:
             The network.
 
         Raises:
-            UserError: The preprocessing cannot be carried out, the embedded weights are not of this network, or an
-                address lacks the SHA-256 of its file.
+            UserError: The preprocessing is impossible; the embedded weights are not of this network; or an address
+                lacks the SHA-256 of its file.
         """
         if self.preprocessing is not None:
             with prefix_errors("preprocessing"):

@@ -162,7 +162,7 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
     except Exception as error:  # code of the user's own
         raise UserError(f"{stage}: {type(error).__name__}: {reason_of(error)}") from error
     if not isinstance(network, nn.Module):
-        raise UserError(f"{terms.model}: {spec.model} gives a {type(network).__name__}, not a torch.nn.Module")
+        raise UserError(f"{terms.model}: {spec.model} returns a {type(network).__name__}, not a torch.nn.Module")
     return network if spec.weights is None else load_weights(network, spec.weights, None)
 
 

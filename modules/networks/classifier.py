@@ -15,16 +15,16 @@ from headstart.output.errors import UserError
 def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.Module, Preprocessing, int]:
     """Build a network with a new classifier.
 
-    Random networks of torchvision and timm initialise theirs as the library does; a network with weights gets a linear
-    layer instead of its own classifier, initialised as torch does. Both follow from the network's seed.
+    Random networks of torchvision and timm initialise their classifiers as the library does. In a network with weights,
+    a linear layer replaces the classifier, initialised as in torch. Both follow from the network's seed.
 
     Args:
         spec: The network.
         classes: Number of classes.
 
     Returns:
-        The spec, with its number of classes; the network, in the channels-last layout; the preparation of photos for
-        it; and the number of features that enter the classifier.
+        The spec, with its number of classes; the network, in the channels-last layout; its preparation of photos; and
+        the number of features that enter the classifier.
 
     Raises:
         UserError: As `build_prepared`; or it has no linear classifier, or does not take such photos.
@@ -36,7 +36,7 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
 
     heads = linear_heads(network)
     if not heads:
-        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
+        raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     if spec.weights is not None or next(iter(heads.values())).out_features != classes:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(spec.seed)

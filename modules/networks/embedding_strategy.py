@@ -41,8 +41,8 @@ class Prefix:
             layer: Module path of the layer.
 
         Returns:
-            The prefix by `num_prefix_tokens` and `cls_token`, as in timm's networks; a class token where there is a
-            parameter for one, as in the vision transformers of torchvision and open_clip; else none.
+            The prefix by `num_prefix_tokens` and `cls_token`, as in timm's networks. Otherwise a class token where
+            there is a parameter for one, as in the vision transformers of torchvision and open_clip; else none.
         """
         parts = layer.split(".")
         for depth in range(len(parts) + 1):
@@ -71,9 +71,9 @@ def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
     | flatten | `[n, c * h * w]` | `[n, t * c]` | `[n, c]` |
 
     Args:
-        values: A map, tokens or a vector for each photo, the photos along the first axis. Maps are as square as photos
-            are: their channels come last where the two axes before them are equal and they themselves are not, and
-            `[n, k, k, k]` is read with channels first.
+        values: A map, tokens or a vector for each photo, the photos along the first axis. Maps are square, as photos
+            are. Channels are last where the two axes before the last are equal and the last one differs. `[n, k, k, k]`
+            is read with channels first.
         strategy: One of the strategies; None for pool on maps, mean on tokens and flatten on vectors.
         prefix: The tokens before the patch tokens.
 

@@ -31,8 +31,8 @@ def known_accuracy(spec: NetworkSpec) -> float | None:
         spec: The network.
 
     Returns:
-        From 0 to 1: torchvision's value for the weights, on the first data set that it lists, or `held_out_accuracy` in
-        the metadata of a `.safetensors` file; None where there is neither.
+        From 0 to 1. It is torchvision's value for the weights, on the first data set that it lists, or
+        `held_out_accuracy` in the metadata of a `.safetensors` file. None where there is neither.
 
     Raises:
         UserError: The library has no such model.

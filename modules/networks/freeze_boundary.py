@@ -44,8 +44,8 @@ def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
         The two parts.
 
     Raises:
-        UserError: There is no such module, it is not called once, nothing comes before it, no weights come after, more
-            than one tensor crosses the boundary, or the network's code cannot be traced.
+        UserError: There is no such module; it is not called exactly once; nothing comes before it; no weights come
+            after it; more than one tensor crosses the boundary; or the network's code cannot be traced.
     """
     network = backbone.network
     modules = [path for path, _ in network.named_modules() if path]
@@ -72,12 +72,12 @@ def cut(backbone: Backbone, boundary: str) -> SplitBackbone:
     features, least = _run(tail, activations)
     if not whole.isfinite().all():
         raise UserError(
-            "trainable_from: without a boundary, too, the network gives features that are not finite; "
+            "trainable_from: the network returns features that are not finite, also without a boundary; "
             "give another network"
         )
     if not are_same(features, whole):
         raise UserError(
-            f"trainable_from: cut before {boundary!r}, the network gives other features than as a whole; give all"
+            f"trainable_from: cut before {boundary!r}, the network returns other features than as a whole; give all"
         )
 
     shape = activations.shape[1:]
@@ -93,7 +93,7 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
     except Exception as error:  # tracing fails with errors of many unrelated kinds
         raise UserError(
             f"trainable_from: the code around {boundary!r} cannot be traced ({reason_of(error)}); give a module that "
-            "lies less deep, or all"
+            "is less deeply nested, or all"
         ) from error
 
     nodes = list(graph.nodes)

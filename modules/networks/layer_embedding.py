@@ -26,7 +26,7 @@ class LayerEmbedding(nn.Module):
     """A frozen network, from photos to embeddings at its layers.
 
     It stays in evaluation mode, whichever mode is requested. The constructor runs the network twice on a photo of
-    noise, so that a layer that does not fit, or whose values are random, raises an error before a long computation.
+    noise. A layer that does not fit, or whose values are random, therefore raises an error before a long computation.
 
     Args:
         name: The model's name, for messages.
@@ -39,8 +39,8 @@ class LayerEmbedding(nn.Module):
         widths: Columns of each tap's embedding.
 
     Raises:
-        UserError: The network cannot run on a photo, or a layer is unknown, is called never or more
-            than once in a pass, has no embedding of the width, or another one in each pass.
+        UserError: The network cannot run on a photo; a layer is unknown; it is not called exactly once in a pass; it
+            has no embedding of the width; or its embedding differs between passes.
     """
 
     def __init__(
@@ -158,8 +158,8 @@ class LayerEmbedding(nn.Module):
         same = again.rows is not None and again.rows.shape == rows.shape
         if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
             raise UserError(
-                f"{self._layer(again)} gives other values in a second pass of the same photo; the network draws "
-                "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
+                f"{self._layer(again)} returns other values in a second pass of the same photo; the network draws "
+                "random numbers in its forward pass, so turn these off (forward_args, model_parameters)"
             )
 
     def _check_calls(self, record: Record) -> None:

@@ -108,8 +108,8 @@ class Library(ABC):
             spec: The network.
 
         Returns:
-            The model of the spec; else the one of its name; else the one whose name its name contains between
-            separators, if all other names that it contains are parts of that name.
+            The model of the spec, or else the one with the spec's name. Otherwise the one whose name the spec's name
+            contains between separators, if all other names in it are parts of that name.
 
         Raises:
             UserError: There is no such model, or the name is ambiguous.
@@ -133,7 +133,7 @@ class Library(ABC):
             alone = ", and none of them alone between separators" if contained else ""
             raise UserError(
                 f"model_name: it contains {listed} of {self.title}'s models{alone}; "
-                f"{spec.terms.model} names the one that is meant"
+                f"name the right one in {spec.terms.model}"
             )
         return contained[-1]
 

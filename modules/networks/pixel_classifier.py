@@ -35,7 +35,7 @@ class PixelClassifier(nn.Module):
     """Feature maps of several strides, brought to the size of the largest and side by side, under a linear classifier.
 
     Source: Jingdong Wang et al., "Deep High-Resolution Representation Learning for Visual Recognition", TPAMI 2020,
-    section 3 (HRNetV2): maps of lower resolution are interpolated bilinearly and concatenated.
+    section 3 (HRNetV2). Maps of lower resolution are interpolated bilinearly and concatenated.
 
     Args:
         network: A network that classifies photos; only its layers up to the maps are used.
@@ -136,7 +136,7 @@ def find_maps(network: nn.Module, side: int) -> list[FeatureMap]:
             chosen.append(FeatureMap(path, last, stride, channels))
     if len(chosen) < 2:
         raise UserError(
-            f"name: {type(network).__name__} gives less than two square feature maps of stride "
+            f"name: {type(network).__name__} has fewer than two square feature maps of stride "
             f"{', '.join(map(str, STRIDES))} for pictures of {side} x {side} pixels; give a convolutional network"
         )
     return chosen

@@ -20,8 +20,8 @@ NO_CLASS = 255
 class Preprocessing:
     """Resize, crop and normalisation; the defaults are the usual ones of ImageNet.
 
-    Decoding, resizing and cropping happen photo by photo and give bytes; the normalisation (`Normalization`)
-    happens batch by batch on the backbone's device, so that a quarter of the memory is copied.
+    Decoding, resizing and cropping happen photo by photo and return bytes. The normalisation (`Normalization`) happens
+    batch by batch on the backbone's device, so only a quarter of the memory is copied.
 
     Args:
         resize: Length in pixels that the photo's short side is scaled to.

@@ -71,17 +71,17 @@ class NetworkSpec:
         name: Its name. Where `model` is None, the model follows from it, too.
         library: Its library.
         model: The library's name of it, or for a custom one the dotted path of the function that builds it.
-        weights: Pretrained identifier of the library, a file with a state dict, the address of such a file, or None for
-            random weights.
+        weights: Pretrained identifier of the library, a file with a state dict or its address, or None for random
+            weights.
         arguments: Further arguments of its constructor.
         seed: Seed of random weights.
         preprocessing: Preparation of photos for it; None for the weights' own.
         forward_args: Arguments of its forward call, besides the photos.
         allowed_modules: Modules and packages from which a custom one may be imported; None for any.
-        pixels: Whether it classifies every pixel: a `PixelClassifier` of the named network's feature maps, with weights
-            of the whole or of that network.
+        pixels: Whether it classifies every pixel. It is then a `PixelClassifier` of the named network's feature maps,
+            with weights of the whole or of that network.
         loaded: SHA-256 of the loaded weights without a classifier, where it is known and the classifier does not
-            matter; it identifies the weights whatever their name.
+            matter. It identifies the weights under any name.
         terms: Names of its parts in messages.
     """
 
@@ -102,8 +102,8 @@ class NetworkSpec:
     def identity(self) -> dict[str, Any]:
         """Everything that determines the network's outputs for prepared photos, as JSON values.
 
-        A file of weights is identified by its bytes, a library and random weights by a version, a custom network by all
-        code of its package and all code that this reaches. Files are read once.
+        A file of weights is identified by its bytes. A library and random weights are identified by a version, a custom
+        network by all code of its package and all code that this reaches. Files are read once.
 
         Raises:
             UserError: The file of weights, or that of the code, is missing.

@@ -16,11 +16,11 @@ class Tap:
     """A layer at which an embedding is computed.
 
     Args:
-        layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
-            itself, whose output a classifier's logits are, unless a module has that path.
+        layer: Module path in the network. Unless a module has that path, `penultimate` means its linear classifier, and
+            `logits` the network itself, whose output a classifier's logits are.
         strategy: How the layer's values become one row per photo; None for pool on maps, mean on tokens and flatten
             on vectors.
-        width: Columns of the embedding: that of the layer's output if it has as many, else that of its input if it
+        width: Columns of the embedding. It is the layer's output if that has as many, else the layer's input if that
             has. None for the output's, however many. Under `penultimate` the classifier's input must have it.
         of_classifier: Whether it is left out where the network has no classifier (`num_classes` is 0).
     """

@@ -12,8 +12,8 @@ def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None =
 
     Args:
         network: The network, in the mode that it is to run in.
-        is_leaf: Whether a module with a path is one node of the graph; by default layers of torch are, and classes
-            that inherit from its convolutions, linear layers and batch norm.
+        is_leaf: Whether a module with a path is one node of the graph. By default, layers of torch are, and so are
+            classes that inherit from its convolutions, linear layers and batch norm.
 
     Returns:
         The graph, with one placeholder.

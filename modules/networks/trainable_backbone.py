@@ -28,7 +28,7 @@ class TrainableBackbone(nn.Module):
         normalize: Module that turns photos into inputs of the network; None where these are activations.
         precision: Of products in `folded`, by autocast.
         batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
-            batch, by which it updates the stored ones.
+            batch. The latter update the stored ones.
         dropout: Whether dropout and other random layers are on while the network is trained. In the network's own
             outermost code they are off, as auxiliary outputs are.
 
@@ -51,7 +51,7 @@ class TrainableBackbone(nn.Module):
         self.batch_norm = batch_norm
         self.dropout = dropout
         if batch_norm == "trained" and not any(isinstance(module, _BatchNorm) for module in network.modules()):
-            raise UserError("batch_norm: trained is given, but there is none in what is trained; leave it out")
+            raise UserError("batch_norm: trained is given, but the trained part has no batch norm; leave it out")
         self._folded: FoldedNetwork | None = None
         self._is_evaluated = False
         self.train()

@@ -156,7 +156,7 @@ def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folde
         ),
         (
             {"batch_norm": "trained", "batch_size": 2, "backbone": VIT},
-            r"data\.batch_norm: trained is given, but there is none in what is trained",
+            r"data\.batch_norm: trained is given, but the trained part has no batch norm",
         ),
     ],
 )

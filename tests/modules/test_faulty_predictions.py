@@ -30,7 +30,7 @@ class Logits(Constant):
     [torch.zeros(5, 3), torch.zeros(2, 1, 3), torch.zeros(1, 5, 3), torch.zeros(2, 5, 4), torch.zeros(2, 5), None],
 )
 def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object) -> None:
-    with pytest.raises(UserError, match=r"^model\.methods\.mine: gives .*here \[2, 5, 3\]"):
+    with pytest.raises(UserError, match=r"^model\.methods\.mine: returns .*here \[2, 5, 3\]"):
         compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 

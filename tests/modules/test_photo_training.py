@@ -148,7 +148,7 @@ class WithAuxiliary(nn.Module):
 def test_auxiliary_outputs_are_refused(samples: tuple[Tensor, Tensor]) -> None:
     model = PhotoTraining()
     model.begin(WithAuxiliary(), Scaled(), CLASSES, SEED)
-    with pytest.raises(UserError, match=r"data\.backbone\.name: the network gives a tuple"):
+    with pytest.raises(UserError, match=r"data\.backbone\.name: the network returns a tuple"):
         make_trainer().fit(model, *loaders(samples))
 
 

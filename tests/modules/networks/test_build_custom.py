@@ -104,7 +104,7 @@ def test_path_that_is_none(zoo: Path, path: object) -> None:
     [
         ("zoo.fish.build", {}, "there is no Python file of the module 'zoo.fish'"),
         ("zoo.birds.fly", {}, "AttributeError: module 'zoo.birds' has no attribute 'fly'"),
-        ("zoo.birds.text", {}, "zoo.birds.text gives a str, not a torch.nn.Module"),
+        ("zoo.birds.text", {}, "zoo.birds.text returns a str, not a torch.nn.Module"),
         ("zoo.birds.fail", {}, "zoo.birds.fail failed with {}: LookupError: no such"),
         ("zoo.birds.build", {"size": 3}, "zoo.birds.build failed with {'size': 3}: TypeError"),
     ],

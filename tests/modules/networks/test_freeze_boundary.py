@@ -117,7 +117,7 @@ def test_code_that_depends_on_what_tracing_does_not_see_is_found_out() -> None:
             return features if isinstance(images, torch.Tensor) else 2 * features
 
     features.__class__ = Traced
-    with pytest.raises(UserError, match=r"^trainable_from: .*gives other features than as a whole; give all$"):
+    with pytest.raises(UserError, match=r"^trainable_from: .*returns other features than as a whole; give all$"):
         cut(backbone, "features.14")
 
 

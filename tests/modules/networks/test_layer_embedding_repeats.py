@@ -48,7 +48,7 @@ passes = count()
 def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
     with pytest.raises(UserError) as caught:
         embedding(function)
-    assert str(caught.value).startswith("model 'someone': layer 'logits' gives other values in a second pass")
+    assert str(caught.value).startswith("model 'someone': layer 'logits' returns other values in a second pass")
     assert "\n" not in str(caught.value)
 
 
