@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -215,13 +216,20 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
             (binaries / name).chmod(0o755)
         (folder / ".venv" / ".ready").touch()
         command = [sys.executable, warm_python.__file__, str(socket), url]
-        python = subprocess.Popen(command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE)
+        python = subprocess.Popen(
+            command,
+            cwd=folder,
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            start_new_session=True,
+        )
         assert python.stdout is not None
         assert python.stdout.readline() == b"ready\n"
         shell = Shell(folder, environment, Path(short) / "output")
         try:
             yield shell
         finally:
-            shell.close()
-            python.kill()
+            # With all commands that are still in the background.
+            os.killpg(python.pid, signal.SIGKILL)
             python.communicate()
+            shell.close()

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import runpy
+import signal
 import socket
 import sys
 import traceback
@@ -28,14 +29,17 @@ if TYPE_CHECKING:
     from headstart.datamodules.decoding import Batching
     from headstart.datamodules.photos.pictures import Pictures
 
-# Run by a bare interpreter: hand over the words, the environment and the streams, and end as the command ended.
+# Run by a bare interpreter: hand over the words, the environment, the streams and signals, and end as the command did.
 CLIENT = """
-import json, os, socket, sys
+import json, os, signal, socket, sys
 request = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()
 with socket.socket(socket.AF_UNIX) as connection:
     connection.connect(sys.argv[1])
     socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
     connection.sendall(request)
+    command = int.from_bytes(connection.recv(4), "big")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: os.kill(command, number))
     sys.exit(int(connection.recv(16)))
 """
 SLOW_TO_IMPORT = (
@@ -98,6 +102,18 @@ def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, 
     return words, environment, folder, streams
 
 
+def answer(connection: socket.socket) -> None:
+    """Run a command in a fork of this process, and tell the client its process and its exit code."""
+    request = receive(connection)
+    child = os.fork()
+    if child == 0:
+        connection.close()
+        end_as(*request)
+    connection.sendall(child.to_bytes(4, "big"))
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    connection.sendall(str(code).encode())
+
+
 def end_as(words: list[str], environment: dict[str, str], folder: str, streams: list[int]) -> None:
     """Run a command in this process and end it, without clearing away what all forks share."""
     code: int | str | None = 0
@@ -146,20 +162,19 @@ def main(path: str, url: str) -> None:
     accept_other_content()
     shrink_photos()
     gc.freeze()  # collecting would copy what is shared
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # forks that ended vanish
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(path)
         listener.listen()
         print("ready", flush=True)
         while True:
             connection, _ = listener.accept()
-            request = receive(connection)
-            child = os.fork()
-            if child == 0:
-                end_as(*request)
-            for stream in request[-1]:
-                os.close(stream)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-            connection.sendall(str(code).encode())
+            # Commands may run in the background: each has a process that waits for it.
+            if os.fork() == 0:
+                listener.close()
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                answer(connection)
+                os._exit(0)
             connection.close()
 
 
