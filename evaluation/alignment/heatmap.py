@@ -66,12 +66,12 @@ def _fit(figure: Figure) -> None:
     """Make the figure as large as what is drawn, which begins beyond it, and a margin."""
     size = figure.get_size_inches()
     box = figure.get_tightbbox()
-    across, up = box.size + 2 * MARGIN
+    across, up = np.add(box.size, 2 * MARGIN)
     positions = [axes.get_position() for axes in figure.axes]
     figure.set_size_inches(across, up)
     for axes, position in zip(figure.axes, positions, strict=True):
-        left, bottom = position.min * size - box.min + MARGIN
-        width, height = position.size * size
+        left, bottom = np.multiply(position.min, size) - np.asarray(box.min) + MARGIN
+        width, height = np.multiply(position.size, size)
         axes.set_position((left / across, bottom / up, width / across, height / up))
 
 

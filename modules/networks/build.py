@@ -148,7 +148,7 @@ def _require_finite(network: nn.Module, spec: NetworkSpec) -> None:
 
 def _build_custom(spec: NetworkSpec) -> nn.Module:
     terms = spec.terms
-    if isinstance(spec.weights, str):
+    if not isinstance(spec.weights, Path | None):
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     module, function = split_path(spec.model, spec.allowed_modules, terms.model)
     stage = f"{terms.model}: {spec.model} cannot be imported"

@@ -207,7 +207,7 @@ def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen
     monkeypatch.setattr(wandb, "init", begin)
     logger = DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"), entity="team", tags=["a"])
     assert not (tmp_path / "made").exists()
-    with pytest.raises(UserError, match=r"^trainer\.logger: .* cannot begin a run \(that is far enough\); wandb login"):
+    with pytest.raises(UserError, match=r"^trainer\.logger: .* cannot start a run \(that is far enough\); wandb login"):
         logger.log_hyperparams({})
     assert (begun[0]["mode"], begun[0]["entity"], begun[0]["tags"]) == (chosen, "team", ["a"])
     assert (tmp_path / "made").is_dir()

@@ -141,7 +141,7 @@ def test_picture_is_legible(models: int) -> None:
     renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
     rows = sorted((label.get_window_extent(renderer) for label in picture.labels("y")), key=lambda box: box.y0)
     assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(rows))
-    assert all(label.get_fontsize() >= 8 for axis in "xy" for label in picture.labels(axis))
+    assert all(float(label.get_fontsize()) >= 8 for axis in "xy" for label in picture.labels(axis))
     assert all(box.x1 <= picture.heat.get_window_extent(renderer).x0 for box in rows)
     if models > 15:
         columns = sorted((label.get_window_extent(renderer) for label in picture.labels("x")), key=lambda box: box.x0)
