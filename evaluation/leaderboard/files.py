@@ -263,7 +263,7 @@ def _sensitivity_rows(setting: dict[str, Any], consecutive: Sequence[int]) -> Ta
     return [header, *([f"{100 * threshold:g}%", *row] for threshold, row in cells.items())]
 
 
-def stability_rows(document: dict[str, Any]) -> TableRows:
+def stability_rows(document: Mapping[str, Any]) -> TableRows:
     """Return the table of setup stability.
 
     Args:

@@ -91,7 +91,7 @@ def _charts(folder: Path) -> dict[str, Figure]:
         {"name": name, "score": 0.8 + 0.3 * index, "score_interval": [0.7 + 0.3 * index, 1 + 0.3 * index]}
         for name, index in marks.items()
     ]
-    parts = [
+    parts: list[dict[str, Any]] = [
         {"part": "backbone", "stability": 0.36, "interval": [-0.69, 1.0]},
         {"part": "data set", "stability": 0.49, "interval": [0.31, 0.66]},
         {"part": "half of the orderings", "stability": 0.88, "interval": [0.87, 0.89]},
@@ -179,11 +179,11 @@ def _static_order(folder: Path) -> dict[str, Figure]:
 
 def _study(folder: Path) -> dict[str, Figure]:
     generator = np.random.default_rng(0)
-    figures = {}
+    figures: dict[str, Figure] = {}
     for prefix, metrics in (("study", 3), ("study_of_many", 7)):
-        names = [[f"{what} {index}" for index in range(count)] for what, count in (("metric", metrics), ("source", 6))]
+        names, sources = ([f"{what} {i}" for i in range(count)] for what, count in (("metric", metrics), ("source", 6)))
         scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
-        table = TransferTable.complete(*names, ["ade", "city", "coco"], scores, performances)
+        table = TransferTable.complete(names, sources, ["ade", "city", "coco"], scores, performances)
         plots = plot_study(run_study(table, Pools(6, 4), 1e-12), FigureChoice(), "kendall")
         figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
     return {name: figure for name, figure in figures.items() if "of_many" not in name or "agreement" in name}
