@@ -50,8 +50,8 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
 
 def test_mistakes_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = f"--output={tmp_path / 'some.jsonl'}"
-    assert "3 pictures, 4 are needed" in refusal(capsys, str(folder), output, "--count=4")
-    assert "0 pictures, some are needed" in refusal(capsys, str(tmp_path / "absent"), output)
+    assert "3 pictures, but 4 are needed" in refusal(capsys, str(folder), output, "--count=4")
+    assert "0 pictures, but some are needed" in refusal(capsys, str(tmp_path / "absent"), output)
     assert "count" in refusal(capsys, str(folder), output, "--count=0")
     assert "(closest: count)" in refusal(capsys, str(folder), output, "--coutn=1")
     absent = str(tmp_path / "nope" / "x.jsonl")
