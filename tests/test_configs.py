@@ -11,6 +11,7 @@ import torchvision
 import yaml
 
 from headstart.modules.methods.catalogue import METHODS
+from headstart.tests.material.root import require_checkout
 from headstart.train import main
 
 CONFIGS = Path(__file__).parents[1] / "configs"
@@ -56,6 +57,8 @@ def test_no_shipped_configuration_points_outside_of_the_checkout() -> None:
 
 @pytest.mark.parametrize("name", ["cats_and_dogs.yaml", "fine_tuning.yaml"])
 def test_local_override(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_checkout()
+
     def data(*configs: Path) -> dict[str, Any]:
         arguments: dict[str, Any] = print_config(capsys, *map("--config={}".format, configs))["data"]["init_args"]
         return arguments

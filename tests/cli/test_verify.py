@@ -183,4 +183,4 @@ def test_runs_that_cannot_be_built_again_are_named(
     (tmp_path / "pictures").rename(tmp_path / "moved")
     with pytest.raises(UserError, match="no trace in"):
         verify(str(ledger), share=1.0)
-    assert "NOT CHECKED: 4 traces, whose run cannot be built" in " ".join(capsys.readouterr().out.split())
+    assert "NOT CHECKED: 4 traces, whose run cannot be repeated" in " ".join(capsys.readouterr().out.split())

@@ -106,7 +106,7 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
             {"name": "mobilenet"},
             "it has from file, drawn, halfway, clip, own, what is called mobilenet_v2 elsewhere, scaled",
         ),
-        ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed beside a registry"),
+        ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed with a registry"),
         ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
         ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
         ({"name": "clip"}, "'clip' is of source 'open_clip'; entries of torchvision and timm are backbones"),
