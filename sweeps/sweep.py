@@ -99,7 +99,11 @@ def sweep(
     carry_out = command.dry_run if dry_run else command.run
     if references := reference_runs(content) if content.reference else {}:
         before = folder / THRESHOLDS
-        carry_out(Sweep(content.name, list(references.values()), content.dashboard), before)
+        try:
+            carry_out(Sweep(content.name, list(references.values()), content.dashboard), before)
+        except SystemExit:
+            say("The other runs start when all reference runs are complete, since their thresholds follow from these.")
+            raise
         if not dry_run:
             thresholds = {configs: choose_threshold(before / run.name) for configs, run in references.items()}
             for configs, threshold in thresholds.items():

@@ -33,8 +33,8 @@ def reference_runs(content: Sweep) -> dict[Configs, Run]:
 def choose_threshold(folder: Path) -> float:
     """Return the threshold that follows from a finished reference run.
 
-    It lies halfway between the accuracy of always predicting the largest class and the reference method's mean accuracy
-    at the sample limit, rounded to a multiple of 5 %.
+    It lies halfway between the largest class's share of the validation photos and the reference method's mean accuracy at
+    the sample limit, rounded to a multiple of 5 %.
 
     Args:
         folder: The run's folder.
@@ -50,7 +50,7 @@ def choose_threshold(folder: Path) -> float:
     if not floor < threshold < reached:
         raise UserError(
             f"reference: {str(folder)!r} reaches {reached:.1%}, where the largest class is {floor:.1%} of the photos; "
-            "no threshold lies between, give criterion.threshold in the target's configuration"
+            "no multiple of 5 % lies between; give criterion.threshold in the target's configuration"
         )
     return threshold
 

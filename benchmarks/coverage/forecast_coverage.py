@@ -17,7 +17,7 @@ from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, fore
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, data_set_weights, known_cases
 from headstart.metrics.forecast.known_curves import KnownCurves, shipped_curves
 
-# Thresholds of the recommended suite, by data set.
+# The threshold of each data set that is judged beside all thresholds.
 CRITERIA = {"cats and dogs": 0.75, "ants and bees": 0.8, "flowers": 0.45, "drawn pets": 0.65}
 # So much less often than promised may a group hold.
 TOLERANCE = 0.03
@@ -231,7 +231,7 @@ def print_samples(known: KnownCurves) -> None:
     every = np.full(len(meetings.curves), True)
     of_known = {f"{each} labels": meetings.known == each for each in KNOWN}
     own = np.isin(of["sources"], [*SUITE]) & (meetings.thresholds == [CRITERIA.get(each) for each in of["data_sets"]])
-    first = {"all": every, "criteria of the recommended suite": own, **of_known}
+    first = {"all": every, "one threshold for each data set": own, **of_known}
     for title, groups in (("criteria", first), *((name, of_each(values, every)) for name, values in of.items())):
         print_meetings(title, meetings, of["data_sets"], groups)
 

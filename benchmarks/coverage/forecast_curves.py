@@ -1,6 +1,6 @@
 """Learning curves of all methods for frozen features on nine data sets, by which `headstart forecast` is calibrated.
 
-All 18 settings of the recommended suite are among them, benchmarks/local/sweep/benchmark.yaml.
+All 18 settings of the local suite are among them, benchmarks/local/sweep/benchmark.yaml.
 """
 
 import hashlib
@@ -53,7 +53,7 @@ SOURCES = {
     "birds": f"{SHARED}/weights/mobilenet_v2_inat_birds.safetensors",
     "insects": f"{SHARED}/weights/mobilenet_v2_inat_insects.safetensors",
 }
-# The sources of the recommended suite, with the most labels that are fed.
+# The sources of the local suite, with the most labels that are fed.
 SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
 LONGER = {**SUITE, "imagenet": 800}
 

@@ -92,7 +92,11 @@ class Values(Strict):
             for text, path in zip(quoted, paths, strict=True):
                 if path is None:
                     continue
-                value = jmespath.search(path, results)
+                try:
+                    value = jmespath.search(path, results)
+                except jmespath.exceptions.JMESPathError as error:
+                    found.append(f"{page[start:end].strip()}: {path} cannot be evaluated: {error}")
+                    continue
                 if value is None or abs(_number(text) - float(value) * self.scale) > self._allowed(text):
                     now = value if value is None else float(value) * self.scale
                     found.append(f"{page[start:end].strip()}: {text} is quoted, {path} is {now}")

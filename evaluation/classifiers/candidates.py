@@ -9,7 +9,7 @@ from torch import Tensor
 from headstart.modules.method import Method, Start
 from headstart.modules.methods.catalogue import METHODS
 
-# Methods that no other is significantly better than in some setting of the recommended suite (docs/methods.md), the
+# Methods that no other is significantly better than in some setting of the local suite (docs/methods.md), the
 # best over all settings first. Ties go to the first. `LearnedSemanticPrior` depends on the order of the samples.
 CANDIDATES = (
     "GaussianDiscriminantAnalysis",

@@ -52,23 +52,23 @@ def fetch_weights(address: WeightsAddress) -> Path:
         UserError: It cannot be fetched, or has another SHA-256.
     """
     path = downloaded_file(address)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(f"{path}.lock"):
-        if path.is_file():
-            if digest_file(path) != address.sha256:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with FileLock(f"{path}.lock"):
+            if not path.is_file():
+                # The file gets its name only when it is complete and has the digest.
+                torch.hub.download_url_to_file(address.url, str(path), address.sha256)
+            elif digest_file(path) != address.sha256:
                 raise UserError(f"weights: {str(path)!r} is damaged (its SHA-256 differs); remove it, and try again")
-            return path
-
-        try:
-            torch.hub.download_url_to_file(address.url, str(path), address.sha256)
-        except (OSError, HTTPException) as error:
-            raise UserError(
-                f"weights: {address} cannot be fetched ({reason_of(error)}); check the connection, or name a local copy"
-            ) from error
-        except RuntimeError as error:
-            raise UserError(
-                f"weights: {address} holds another file than the one with the SHA-256 {address.sha256}; give its own"
-            ) from error
+    except (OSError, HTTPException) as error:
+        raise UserError(
+            f"weights: {address} cannot be fetched ({reason_of(error)}); check the connection, or name a local copy"
+        ) from error
+    except RuntimeError as error:
+        raise UserError(
+            f"weights: what {address} returned does not have the SHA-256 {address.sha256}; try again, since the download "
+            "may have been cut off, or give the digest of the file"
+        ) from error
     return path
 
 

@@ -1,5 +1,6 @@
 """The register of figures: it explains every number of the pages, and compares what it is told to."""
 
+import jmespath
 import pytest
 
 from headstart.tests.material.root import require_checkout
@@ -8,7 +9,7 @@ require_checkout()
 
 # What is imported here is not in the wheel.
 from headstart.benchmarks.figures.quoted_figures import check, is_possible  # noqa: E402
-from headstart.benchmarks.figures.register import Figure, Page, Values, pages  # noqa: E402
+from headstart.benchmarks.figures.register import NUMBER, Figure, Page, Values, pages  # noqa: E402
 
 PAGES = pages()
 PAGE = """# About 3.5 things
@@ -31,6 +32,17 @@ SAMPLE = [(name, figure) for name, (_, page) in PAGES.items() for figure in page
 def test_every_number_of_a_page_is_explained(name: str) -> None:
     file, page = PAGES[name]
     assert page.unexplained(file.read_text()) == [], f"benchmarks/figures/{name}.yaml"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_quoted_number_has_a_path(name: str) -> None:
+    file, page = PAGES[name]
+    text = file.read_text()
+    for values in (values for figure in page.figures for values in figure.values):
+        for start, end, paths in values.spans(text):
+            assert len(NUMBER.findall(text[start:end])) == len(paths), text[start:end]
+            for path in filter(None, paths):
+                jmespath.compile(path)
 
 
 @pytest.mark.slow
@@ -61,6 +73,8 @@ def test_numbers_agree_by_rounding_or_within_the_tolerance() -> None:
 def test_what_is_not_in_the_results_differs() -> None:
     (difference,) = Values(text="better by 58 %", values=["nothing"]).differences(PAGE, RESULTS)
     assert difference.endswith("58 is quoted, nothing is None")
+    (difference,) = Values(text="better by 58 %", values=["avg(nothing)"]).differences(PAGE, RESULTS)
+    assert "avg(nothing) cannot be evaluated" in difference
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Weights from an address are downloaded once, and only those with the given SHA-256 are used."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec, plain_weights
 from headstart.modules.networks.build import is_downloaded
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import WeightsAddress
+from headstart.modules.networks.weights import fetch_weights
 from headstart.output.errors import UserError
 from headstart.tests.material.file_servers import FileServer, serve_files
 
@@ -41,6 +44,11 @@ def draw(**arguments: int) -> dict[str, torch.Tensor]:
     return timm.create_model(NAME, **{**ARGS, **arguments}).state_dict()  # type: ignore[no-any-return]
 
 
+def downloads(folder: Path) -> list[Path]:
+    """Return what downloads left, but for locks."""
+    return [path for path in (folder / "hub" / "checkpoints").iterdir() if path.suffix != ".lock"]
+
+
 def refusal(spec: BackboneSpec) -> str:
     with pytest.raises(UserError) as caught:
         build_backbone(spec.network(0))
@@ -67,8 +75,53 @@ def test_a_file_is_downloaded_once(server: FileServer, tmp_path: Path) -> None:
 def test_another_file_is_an_error(server: FileServer, tmp_path: Path) -> None:
     spec = offer(server, save(draw()))
     server.files["/model.safetensors"] += b"more"
-    assert "holds another file than the one with the SHA-256" in refusal(spec)
-    assert list((tmp_path / "hub" / "checkpoints").glob("*.safetensors")) == []
+    assert "does not have the SHA-256" in refusal(spec)
+    assert downloads(tmp_path) == []
+
+
+def test_a_download_that_is_cut_off_leaves_nothing(server: FileServer, tmp_path: Path) -> None:
+    spec = offer(server, save(draw()))
+    server.failures["/model.safetensors"] = [0]
+    assert "/model.safetensors" in refusal(spec)
+    assert downloads(tmp_path) == []
+    build_backbone(spec.network(0))
+    assert len(downloads(tmp_path)) == 1
+
+
+def test_an_interrupted_download_leaves_nothing(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    spec = offer(server, save(draw()))
+    with monkeypatch.context() as patch:
+        patch.setattr("torch.hub.shutil.move", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            build_backbone(spec.network(0))
+    assert downloads(tmp_path) == []
+    build_backbone(spec.network(0))
+
+
+def test_two_that_need_a_file_at_the_same_time_download_it_once(server: FileServer, tmp_path: Path) -> None:
+    address = offer(server, save(draw())).network(0).weights
+    assert isinstance(address, WeightsAddress)
+    with ThreadPoolExecutor(4) as pool:
+        assert len({*pool.map(fetch_weights, [address] * 4)}) == 1
+    assert server.requests["GET /model.safetensors"] == 1
+    assert len(downloads(tmp_path)) == 1
+
+
+def test_offline_or_without_a_place_for_it_is_an_error(
+    server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    weights = f"http://127.0.0.1:9/model.safetensors#sha256={64 * '0'}"
+    message = refusal(choose(weights))
+    assert "cannot be fetched (" in message
+    assert "refused" in message
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path / "file"))
+    assert "cannot be fetched (" in refusal(choose(weights))
 
 
 def test_a_damaged_copy_is_an_error(server: FileServer, tmp_path: Path) -> None:
