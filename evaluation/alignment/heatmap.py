@@ -19,7 +19,7 @@ MOST_WITH_VALUES = 15
 # Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
 # beyond 200 models the side of the matrix is bounded, and with it the memory.
 LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
-BAR_WIDTH, LONGEST_BAR, LABEL, GAP, MARGIN = 0.16, 4.0, 0.5, 0.12, 0.2
+BAR_WIDTH, LONGEST_BAR, LABEL, GAP, MARGIN = 0.16, 4.0, 0.25, 0.12, 0.2
 
 
 @drawing()
@@ -47,13 +47,13 @@ def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
 
     tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
     _plot_dendrogram(tree, merges, measure)
-    # The title is as wide as the matrix and the bar beside it.
+    # The title is as wide as the matrix and the bar with its labels.
     tree.set_title(fold(title, side + GAP + BAR_WIDTH + LABEL), loc="left", fontsize=10, color=INK, pad=10)
 
     bar_height = min(side, LONGEST_BAR)
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
     bar = figure.colorbar(image, cax=bar_axes)
-    bar.ax.set_title(measure, loc="left", fontsize=9, color=INK)
+    bar.ax.set_title(measure[:1].upper() + measure[1:], loc="left", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
 
@@ -147,7 +147,7 @@ def _plot_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str
         LineCollection(list(np.stack([across, up], axis=2)), colors=INK, linewidths=1, capstyle="projecting")
     )
     axes.set(xlim=(-0.5, len(merges) + 0.5), ylim=(0, 1.05 * max(up.max(), 0.01)), xticks=[])
-    axes.set_ylabel(f"mean 1 − {measure}", fontsize=8, color=INK)
+    axes.set_ylabel(f"Mean 1 − {measure}", fontsize=8, color=INK)
     axes.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     axes.locator_params(axis="y", nbins=3)
     axes.spines[["top", "right", "bottom"]].set_visible(False)

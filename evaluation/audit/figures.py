@@ -128,7 +128,7 @@ def _plot_ranks(document: Document) -> Figure:
     figure.set_figwidth(figure.get_figwidth() + width_of_names(axes))
     axes.set_xlabel(f"Rank by performance; grey: targets, black: mean{kept_in_words(document)}")
     axes.tick_params(axis="y", length=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True))
     more = f", the first {len(shown)} of {len(ordered)}" if len(ordered) > len(shown) else ""
     axes.set_title(f"Ranks of the sources over the targets{more}", loc="left")
     return figure

@@ -62,22 +62,17 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     """
     styles = marks(count)
     chosen = alt.condition(_is_shown(), _colour(styles, palette), alt.value(palette.pale))
-    relative, to_all = "improvement over the baseline, %", "samples, 1 being the mean of all methods"
+    # Titles in lines that fit a phone.
+    to_all = ["Samples to criterion,", "1 being the mean of all methods"]
+    agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
     return {
         "learning_curves": _learning_curves(styles, palette),
         "reached": _reached(styles, palette),
-        "by_value": _by_value("by_value", "samples to criterion", styles, palette),
-        "accuracy_by_value": _by_value("accuracy_by_value", "accuracy, %", styles, palette),
-        "improvement": _forest("improvement", "method", relative, 0, palette, chosen),
+        "by_value": _by_value("by_value", "Samples to criterion", styles, palette),
+        "accuracy_by_value": _by_value("accuracy_by_value", "Accuracy, %", styles, palette),
+        "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
-        "stability": _forest(
-            "stability",
-            "part",
-            "agreement of two rankings (Kendall's τ): 1 is the same order",
-            1,
-            palette,
-            alt.value(palette.lines[0]),
-        ),
+        "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
     }
 
 
@@ -85,7 +80,7 @@ def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart
     chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
     shared = {"x": _samples(), "color": _colour(styles, palette)}
     dashes = _dashes(styles)
-    accuracy = alt.Y("mean:Q", title="accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
+    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
         chosen.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
@@ -103,7 +98,7 @@ def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart
 
 def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     chosen = _chart("reached", "method").transform_filter(_is_shown())
-    share = alt.Y("share:Q", title="orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
+    share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
     line = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
     return _layered(
         line.encode(
@@ -134,7 +129,14 @@ def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -
     )
 
 
-def _forest(name: str, rows: str, title: str, reference: float, palette: Palette, colour: Any) -> alt.LayerChart:  # noqa: ANN401 - whatever Altair takes for a colour
+def _forest(
+    name: str,
+    rows: str,
+    title: list[str],
+    reference: float,
+    palette: Palette,
+    colour: Any,  # noqa: ANN401 - whatever Altair takes for a colour
+) -> alt.LayerChart:
     """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
     numbers = _chart(name, rows)
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
@@ -172,7 +174,7 @@ def _name() -> alt.Tooltip:
 def _samples() -> alt.X:
     axis = alt.Axis(labelOverlap="greedy", labelSeparation=4)
     scale = alt.Scale(type="log", domain=_between("first", "last"), nice=False)
-    return alt.X("samples:Q", title="samples seen", scale=scale, axis=axis)
+    return alt.X("samples:Q", title="Samples seen", scale=scale, axis=axis)
 
 
 def _between(*parameters: str) -> list[Any]:

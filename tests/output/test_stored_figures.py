@@ -16,8 +16,8 @@ from headstart.tests.material.root import ROOT
 from headstart.tests.material.sample_figures import sample_figures
 
 STORED = Path(__file__).parent / "stored_figures"
-# Dots per inch, so that stored figures are small; root mean square of the differences, of 255.
-DPI, TOLERANCE = 50, 1.0
+# Dots per inch, so that stored figures are small; root mean square of the differences, of 255: a letter is about 1.
+DPI, TOLERANCE = 50, 0.5
 FOLDERS = ("callbacks", "contract", "datamodules", "evaluation", "metrics", "modules", "output", "portal", "scripts")
 
 

@@ -226,7 +226,9 @@ def test_everything_lies_within_the_picture(models: int) -> None:
     whole, drawn = picture.figure.bbox, picture.figure.get_tightbbox()
     assert 0 < drawn.x0 < drawn.x1 < whole.width / picture.figure.dpi
     assert 0 < drawn.y0 < drawn.y1 < whole.height / picture.figure.dpi
-    # The title is broken where the bar beside the matrix ends.
-    right = picture.bar.get_window_extent().x1
+    # The title is broken where the labels of the bar beside the matrix end.
+    box = picture.bar.get_tightbbox()
+    assert box is not None
+    right = box.x1
     assert picture.tree.get_title(loc="left").replace("\n", " ") == title
     assert picture.tree._left_title.get_window_extent().x1 <= right + 1  # type: ignore[attr-defined]
