@@ -74,7 +74,7 @@ def test_pinned_versions_are_supported() -> None:
 def test_workflows_do_what_anyone_can_do() -> None:
     commands = [step["run"] for workflow in WORKFLOWS for step in steps(workflow) if "run" in step]
     called = {word for command in commands if command.startswith(".ci/run") for word in command.split()[1:]}
-    assert called == {"test", "lint", "docs", "demo", "readme", "wheel", "container", "release"}
+    assert called == {"test", "lint", "docs", "demo", "readme", "wheel", "slow", "container", "release"}
     others = {command for command in commands if not command.startswith(".ci/run")}
     assert {command.partition(" ")[0] for command in others} == {"python", "sudo", "gh"}
     assert all(".ci/oldest.py" in command for command in others if command.startswith("python"))
@@ -99,7 +99,7 @@ def test_newest_versions_are_tested_every_week() -> None:
     content = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())
     assert content[True]["schedule"]
     scheduled = {name for name, job in content["jobs"].items() if job.get("if") != "github.event_name != 'schedule'"}
-    assert scheduled == {"newest"}
+    assert scheduled == {"newest", "slow"}
 
 
 def test_only_publishing_has_the_right_to_identify() -> None:
@@ -123,7 +123,7 @@ def test_tested_versions_of_python() -> None:
 def test_an_unknown_step_is_refused_before_anything_is_set_up() -> None:
     run = subprocess.run([ROOT / ".ci" / "run", "tests"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert run.stderr == "tests: there is test, lint, docs, demo, readme, wheel, container and release\n"
+    assert run.stderr == "tests: there is test, lint, docs, demo, readme, wheel, slow, container and release\n"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

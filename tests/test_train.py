@@ -18,7 +18,7 @@ import yaml
 from scipy import stats
 
 from headstart import train
-from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.root import ROOT
 from headstart.tests.material.training import CONFIGS, DEMO, SMALL_DEMO, run
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -144,22 +144,6 @@ def _first_streak(trace: np.ndarray[Any, Any], threshold: float, length: int) ->
         if streak == length:
             return i - length + 1, i
     return None
-
-
-@pytest.mark.slow
-def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    require_checkout()
-    text = (ROOT / "README.md").read_text()
-    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
-    assert len(code.strip().splitlines()) <= 25
-    (tmp_path / "my_method.py").write_text(code)
-    (command,) = re.findall(r"headstart train (.*MovingPrototypes.*)", text)
-    monkeypatch.chdir(tmp_path)
-    options = command.replace("configs/", f"{CONFIGS}/").split()
-    train.main([*options, "--data.orderings=2", "--data.max_samples=40", "--trainer.logger=false"])
-    results = json.loads((tmp_path / "runs" / "mine" / "results.json").read_text())
-    accuracy = results["methods"]["mine"]["accuracy_at"]["10"]
-    assert min(accuracy) > 0.6
 
 
 @pytest.mark.slow

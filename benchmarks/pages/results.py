@@ -185,9 +185,10 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
     local = "benchmarks/local" in sweep
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
+    public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
         f"Measured with {', '.join(parts)}. The material is {material} ([{sweep}](../../{sweep})). There are "
-        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
+        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces.{public}"
     )
 
 
