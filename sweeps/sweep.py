@@ -102,6 +102,8 @@ def sweep(
         try:
             carry_out(Sweep(content.name, list(references.values()), content.dashboard), before)
         except SystemExit:
+            if dry_run:
+                raise
             say("The other runs start when all reference runs are complete, since their thresholds follow from these.")
             raise
         if not dry_run:

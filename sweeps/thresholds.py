@@ -33,8 +33,8 @@ def reference_runs(content: Sweep) -> dict[Configs, Run]:
 def choose_threshold(folder: Path) -> float:
     """Return the threshold that follows from a finished reference run.
 
-    It lies halfway between the largest class's share of the validation photos and the reference method's mean accuracy at
-    the sample limit, rounded to a multiple of 5 %.
+    It lies halfway between the largest class's share of the validation photos and the reference method's mean accuracy
+    at the sample limit, rounded to a multiple of 5 %.
 
     Args:
         folder: The run's folder.

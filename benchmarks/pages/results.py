@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -28,7 +29,7 @@ BENCHMARK = """\
 # Results of the benchmark
 
 Which method needs the fewest samples, by how much, and how certain is that? This page, its pictures and
-[leaderboard.csv](leaderboard.csv) are made by one command:
+[leaderboard.csv](leaderboard.csv) are made by the last of these commands:
 
 <!-- not run: the sweeps take an hour; tests/benchmarks/test_results.py makes the page from a small one -->
 ```bash
@@ -146,7 +147,10 @@ def _benchmark(
     document: Mapping[str, Any], whole: Mapping[str, Any], runs: Sequence[str], setups: Sequence[str], sweep: str
 ) -> str:
     given = f"--runs '{json.dumps([*runs])}'" + (f" --setups '{json.dumps([*setups])}'" if setups else "")
-    commands = f"headstart sweep {sweep} --workers 2\npython -m headstart.benchmarks results {given} --sweep {sweep}"
+    # The usual output of a sweep is runs/sweep- and the file's name.
+    further = [Path(sweep).with_stem(Path(folder).name.removeprefix("sweep-")) for folder in setups]
+    commands = "\n".join(f"headstart sweep {file} --workers 2" for file in (sweep, *further))
+    commands += f"\npython -m headstart.benchmarks results {given} --sweep {sweep}"
     return BENCHMARK.format(
         commands=commands,
         made_with=made_with(document, sweep),
@@ -169,7 +173,7 @@ def _k_shot(document: Mapping[str, Any], budgets: str, sweep: str) -> str:
 
 
 def made_with(document: Mapping[str, Any], sweep: str) -> str:
-    """Return with which versions, on which material and how large the measurements of a leaderboard are.
+    """Return when and with which versions, on which material and how large the measurements of a leaderboard are.
 
     Args:
         document: The content of `leaderboard.json`.
@@ -177,7 +181,9 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     """
     settings = document["settings"]
     folders = [folder for setting in settings for folder in setting["folders"]]
-    environments = [json.loads(Path(folder, "results.json").read_text())["environment"] for folder in folders]
+    files = [Path(folder, "results.json") for folder in folders]
+    environments = [json.loads(file.read_text(encoding="utf-8"))["environment"] for file in files]
+    ended = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
     parts = [
         f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
         for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
@@ -187,7 +193,8 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
     public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
-        f"Measured with {', '.join(parts)}. The material is {material} ([{sweep}](../../{sweep})). There are "
+        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
+        f"The material is {material} ([{sweep}](../../{sweep})). There are "
         f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces.{public}"
     )
 

@@ -66,8 +66,8 @@ def fetch_weights(address: WeightsAddress) -> Path:
         ) from error
     except RuntimeError as error:
         raise UserError(
-            f"weights: what {address} returned does not have the SHA-256 {address.sha256}; try again, since the download "
-            "may have been cut off, or give the digest of the file"
+            f"weights: what {address} returned does not have the SHA-256 {address.sha256}; "
+            "try again, since the download may have been cut off, or give the digest of the file"
         ) from error
     return path
 

@@ -1,6 +1,7 @@
 """The pages of docs/results are made from runs, and say from which."""
 
 import csv
+from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def test_pages_are_made_from_runs(sweeps: Path, tmp_path: Path, monkeypatch: pyt
         torch.__version__,
         "the local suite",
         "2 settings of 1 targets, with 16 traces",
+        f"Measured by {datetime.now(UTC):%-d %B %Y}",
     ):
         assert stated in page
     # The numbers are those of the leaderboard's own file.
