@@ -188,7 +188,8 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
         f"Measured with {', '.join(parts)}. The material is {material} ([{sweep}](../../{sweep})). There are "
-        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces.{public}"
+        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
+        + public
     )
 
 
