@@ -195,7 +195,8 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     return (
         f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
         f"The material is {material} ([{sweep}](../../{sweep})). There are "
-        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces.{public}"
+        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
+        + public
     )
 
 

@@ -201,4 +201,4 @@ def _write(
         results.written += write_together(folder, writers)
     pages = {"report.md": markdown_page(document)}
     results.write(document, dict(tables), pages, {"answer": plot_answer(document)}, figure_formats)
-    say(f"headstart predict {folder} PHOTOS --output predictions.csv takes the classifier")
+    say(f"to predict: headstart predict {folder} PHOTOS --output predictions.csv")

@@ -132,6 +132,7 @@ def describe_first(
         return lines
 
     subject, same = first if alike else "it", []
+    begin = first if alike else "It"
     for other in others:
         signs = {title: certainty.compare(first, other) for title, certainty in certainties.items()}
         better, worse, equal = ([title for title, sign in signs.items() if sign == kind] for kind in (1, -1, 0))
@@ -144,7 +145,7 @@ def describe_first(
         metrics = len(signs) + len(untested)
         share = "every metric" if len(better) == metrics else f"{len(better)} of {metrics} metrics"
         more = f" ({'; '.join(but)})" if but else ""
-        lines.append(f"The photos show that {subject} is better than {other} under {share}{more}.")
+        lines.append(f"{begin} is significantly better than {other} under {share}{more}.")
 
     if same:
         lines.append(f"No metric shows a significant difference between {subject} and {', '.join(same)}.")

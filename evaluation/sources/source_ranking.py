@@ -131,7 +131,7 @@ def _table(ranked: RankedSources) -> list[list[str]]:
 
 def _legend(results: Sequence[RankedSources]) -> str:
     lower = [metric.title for metric in results[0].metrics.values() if not metric.higher_is_better]
-    but = f", but for {', '.join(lower)}, where they say that the target is harder" if lower else ""
+    but = f", except for {', '.join(lower)}" if lower else ""
     legend = (
         f"Higher scores are better{but}. In brackets: the rank; 1 is the best. The mean rank is over the metrics "
         "that rank all sources and are not saturated."
@@ -139,9 +139,8 @@ def _legend(results: Sequence[RankedSources]) -> str:
     if not any(ranked.certainties for ranked in results):
         return legend
     return (
-        f"{legend} After ±: half the 95 % interval over other photos of these classes, as many, and over the random "
-        "starts of a metric that has some. Sources that share a letter do not differ significantly on these photos "
-        "(all pairs at 5 %, adjusted by Holm)."
+        f"{legend} ± is half the 95 % interval over other photos of these classes, and over random starts. Sources "
+        "that share a letter do not differ significantly on these photos (all pairs at 5 %, adjusted by Holm)."
     )
 
 

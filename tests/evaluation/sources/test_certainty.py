@@ -44,19 +44,19 @@ def test_the_answer_says_what_the_photos_tell() -> None:
     }
     assert describe_first("A", ["B", "C", "D"], certainties) == [
         "First by mean rank: A.",
-        "The photos show that it is better than C under 1 of 2 metrics (worse under LogME).",
-        "The photos show that it is better than D under every metric.",
+        "It is significantly better than C under 1 of 2 metrics (worse under LogME).",
+        "It is significantly better than D under every metric.",
         "No metric shows a significant difference between it and B.",
     ]
     assert describe_first("A", ["D", "C"], certainties, untested=["kNN"]) == [
         "First by mean rank: A.",
-        "The photos show that it is better than D under 2 of 3 metrics (not tested under kNN).",
-        "The photos show that it is better than C under 1 of 3 metrics (worse under LogME; not tested under kNN).",
+        "It is significantly better than D under 2 of 3 metrics (not tested under kNN).",
+        "It is significantly better than C under 1 of 3 metrics (worse under LogME; not tested under kNN).",
     ]
     assert describe_first("A", ["B"], {}) == ["First by mean rank: A."]
     assert describe_first("A", ["B", "C"], certainties, ["B"]) == [
         "First by mean rank: A, B, alike.",
-        "The photos show that A is better than C under 1 of 2 metrics (worse under LogME).",
+        "A is significantly better than C under 1 of 2 metrics (worse under LogME).",
         "No metric shows a significant difference between A and B.",
     ]
 

@@ -17,7 +17,12 @@ from headstart.metrics.transferability.catalogue import METRICS
 ROOT = Path(__file__).parents[3]
 CHOSEN = {name: METRICS[name] for name in ("leep", "num_classes", "gbc")}
 VALUES: dict[str, list[float | None]] = {"bad|*ly*": [-1.5, 2.0, -0.0], "good": [-0.125, 2.0, None]}
-DOCUMENT = {"seed": 3, "versions": {"torch": "2.13"}, "digests": {"weights": {"good": "34cd", "bad|*ly*": "56ef"}}}
+DOCUMENT = {
+    "seed": 3,
+    "versions": {"torch": "2.13"},
+    "digests": {"weights": {"good": "34cd", "bad|*ly*": "56ef"}},
+    "weights_files": {"good": "78ab", "bad|*ly*": None, "one": None, "other": None, "last": None},
+}
 
 
 class SomePhotos:
@@ -59,7 +64,8 @@ def test_markdown(results: list[RankedSources]) -> None:
     assert "- GBC has no score for good: too few photos." in lines
     assert any(line.startswith("- NumC counts the classes of the target") for line in lines)
     assert "| good | 1.50 | 0.25 | 0.25 | 0.25 | 0.00 |" in lines
-    assert "| bad\\|\\*ly\\* | 56ef |" in lines
+    assert "| good | 34cd | 78ab |" in lines
+    assert "| bad\\|\\*ly\\* | 56ef |  |" in lines
     assert "Seed 3; torch 2.13." in lines
 
 
