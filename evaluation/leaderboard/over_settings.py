@@ -43,8 +43,8 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     methods, more = common_methods(chosen)
     remarks += more
     if len(chosen) < 2 or len(methods) < 2:
-        few = f"Nothing is compared over settings: {len(chosen)} of them, with {len(methods)} methods in common."
-        return None, [*remarks, few]
+        found = f"not {len(chosen)} with {len(methods)}"
+        return None, [*remarks, f"Nothing is compared over settings: this needs 2 with 2 common methods, {found}."]
 
     values = restricted_of(chosen, methods)
     remarks += _warn_of_ends(chosen, values)
