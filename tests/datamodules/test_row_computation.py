@@ -204,7 +204,7 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
     spec = BackboneSpec("restless.make", "random", preprocessing=PLAIN).network(0)
     policy = Policy(folded=folded, device="cpu")
     loaded = load(spec, [], policy).weights
-    with pytest.raises(UserError, match=r"^model 'restless.make': it has other weights whenever it is built"):
+    with pytest.raises(UserError, match=r"^model 'restless.make': its weights differ each time it is built"):
         load(replace(spec, loaded=loaded), [], policy)
 
 

@@ -231,5 +231,5 @@ def test_normalisation_that_gives_no_numbers(change: dict[str, Any], option: str
 
 def test_features_that_are_not_finite_name_the_backbone(set_up: SetUp) -> None:
     backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, std=(1e-40, 1, 1)))
-    with pytest.raises(UserError, match=r"^data\.backbone: model 'mobilenet_v2' gives NaN .* first for photo '"):
+    with pytest.raises(UserError, match=r"^data\.backbone: model 'mobilenet_v2' returns NaN .* first for photo '"):
         set_up(FeatureStream, backbone=backbone)
