@@ -232,10 +232,10 @@ def test_a_threshold_that_one_class_meets_is_warned_of(
 ) -> None:
     run = script(COUNTS, results=ComparisonRun(), threshold=threshold)
     printed = capsys.readouterr().out
-    assert any("to predict the largest class" in warning for warning in read(run.folder)["warnings"]) == warned
+    assert any("predicting the largest class" in warning for warning in read(run.folder)["warnings"]) == warned
     advice = "WARNING: predicting the largest class alone meets the threshold (50% accuracy)"
     assert (advice in " ".join(printed.split())) == warned
-    assert ("take --criterion.measure=balanced_accuracy" in " ".join(printed.split())) == warned
+    assert ("use --criterion.measure=balanced_accuracy" in " ".join(printed.split())) == warned
 
 
 def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys: pytest.CaptureFixture[str]) -> None:

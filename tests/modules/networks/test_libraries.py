@@ -86,7 +86,11 @@ def test_image_tower_alone_runs() -> None:
         ("laion9b", {}, "weights: open_clip's RN50 has no 'laion9b'; allowed are openai, yfcc15m, cc12m, null, or a"),
         ("DEFAULT", {}, "has no 'DEFAULT'"),
         (None, {"model_name": "RN51"}, "open_clip has no model 'RN51'; it has RN50"),
-        (None, {"model_name": None}, "contains no name of open_clip's models; model_parameters.model_name"),
+        (
+            None,
+            {"model_name": None},
+            "contains no name of open_clip's models; name the right one in model_parameters.model_name",
+        ),
         (None, {"towers": 3}, "model_parameters: open_clip's RN50 cannot be created with {'embed_dim': 16"),
     ],
 )
