@@ -77,7 +77,7 @@ class ExtractionProgress:
         self._progress.show(self.done, self.note())
 
     def retract(self, steps: Sequence[Step]) -> None:
-        """Take back steps whose rows were lost."""
+        """Withdraw steps whose rows were lost."""
         for step in steps:
             self.done -= step.pictures
             self.unreadable -= step.unreadable

@@ -135,7 +135,7 @@ class _Run:
 
     @contextmanager
     def _marker(self) -> Iterator[Path | None]:
-        """Put a file into the cache while pieces run on other machines; remove what killed commands have left."""
+        """Hold a file in the cache while pieces run on other machines; remove what killed commands have left."""
         if self.engines.ray is None:
             yield None
             return
@@ -199,7 +199,7 @@ class _Run:
             say(message.content)
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
-        """Note what became of a piece, and store rows that came with it."""
+        """Record the end of a piece, and store rows that came with it."""
         steps = self._steps.pop(task.name, [])
         piece: Piece = task.argument
         if outcome.kind == "done":

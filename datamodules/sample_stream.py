@@ -295,7 +295,9 @@ class SampleStream(PhotoData):
             "dataset": self.photos.name,
             "classes": list(self.classes),
             "backbone": self.chosen.name,
-            "weights": self._weights_name(),
+            "weights": plain_weights(self.chosen.weights)
+            if self.chosen.registry is None
+            else str(self.spec.weights or RANDOM),
             "weights_sha256": self.spec.loaded,
             "random_weights": self.spec.weights is None,
             # These decide the samples that are fed, and their order.
@@ -318,11 +320,6 @@ class SampleStream(PhotoData):
             **{package: version(package) for package in ("torch", "torchvision", "pillow")},
         }
 
-    def _weights_name(self) -> str:
-        if self.chosen.registry is None:
-            return plain_weights(self.chosen.weights)
-        return str(self.spec.weights or RANDOM)
-
     def environment(self) -> dict[str, Any]:
         """Return numbers on which no count depends: of the files left out, by kind, of threads and of processes."""
         return {
@@ -334,8 +331,8 @@ class SampleStream(PhotoData):
     def identity(self) -> dict[str, Any]:
         """Return everything on which a trace depends besides its method and ordering, as JSON values.
 
-        The sample limit is left out if the batches divide it. A trace of a lower limit is then the beginning of a trace
-        of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
+        The names of the data set, the backbone and its weights are left out: their contents count. The sample limit is
+        left out if the batches divide it. A trace of a lower limit is then the beginning of a trace of a higher one.
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}

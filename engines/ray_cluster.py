@@ -205,7 +205,7 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
 
 
 def _tell_of_unused_gpus(gpus: float) -> None:
-    """Say that GPUs of the cluster stay unused: the command's own machine decides which device `auto` is."""
+    """Warn that GPUs of the cluster stay unused: the command's own machine decides which device `auto` is."""
     if gpus:
         say(f"tasks run on processors only; give the device cuda to use the cluster's {gpus:g} GPU{'s' * (gpus != 1)}")
 

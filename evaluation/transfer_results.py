@@ -256,6 +256,7 @@ def _result(
 ) -> TransferResult:
     fed = {**BEFORE, **fed}
     common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
+
     trainer = common.pop("trainer")
     common["device"] = trainer.get("device")
     recipe = {
@@ -263,6 +264,7 @@ def _result(
         "batch_size": common.pop("batch_size"),
         **{f"trainer.{name}": value for name, value in trainer.items() if name != "device"},
     }
+
     return TransferResult(
         folder,
         name_source(names["backbone"], names["weights"], names["registry"]),

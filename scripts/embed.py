@@ -130,7 +130,7 @@ def compute(given: Pictures, choice: Choice, resources: Resources, engines: Engi
 
 
 def report_left_out(exported: ExportedFeatures) -> None:
-    """Say which files beside the pictures are left out, and which folders because they lie too deep."""
+    """Print which files beside the pictures are left out, and which folders because they lie too deep."""
     if exported.left_out:
         assert isinstance(exported.pictures, Photos)
         names = [*exported.pictures.left_out]

@@ -308,7 +308,7 @@ def _nanoseconds(time: datetime | str | float) -> int:
 
 
 def _forget_threads() -> None:
-    """Let a forked process start a loop of its own: threads do not survive a fork, locks they held stay closed."""
+    """Make a forked process start a loop of its own: threads do not survive a fork, locks they held stay closed."""
     if asyn := sys.modules.get("fsspec.asyn"):
         asyn.reset_lock()
 

@@ -309,6 +309,7 @@ def cka_and_certainty(
     read, products = read_and_multiply(embeddings)
     cka = calibrate(read, products)
     intervals = jackknife(read, products)
+
     mean = list(intervals.mean) if np.isfinite(intervals.mean).all() else None
     certainty = {
         "mean_cka_calibrated": mean_over_pairs(cka.calibrated),

@@ -83,12 +83,14 @@ class ValueDigests:
             return self._class_parts(value)
         if isinstance(value, FunctionType):
             return self._function_parts(value)
+
         if isinstance(value, list | tuple):
             return [self.digest(each) for each in value]
         if isinstance(value, set | frozenset):
             return sorted(self.digest(each) for each in value)
         if isinstance(value, dict):
             return [self.digest(each) for pair in value.items() for each in pair]
+
         if isinstance(value, partial):
             return [self.digest(each) for each in (value.func, value.args, value.keywords)]
         if isinstance(value, MethodType):
@@ -97,6 +99,7 @@ class ValueDigests:
             return [self.digest(value.__func__)]
         if isinstance(value, property):
             return [self.digest(each) for each in (value.fget, value.fset)]
+
         return _array_parts(value) or self._object_parts(value)
 
     def _class_parts(self, kind: type) -> list[str]:
