@@ -75,7 +75,7 @@ def test_a_checkpoint_under_the_name_of_another_is_not_read(
     script: Script, fed: list[int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = cut_off(script)
-    file.rename(file.with_name(f"{file.name[:-4]}0.pt"))
+    file.rename(file.with_name(f"{file.stem[:-1]}{'1' if file.stem[-1] == '0' else '0'}.pt"))
     assert "its authentication code is not that of this user" in require_restarted(script, fed, capsys)
 
 
