@@ -119,23 +119,34 @@ def source_digests(objects: Iterable[object]) -> dict[str, str]:
     return dict(sorted({**code.digests, **without_file}.items()))
 
 
-def values_outside(kinds: Iterable[type]) -> str:
-    """Return a digest of the values in classes of the user's own, and in the user's modules that they reach.
+def own_modules(kinds: Iterable[type]) -> list[str]:
+    """Return the names of the user's own modules that classes of the user's own reach, sorted.
 
     Args:
         kinds: The classes; those of the suite and of installed packages do not count.
+    """
+    code = ReachedCode()
+    for kind in kinds:
+        if _is_own(kind.__module__):
+            code.add(kind.__module__)
+    return sorted(code.own)
+
+
+def values_outside(kinds: Iterable[type], modules: Iterable[str]) -> str:
+    """Return a digest of the values in classes of the user's own, and in modules.
+
+    Args:
+        kinds: The classes; those of the suite and of installed packages do not count.
+        modules: Names of the modules; those that are not loaded do not count.
 
     Returns:
-        The digest; empty where there are none.
+        The digest; empty where there are no such classes.
     """
     own = sorted({kind for kind in kinds if _is_own(kind.__module__)}, key=lambda kind: kind.__qualname__)
     if not own:
         return ""
-    code, values = ReachedCode(), ValueDigests(_is_own, _has_file)
-    for kind in own:
-        code.add(kind.__module__)
-    modules = [values.module(sys.modules[name]) for name in sorted(code.own) if name in sys.modules]
-    return values.digest([*own, *modules])
+    values = ValueDigests(_is_own, _has_file)
+    return values.digest([*own, *(values.module(sys.modules[name]) for name in modules if name in sys.modules)])
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:

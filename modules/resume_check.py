@@ -9,7 +9,7 @@ import torch
 
 from headstart.modules.counted import Counted
 from headstart.modules.method_state import MethodState
-from headstart.modules.provenance import values_outside
+from headstart.modules.provenance import own_modules, values_outside
 from headstart.modules.state_pickling import pickling, storage_problem
 
 Result = TypeVar("Result")
@@ -40,6 +40,8 @@ class ResumeCheck:
         self._evaluations = 0
         self._copy: dict[str, Any] | None = None
         self._outside = ""
+        # By the classes that reach them: what they reach stays the same, and takes long to find.
+        self._own_modules: dict[frozenset[type], list[str]] = {}
 
     @property
     def is_pending(self) -> bool:
@@ -112,4 +114,7 @@ class ResumeCheck:
             self.problem = "" if self.is_checked else DIFFERENT
 
     def _values_outside(self) -> str:
-        return values_outside({kind for module in self.state.method.modules() for kind in getmro(type(module))})
+        kinds = frozenset(kind for module in self.state.method.modules() for kind in getmro(type(module)))
+        if kinds not in self._own_modules:
+            self._own_modules[kinds] = own_modules(kinds)
+        return values_outside(kinds, self._own_modules[kinds])

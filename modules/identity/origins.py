@@ -1,5 +1,6 @@
 """Where a module comes from: the standard library, an installed package, the suite, or the user."""
 
+import os
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -58,14 +59,8 @@ def find_module(name: str) -> Origin | None:
     file, is_package = _locate(name)
     if file is None:
         return Origin(name, None, True) if is_package else None
-    outermost = name.partition(".")[0]
-    if outermost == SUITE:
-        return Origin(name, file, is_package)
-    if file.is_relative_to(_standard_library()) and INSTALLED.isdisjoint(file.parts):
-        return None
-    # The folder in which imports look for the outermost package.
-    root = file.parents[min(name.count(".") + is_package, len(file.parents) - 1)]
-    return Origin(name, file, is_package, _distributions(outermost, root))
+    # A relative path is another file in another working directory.
+    return _origin(name, file if os.path.isabs(file) else os.path.abspath(file), is_package)  # noqa: PTH100, PTH117
 
 
 def own_loaded_modules() -> list[str]:
@@ -84,18 +79,30 @@ def own_loaded_modules() -> list[str]:
     return sorted(names)
 
 
-def _locate(name: str) -> tuple[Path | None, bool]:
+@cache
+def _origin(name: str, path: str, is_package: bool) -> Origin | None:
+    """Return where a module with a file comes from; None if it is Python's own."""
+    file, outermost = Path(path), name.partition(".")[0]
+    if outermost == SUITE:
+        return Origin(name, file, is_package)
+    if file.is_relative_to(_standard_library()) and INSTALLED.isdisjoint(file.parts):
+        return None
+    # The folder in which imports look for the outermost package.
+    root = file.parents[min(name.count(".") + is_package, len(file.parents) - 1)]
+    return Origin(name, file, is_package, _distributions(outermost, root))
+
+
+def _locate(name: str) -> tuple[str | None, bool]:
     """Return a module's file, None if it has none, and whether it is a package."""
     module = sys.modules.get(name)
     if module is not None:
         file = getattr(module, "__file__", None)
         # pytest names the folder of a namespace package as its file.
-        return (Path(file).absolute() if file and Path(file).suffix else None), hasattr(module, "__path__")
+        return (file if file and os.path.splitext(file)[1] else None), hasattr(module, "__path__")  # noqa: PTH122
     spec = _find_spec(name)
     if spec is None:
         return None, False
-    file = spec.origin if spec.has_location else None
-    return (Path(file).absolute() if file else None), spec.submodule_search_locations is not None
+    return (spec.origin if spec.has_location else None), spec.submodule_search_locations is not None
 
 
 def _find_spec(name: str) -> ModuleSpec | None:
