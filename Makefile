@@ -34,7 +34,7 @@ portal: $(READY)
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
-## Run the tests that take more than about 20 seconds each.
+## Run the tests that take several seconds or more each.
 slow: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto -m slow $(ARGS)
 

@@ -50,6 +50,7 @@ def test_cka(make: Callable[[str], None], tmp_path: Path, capsys: pytest.Capture
     assert "runs/demo-cka/cka.json, runs/demo-cka/heatmap.png" in capsys.readouterr().out.replace("\n", " ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("registry", ["embedded", "embedded_held_out"])
 def test_no_embedded_network_is_of_a_scale_where_an_epsilon_decides(
     registry: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -129,11 +129,13 @@ def test_memory_that_does_not_suffice_to_begin(fail: Any, kind: type, work: str)
     assert results == {}
 
 
+@pytest.mark.slow
 def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
     line, _ = fail("--model.methods.low=headstart.modules.LoRA", "--model.methods.low.rank=5000")
     assert line.startswith("error: model.methods.low.rank: 5000 requested, but the backbone has no linear layer")
 
 
+@pytest.mark.slow
 def test_a_head_that_lacks_a_class(fail: Any) -> None:
     line, results = fail(f"--model.baseline={__name__}.Lacks")
     assert line.startswith(

@@ -76,6 +76,7 @@ def read(folder: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_arguments_that_no_signature_names_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
     upright, flipped = (
         read(fit(f"--model.methods={method('Scaled', sign=sign)}", folder=f"sign{sign}")) for sign in (1, -1)
@@ -110,6 +111,7 @@ def test_an_edit_while_features_are_computed_is_not_what_ran(
     assert after["times"]["computed_traces"] == 0
 
 
+@pytest.mark.slow
 def test_nothing_of_a_pass_that_a_method_spoils_is_a_result(mine: Path, fit: Callable[..., Path]) -> None:
     options = ["--model.baseline=LogisticRegression", "--criterion.threshold=1"]
     before = read(fit(*options, "--results.ledger=own", folder="before"))
@@ -121,6 +123,7 @@ def test_nothing_of_a_pass_that_a_method_spoils_is_a_result(mine: Path, fit: Cal
     assert after["methods"] == before["methods"]
 
 
+@pytest.mark.slow
 def test_every_pass_begins_with_what_the_constructor_left(
     mine: Path, fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -167,6 +170,7 @@ def test_draws_for_several_orderings_at_once_are_warned_of(
     assert warned == (drawing == "Drops" and orderings == 2)
 
 
+@pytest.mark.slow
 def test_evaluations_leave_gradients_alone(mine: Path, fit: Callable[..., Path]) -> None:
     options = [f"--model.methods={method('Gathers')}", "--criterion.threshold=1"]
     often = fit(*options, folder="often")

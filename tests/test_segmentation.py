@@ -136,6 +136,7 @@ def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> 
     assert 0 <= split["selection_accuracy"] < 1
 
 
+@pytest.mark.slow
 def test_networks_that_predict_the_background_alone_are_named(
     source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

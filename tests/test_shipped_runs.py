@@ -14,9 +14,12 @@ from headstart.tests.material.training import CONFIGS, run
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
 
+COMPARISONS = sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base" and "task:" not in path.read_text())
+
+
 @pytest.mark.parametrize(
     "config",
-    sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base" and "task:" not in path.read_text()),
+    [pytest.param(path, marks=pytest.mark.slow if path.stem == "fine_tuning" else ()) for path in COMPARISONS],
     ids=lambda path: path.stem,
 )
 def test_every_shipped_config_runs(

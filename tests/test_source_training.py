@@ -87,6 +87,7 @@ def test_the_same_command_computes_nothing(
     assert train_source(tmp_path / "source")["weights_sha256"] == first["weights_sha256"]
 
 
+@pytest.mark.slow
 def test_other_results_are_kept(
     options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -135,6 +136,7 @@ def test_training_that_is_cut_off_goes_on(
     assert {path.suffix for path in (tmp_path / "cut").iterdir()} == {".json", ".yaml", ".safetensors"}
 
 
+@pytest.mark.slow
 def test_a_time_limit_ends_training_within_an_epoch(
     options: list[str], train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -155,6 +157,7 @@ def test_a_time_limit_ends_training_within_an_epoch(
     assert train_source(tmp_path / "cut", "--results.name=one")["weights_sha256"] == whole["weights_sha256"]
 
 
+@pytest.mark.slow
 def test_a_pool_in_one_registry(
     options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -210,6 +213,7 @@ def test_faults_are_one_line(
     assert line().startswith("data.photos.root: ")
 
 
+@pytest.mark.slow
 def test_shipped_configuration(tmp_path: Path) -> None:
     few = ["--data.photos.train_size=60", "--data.photos.validation_size=60", "--trainer.max_epochs=1"]
     results = run(tmp_path / "source", CONFIG, *few)

@@ -45,6 +45,7 @@ def measure(options: list[str]) -> Measure:
     return lambda folder, *more: run(folder, *options, *more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", ["all", "head"])
 def test_a_bare_loop_gives_the_same_accuracies(
     trained: str, measure: Measure, photo_folder: Path, tmp_path: Path
@@ -57,6 +58,7 @@ def test_a_bare_loop_gives_the_same_accuracies(
     assert (results["protocol"]["train_size"], results["protocol"]["validation_size"]) == (24, 12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trained", ["all", "head"])
 def test_selection_photos_are_not_trained_on_and_measured_apart(
     trained: str, measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -78,6 +80,7 @@ def test_selection_photos_are_not_trained_on_and_measured_apart(
     assert verified.orderings == {f"mobilenet_v2 ({trained})": [0, 1]}
 
 
+@pytest.mark.slow
 def test_modules_before_a_freeze_boundary_stay_as_they_are(
     measure: Measure, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
@@ -142,6 +145,7 @@ def test_changes_that_decide_the_accuracy_are_measured_again(measure: Measure, t
     assert measure(tmp_path / "second", change)["times"]["computed_traces"] == 1
 
 
+@pytest.mark.slow
 def test_augmentation_has_no_part_in_training_of_the_head(measure: Measure, tmp_path: Path) -> None:
     measure(tmp_path / "first", "--model.trained=head")
     mirrored = "--model.augmentation=[headstart.modules.augmentation.MirrorHalf]"
@@ -181,6 +185,7 @@ def test_measuring_that_is_cut_off_goes_on(
     assert {path.name for path in (tmp_path / "cut").iterdir()} == {"results.json", "config.yaml"}
 
 
+@pytest.mark.slow
 def test_stored_accuracies_are_verified(
     measure: Measure, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -205,6 +210,7 @@ def test_stored_accuracies_are_verified(
     assert line in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_a_network_that_predicts_one_class_alone_is_named(
     measure: Measure,
     photo_folder: Path,
@@ -240,6 +246,7 @@ def test_commands_on_comparisons_pass_over_accuracies(
     assert "holds no stream with a finished trace" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_performances_are_those_of_the_runs_and_of_the_ledger(
     measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +313,7 @@ def test_faults_are_one_line(
     assert "make room" in line(folder=tmp_path / "full")
 
 
+@pytest.mark.slow
 def test_shipped_configuration(tmp_path: Path) -> None:
     few = ["--data.photos.train_size=40", "--data.photos.validation_size=20", "--trainer.max_epochs=1"]
     results = run(tmp_path / "target", CONFIG, *few)

@@ -64,6 +64,7 @@ def test_results_do_not_depend_on_where_the_photos_lie(
     assert set(documents[0]["protocol"]["unreadable_photos"]) == {"train/dark/3.jpg", "validation/light/4.jpg"}
 
 
+@pytest.mark.slow
 def test_a_run_without_a_folder_is_named_by_its_photos(
     small_comparison: Callable[[Path], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,6 +57,7 @@ def scores(run: ScriptedRun) -> dict[str, Any]:
     return {key: value for key, value in run.results.document.items() if key not in ("times", "environment")}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_off_repeats_nothing_but_the_last_evaluation(
     script: Script, fed: list[int], tmp_path: Path
 ) -> None:
@@ -179,6 +180,7 @@ def test_recomputing_restarts(script: Script, fed: list[int]) -> None:
     assert sorted(fed) == sorted([*range(1, 21)] * 2)
 
 
+@pytest.mark.slow
 def test_orderings_are_measured_in_as_many_passes_as_their_memory_takes(
     script: Script, fed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -192,6 +194,7 @@ def test_orderings_are_measured_in_as_many_passes_as_their_memory_takes(
     assert scores(parted) == scores(together)
 
 
+@pytest.mark.slow
 def test_a_run_in_passes_logs_the_same_as_a_whole_one(
     script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_they_are_those_of_a_plain_loop_and_all_else_stays(
         assert not base.execute("SELECT * FROM sqlite_master WHERE name = ?", [TABLE]).fetchall()
 
 
+@pytest.mark.slow
 def test_stored_traces_without_them_are_measured_again_and_then_serve_both(script: Script) -> None:
     script(COUNTS, results=ComparisonRun(), folder="without")
     run = script(COUNTS, results=ComparisonRun(per_class=True), folder="with")
@@ -86,6 +87,7 @@ def test_stored_traces_without_them_are_measured_again_and_then_serve_both(scrip
     assert np.array_equal(arrays(again)["class_correct"], arrays(run)["class_correct"])
 
 
+@pytest.mark.slow
 def test_a_longer_trace_keeps_its_totals_and_gets_the_classes_of_its_beginning(script: Script) -> None:
     options: dict[str, Any] = {"threshold": 1.0, "consecutive": 3}
     whole = script(COUNTS, results=ComparisonRun(), folder="whole", **options)
@@ -131,6 +133,7 @@ def test_a_run_that_was_cut_off_ends_as_a_whole_one(
     assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
 
 
+@pytest.mark.slow
 def test_a_part_of_the_counts_of_a_finished_trace_does_not_shorten_it(
     script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -147,6 +150,7 @@ def test_a_part_of_the_counts_of_a_finished_trace_does_not_shorten_it(
     assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
 
 
+@pytest.mark.slow
 def test_recomputed_traces_lose_the_counts_of_earlier_ones(script: Script) -> None:
     script(COUNTS, results=ComparisonRun(per_class=True), folder="counted")
     run = script(COUNTS, results=ComparisonRun(recompute=True), folder="recomputed")
@@ -201,6 +205,7 @@ def test_damaged_ones_are_named_and_measured_again(
     assert of_class[1:].tolist() == split(COUNTS[1, 2]).tolist()
 
 
+@pytest.mark.slow
 def test_a_spot_check_and_a_recomputation_compare_them(
     script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -57,6 +57,7 @@ def test_a_method_that_holds_all_of_its_state_is_as_it_was(script: Script) -> No
         assert onsets[0] == onsets[1]
 
 
+@pytest.mark.slow
 def test_traces_of_draws_for_several_orderings_serve_no_lazy_run(script: Script, tmp_path: Path) -> None:
     def computed(folder: str, evaluation: str) -> ScriptedRun:
         return run(script, hidden_state.Drawing(), folder=folder, evaluation=evaluation, results=ComparisonRun())

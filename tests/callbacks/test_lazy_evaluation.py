@@ -27,6 +27,7 @@ def both(script: Script, tmp_path: Path, counts: Any = COUNTS, **options: Any) -
     return every, script(counts, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluate_every", [1, 3])
 def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, evaluate_every: int) -> None:
     every, lazy = (run.results.document for run in both(script, tmp_path, evaluate_every=evaluate_every))
@@ -40,6 +41,7 @@ def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, ev
     assert lazy["criterion"]["evaluation"] == "lazy"
 
 
+@pytest.mark.slow
 def test_known_counts_are_those_of_the_script(script: Script, tmp_path: Path) -> None:
     _, lazy = both(script, tmp_path)
     correct = lazy.correct
@@ -68,6 +70,7 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
     assert run.criterion.traces.lengths.tolist() == [[24], [24]]
 
 
+@pytest.mark.slow
 def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
     ledger = str(tmp_path / "other")
     on = script(COUNTS, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION).results.document
@@ -110,6 +113,7 @@ def test_a_higher_limit_goes_on_from_the_states_that_were_kept(script: Script, t
     assert run.correct.tolist() == whole.correct.tolist()
 
 
+@pytest.mark.slow
 def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(script: Script) -> None:
     lazy = script(COUNTS, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION)
     every = script(COUNTS, folder="every", results=ComparisonRun(), **CRITERION)
@@ -120,6 +124,7 @@ def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(scrip
     assert onsets[0] == onsets[1]
 
 
+@pytest.mark.slow
 def test_a_lazy_run_leaves_no_learning_curves_and_no_figures_in_other_formats(script: Script, tmp_path: Path) -> None:
     earlier = ComparisonRun(ledger=str(tmp_path / "other"), figure_formats=["png", "svg"])
     script(COUNTS, results=earlier, **CRITERION)
@@ -173,6 +178,7 @@ def test_a_method_that_changes_where_it_predicts_is_refused(
         script(COUNTS, evaluation="lazy", folder="breach", results=ComparisonRun(recompute=True), **CRITERION)
 
 
+@pytest.mark.slow
 def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None:
     options: dict[str, Any] = {**CRITERION, "threshold": 0.95}
     script(COUNTS, folder="short", results=ComparisonRun(), max_samples=10, **options)

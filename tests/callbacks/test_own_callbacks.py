@@ -49,6 +49,7 @@ def counts(folder: Path) -> tuple[int, int]:
     return times["computed_traces"], times["reused_traces"]
 
 
+@pytest.mark.slow
 def test_a_callback_and_its_code_and_arguments_are_part_of_the_key(
     flip: Callable[[str], None], fit: Fit, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_replaced_checkpoint_runs_no_code(
     assert f"The checkpoint {file} is not used (it" in printed
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_user_is_not_read(
     script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_checkpoint_under_the_name_of_another_is_not_read(
     assert "its authentication code is not that of this user" in require_restarted(script, fed, capsys)
 
 
+@pytest.mark.slow
 def test_a_flipped_bit_anywhere_changes_nothing(
     script: Script, fed: list[int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

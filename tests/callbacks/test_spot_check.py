@@ -128,6 +128,7 @@ def test_rounding_is_no_difference(
             script(counts, results=ComparisonRun(), folder="more")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluation", ["every", "lazy"])
 def test_without_time_one_evaluation_is_compared(
     script: Script, evaluation: str, monkeypatch: pytest.MonkeyPatch
@@ -163,6 +164,7 @@ class Drawing(Scripted):
         self.counts = torch.randint(0, 16, self.counts.shape)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [4, 1])
 def test_methods_that_draw_for_orderings_side_by_side_are_not_compared(
     script: Script, at_once: int, monkeypatch: pytest.MonkeyPatch

@@ -43,6 +43,7 @@ def poison(patch: pytest.MonkeyPatch, broken: bool) -> None:
     patch.setattr(PhotoFiles, "read", wrong)
 
 
+@pytest.mark.slow
 def test_right_rows_are_kept(run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder = run()
     before = sorted(path.name for path in cache_folder().rglob("*.rows"))
@@ -55,6 +56,7 @@ def test_right_rows_are_kept(run: Callable[..., Path], capsys: pytest.CaptureFix
     assert f"{half.checked} rows checked, none wrong" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", [False, True])
 def test_wrong_rows_and_remarks_are_removed(
     run: Callable[..., Path], broken: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -70,6 +72,7 @@ def test_wrong_rows_and_remarks_are_removed(
     assert cache_verify(str(folder), share=1.0).wrong == 0
 
 
+@pytest.mark.slow
 def test_a_damaged_row_is_removed(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
     folder = fit("--data.max_samples=10")
     rows = max(cache_folder().rglob("*.rows"), key=lambda path: path.stat().st_size)
@@ -81,6 +84,7 @@ def test_a_damaged_row_is_removed(fit: Fit, capsys: pytest.CaptureFixture[str]) 
     assert not rows.exists()
 
 
+@pytest.mark.slow
 def test_mistakes(tmp_path: Path, fit: Fit) -> None:
     with pytest.raises(UserError, match=r"^run: '.*' does not exist; give the folder of a run"):
         cache_verify(str(tmp_path / "nowhere"))

@@ -182,6 +182,7 @@ def test_a_circle_of_configurations_ends(finished: Finished) -> None:
     assert not finished.is_known()
 
 
+@pytest.mark.slow
 def test_a_comparison_says_what_it_was_made_from(small_comparison: Callable[[Path], list[str]], tmp_path: Path) -> None:
     options = [*small_comparison(tmp_path), f"--trainer.default_root_dir={tmp_path / 'run'}"]
     command = ComparisonCLI(options)
@@ -238,6 +239,7 @@ def test_networks_name_the_files_of_their_weights(spec: NetworkSpec, names: list
     assert (files if files is None else [path.name for path in files]) == names
 
 
+@pytest.mark.slow
 def test_a_repeated_command_prints_the_same_table_without_torch(
     small_comparison: Callable[[Path], list[str]], tmp_path: Path
 ) -> None:

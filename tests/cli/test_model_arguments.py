@@ -67,6 +67,7 @@ def test_of_a_configuration_that_refers_to_others(
     assert backbone(capsys, "--config=mine.yaml", "--data.backbone.name=resnet18")["model_args"] == {}
 
 
+@pytest.mark.slow
 def test_the_demo_takes_other_weights_and_networks(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

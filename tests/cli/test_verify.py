@@ -69,6 +69,7 @@ def test_a_run_and_a_ledger_whose_traces_are_as_measured(
     assert (content(run), content(ledger)) == before
 
 
+@pytest.mark.slow
 def test_an_altered_count_is_found(fit: Fit, ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = fit("--criterion.threshold=1.0")
     then, now = alter(ledger, "mean", 1, 4)
@@ -86,6 +87,7 @@ def test_an_altered_count_is_found(fit: Fit, ledger: Path, capsys: pytest.Captur
         assert "1 of 4 traces" in line
 
 
+@pytest.mark.slow
 def test_an_altered_count_of_a_class_is_found(fit: Fit, ledger: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = fit("--results.per_class=true", "--criterion.threshold=1.0")
     (verified,) = verify(str(run), share=1.0)
@@ -112,6 +114,7 @@ def test_an_altered_count_of_a_class_is_found(fit: Fit, ledger: Path, capsys: py
         assert expected in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_share_and_seed_choose_the_traces(fit: Fit, ledger: Path) -> None:
     run = fit("--data.orderings=5")
     chosen = [verify(str(run), share=0.3, seed=seed)[0] for seed in (0, 0, 1)]
@@ -120,6 +123,7 @@ def test_share_and_seed_choose_the_traces(fit: Fit, ledger: Path) -> None:
     assert verify(str(run), share=0.0)[0].checked == 1
 
 
+@pytest.mark.slow
 def test_a_ledger_of_several_runs(fit: Fit, ledger: Path) -> None:
     fit()
     fit("--data.orderings=3", folder="more")
@@ -129,6 +133,7 @@ def test_a_ledger_of_several_runs(fit: Fit, ledger: Path) -> None:
     assert {name for each in verified for name in each.orderings} == {"baseline", "mean"}
 
 
+@pytest.mark.slow
 def test_a_run_that_was_cut_off_is_compared_as_far_as_it_went(
     fit: Fit, ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,6 +162,7 @@ def _stop_after_seven(measure: Callable[..., None]) -> Callable[..., None]:
     return stop
 
 
+@pytest.mark.slow
 def test_what_is_no_run_is_an_error(fit: Fit, ledger: Path, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="run_or_ledger: 'missing' is neither a ledger nor the folder of a run"):
         verify("missing")
@@ -171,6 +177,7 @@ def test_what_is_no_run_is_an_error(fit: Fit, ledger: Path, tmp_path: Path) -> N
         verify(str(run))
 
 
+@pytest.mark.slow
 def test_runs_that_cannot_be_built_again_are_named(
     fit: Fit, ledger: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -227,6 +227,7 @@ def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> 
     assert problems[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
 
 
+@pytest.mark.slow
 def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
     count = 20_000
     path = write(tmp_path, "\n".join(stimulus(f"{'n' * 40}/{i:08}.JPEG") for i in range(count)).encode())

@@ -118,6 +118,7 @@ def broken(
     return feed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_larger", [False, True])
 def test_a_stored_remark_is_believed_only_if_decoding_fails_again(
     is_larger: bool, broken: Callable[..., Any], photo_folder: Path
@@ -132,6 +133,7 @@ def test_a_stored_remark_is_believed_only_if_decoding_fails_again(
     assert again.train_inputs.equal(clean.train_inputs)
 
 
+@pytest.mark.slow
 def test_an_error_of_the_disk_confirms_no_remark(broken: Callable[..., Any]) -> None:
     broken(OSError("broken"))
     with pytest.raises(UserError, match=r"0.jpg' cannot be read at the moment \(Input.*\); try again"):

@@ -35,6 +35,7 @@ def arrays(folder: Path, *names: str) -> list[Any]:
     return [np.asarray(Image.open(folder / name)) for name in names]
 
 
+@pytest.mark.slow
 def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
     names = ("top.png", "a/x.png", "b/1.png", "b/2.png", "b/10.png")
     embedded = headstart.embed(folder, EMBEDDED)

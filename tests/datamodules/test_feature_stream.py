@@ -82,6 +82,7 @@ def test_features_of_other_weights_under_the_same_name_are_not_taken(
 EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Preprocessing(32, 32))
 
 
+@pytest.mark.slow
 def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[str]) -> None:
     whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
     parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]

@@ -90,6 +90,7 @@ def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None
         set_up(FeatureStream, orderings=1, on_bad_image="skip")
 
 
+@pytest.mark.slow
 def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, photo_folder: Path) -> None:
     photo = next((photo_folder / "train" / "dark").iterdir())
     (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
@@ -106,6 +107,7 @@ def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
         set_up(FeatureStream, orderings=1, validation_size=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", STREAMS)
 def test_validation_part_is_drawn_from_readable_photos(
     set_up: SetUp, kind: type[SampleStream], photo_folder: Path

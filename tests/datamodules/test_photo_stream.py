@@ -168,6 +168,7 @@ def test_untrainable_networks_are_reported_before_photos_are_decoded(
         set_up(PhotoStream, **options)
 
 
+@pytest.mark.slow
 def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
     ways: list[dict[str, Any]] = [
         {},

@@ -113,6 +113,7 @@ def test_a_second_command_takes_the_pieces_that_are_left(request_rows: RowReques
     assert same(stored(request_rows, tmp_path / "shared"), stored(request_rows, tmp_path / "whole"))
 
 
+@pytest.mark.slow
 def test_pieces_that_another_command_is_computing_are_waited_for(request_rows: RowRequest, tmp_path: Path) -> None:
     folder, whole = tmp_path / "shared", tmp_path / "whole"
     find(request_rows, Resources(whole, "features", 0))
@@ -254,6 +255,7 @@ def test_a_torn_line_of_a_journal_ends_its_segment(
     assert same(stored(request_rows, tmp_path), stored(request_rows, tmp_path / "whole"))
 
 
+@pytest.mark.slow
 def test_rows_of_an_older_origin_are_computed_anew(
     request_rows: RowRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,7 @@ from headstart.output.errors import UserError
 from headstart.tests.material.stored_rows import SMALL, WAYS, Find
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_subsets_and_orders_share_the_rows_of_the_whole(
     photos: Photos, tmp_path: Path, computed: list[int], way: str

@@ -64,6 +64,7 @@ def test_balanced_stream_ends_when_a_class_runs_out(
     assert torch.equal(labels, stream.train_labels[np.array(chosen)])
 
 
+@pytest.mark.slow
 def test_order_is_part_of_a_stream_and_keys_of_shuffled_ones_stay(set_up: SetUp) -> None:
     shuffled, balanced = (set_up(FeatureStream, order=order) for order in ("shuffled", "balanced"))
     assert [each.protocol()["order"] for each in (shuffled, balanced)] == ["shuffled", "balanced"]
@@ -165,6 +166,7 @@ def test_streams_of_other_contents_have_other_digests(set_up: SetUp, photo_folde
     assert len({json.dumps(one, sort_keys=True) for one in (identity, *identities)}) == 1 + len(identities)
 
 
+@pytest.mark.slow
 def test_the_source_head_is_part_of_what_is_fed(set_up: SetUp, tmp_path: Path) -> None:
     network, _ = build(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5))
     identities = []
@@ -215,6 +217,7 @@ def test_a_backbone_that_does_not_fit(
         set_up(kind, orderings=1, backbone=backbone)
 
 
+@pytest.mark.slow
 def test_trying_a_backbone_out_draws_nothing_from_others(set_up: SetUp) -> None:
     torch.manual_seed(3)
     state = torch.get_rng_state()

@@ -78,6 +78,7 @@ def test_a_process_that_dies_while_the_disk_is_full(tmp_path: Path) -> None:
     assert len(notes.ends) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("way", ["end_when_asked", "refuse_to_end", "suspend_itself"])
 def test_a_task_that_takes_too_long_fails_and_the_rest_goes_on(way: str, open_engine: Open) -> None:
@@ -89,6 +90,7 @@ def test_a_task_that_takes_too_long_fails_and_the_rest_goes_on(way: str, open_en
     assert ("wrote what there was" in notes.progress) == (way == "end_when_asked")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_a_task_whose_process_is_suspended_before_it_begins_takes_too_long() -> None:
     notes, tasks = Notes(), [Task("0", f"{TASKS}:send_and_add", Suspending()), Task("1", f"{TASKS}:send_and_add", 1)]
@@ -186,6 +188,7 @@ def test_a_process_that_cannot_be_started(monkeypatch: pytest.MonkeyPatch) -> No
     assert [(name, outcome.kind) for name, outcome, _ in notes.ends] == [("0", "stopped")]
 
 
+@pytest.mark.slow
 def test_a_second_signal_ends_everything_at_once_and_loses_no_end(open_engine: Open) -> None:
     notes = Notes()
 

@@ -102,6 +102,7 @@ def test_a_task_that_ended_a_process_is_not_run_in_the_command(
     assert f", {kind} on host: it was too large" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
     monkeypatch.setattr(EngineOptions, "open_engine", lambda *args: pytest.fail("an engine was opened"))

@@ -205,6 +205,7 @@ def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> No
     assert samples_of(filling.score(consecutive=3)) == {"baseline": [11, 11]}
 
 
+@pytest.mark.slow
 def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: Path) -> None:
     run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
     fit("--data.batch_size=2", folder="other")
@@ -243,6 +244,7 @@ def test_command_line(
     assert capsys.readouterr().err.startswith("error: runs: the ledger 'stored' cannot be read")
 
 
+@pytest.mark.slow
 def test_the_option_where_needs_a_ledger(fit: Fit) -> None:
     with pytest.raises(UserError, match=r"^where: chooses a stream of a ledger"):
         sample_efficiency(str(fit()), where={"seed": 0})

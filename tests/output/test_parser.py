@@ -145,6 +145,7 @@ def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeyp
     assert line.startswith("error: trainer.logger: wandb is not installed; pip install wandb")
 
 
+@pytest.mark.slow
 def test_folder_of_another_configuration(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
     fit()
     capsys.readouterr()

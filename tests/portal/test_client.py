@@ -214,6 +214,7 @@ def test_what_is_refused_on_arrival_or_later_is_said(
             assert error == f"error: file: submission {number} of {document} has no score; its state is refused"
 
 
+@pytest.mark.slow
 def test_a_scoring_that_fails_says_why(
     front: Front, worker: list[Scorer], document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -328,6 +329,7 @@ def test_files_that_are_no_submission(
         assert (code, len(lines)) == (1, 1)
 
 
+@pytest.mark.slow
 def test_all_submissions_are_listed(site: Site, front: Front, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"Submissions to {front.url}: 0" in run(capsys, "submissions", f"--url={front.url}")[1]
     for number in range(104):

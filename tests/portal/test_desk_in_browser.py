@@ -78,6 +78,7 @@ def press(page: Page, name: str) -> None:
     page.get_by_role("main").get_by_role("button", name=name).click()
 
 
+@pytest.mark.slow
 def test_an_organiser_adds_a_team_which_then_submits(page: Page, browser: Browser, address: str) -> None:
     page.get_by_role("link", name="Desk").click()
     page.get_by_role("navigation", name="Desk").get_by_role("link", name="Teams").click()
@@ -111,6 +112,7 @@ def test_an_organiser_adds_a_team_which_then_submits(page: Page, browser: Browse
         assert other.url.endswith("/login")
 
 
+@pytest.mark.slow
 def test_an_organiser_freezes_and_thaws(page: Page) -> None:
     for command, said in (("freeze", "paused submissions"), ("thaw", "Submissions are open")):
         page.goto("/desk")
@@ -125,6 +127,7 @@ def test_an_organiser_freezes_and_thaws(page: Page) -> None:
         assert f"Ada ran the command `{command}`." in page.get_by_role("main").inner_text()
 
 
+@pytest.mark.slow
 def test_an_organiser_reads_why_a_submission_failed_and_has_it_scored_again(page: Page, site: Site) -> None:
     page.goto("/desk/submissions")
     page.get_by_label("State", exact=True).select_option("failed")
@@ -157,6 +160,7 @@ def test_no_page_of_the_desk_scrolls_sideways(page: Page, width: int) -> None:
         assert min(heights) >= 24, path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_desk_is_readable_and_has_names(page: Page, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)

@@ -173,6 +173,7 @@ def test_no_page_scrolls_sideways(page: Page, site: Site, width: int) -> None:
     assert min(sizes) >= 24
 
 
+@pytest.mark.slow
 def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
     token = add_team(site.database, "Keys")
     page.goto("/")
@@ -221,6 +222,7 @@ def walk(page: Page, until: str) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_pages_have_accessible_names(page: Page, site: Site) -> None:
     log_in(page, site.token)
     for path in PATHS:
@@ -281,6 +283,7 @@ COLOURS = """() => {
 }"""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_are_readable_in_light_and_dark(page: Page, site: Site, scheme: Literal["light", "dark"]) -> None:
     page.emulate_media(color_scheme=scheme)

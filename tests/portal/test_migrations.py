@@ -93,6 +93,7 @@ def test_the_earlier_database_is_copied_first(database_url: str, tmp_path: Path,
         assert database.create_tables() is None
 
 
+@pytest.mark.slow
 def test_a_migration_that_ends_at_any_statement_changes_nothing(
     database_url: str, tmp_path: Path, first: dict[str, list[tuple[object, ...]]]
 ) -> None:

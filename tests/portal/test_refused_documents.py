@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from sqlalchemy import select, update
 from sqlalchemy.orm import undefer
 
@@ -18,6 +19,7 @@ def size(site: Site) -> int:
     return Path(f"{site.database.url.database}").stat().st_size
 
 
+@pytest.mark.slow
 def test_refused_documents_of_a_megabyte_take_little_room(open_site: OpenSite) -> None:
     site = open_site(bytes_per_day=10**9)
     before = size(site)

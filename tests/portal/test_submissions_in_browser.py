@@ -71,6 +71,7 @@ def main_text(page: Page) -> str:
     return page.get_by_role("main").inner_text()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_submission_is_withdrawn_after_a_question(browser: Browser, tmp_path: Path, scripts: bool) -> None:
     settings = make_settings(tmp_path, {"teams": {"blue": {"submissions": 1}}})
@@ -93,6 +94,7 @@ def test_a_submission_is_withdrawn_after_a_question(browser: Browser, tmp_path: 
         assert ranks(page) == [("1", "Owls")]
 
 
+@pytest.mark.slow
 def test_a_page_follows_its_submission_while_it_waits(browser: Browser, tmp_path: Path) -> None:
     with visit(browser, make_settings(tmp_path, {})) as (site, page):
         log_in(page, add_team(site.database, "Owls"))
@@ -108,6 +110,7 @@ def test_a_page_follows_its_submission_while_it_waits(browser: Browser, tmp_path
         assert download.value.path().read_bytes() == blue("owl", "lark")
 
 
+@pytest.mark.slow
 def test_the_same_document_asks_once_more(browser: Browser, tmp_path: Path) -> None:
     with visit(browser, make_settings(tmp_path, {})) as (site, page):
         log_in(page, add_team(site.database, "Owls"))
@@ -123,6 +126,7 @@ def test_the_same_document_asks_once_more(browser: Browser, tmp_path: Path) -> N
         page.wait_for_url("**/submissions/2")
 
 
+@pytest.mark.slow
 def test_the_chosen_one_stands(browser: Browser, tmp_path: Path) -> None:
     with visit(browser, make_settings(tmp_path, CHOSEN)) as (site, page):
         log_in(page, add_team(site.database, "Owls"))
@@ -140,6 +144,7 @@ def test_the_chosen_one_stands(browser: Browser, tmp_path: Path) -> None:
         assert "chosen" in page.get_by_role("row").nth(1).inner_text()
 
 
+@pytest.mark.slow
 def test_everybody_reads_what_was_disqualified_and_announced(browser: Browser, tmp_path: Path) -> None:
     with visit(browser, make_settings(tmp_path, {})) as (site, page):
         token = add_team(site.database, "Owls")
@@ -160,6 +165,7 @@ def test_everybody_reads_what_was_disqualified_and_announced(browser: Browser, t
         assert "The organisers disqualified it: The weights are not public." in main_text(page)
 
 
+@pytest.mark.slow
 def test_a_phase_ends_and_the_next_begins(browser: Browser, tmp_path: Path) -> None:
     now = datetime.now(UTC)
     soon, past = ((now + timedelta(hours=hours)).isoformat() for hours in (1, -1))

@@ -74,6 +74,7 @@ def test_a_registration_by_link_waits_for_approval(site: Site, admin: Admin) -> 
     assert site.submit(blue("owl", "lark"), token=token).status_code == 201
 
 
+@pytest.mark.slow
 def test_members_by_name(site: Site, admin: Admin) -> None:
     for name in ("Alice", "Bob"):
         site.client.post(found(LINK, admin("teams", "invite", "Owls")), data={"name": name})

@@ -91,6 +91,7 @@ def members(page: Page) -> list[str]:
     return page.locator("tbody th").all_inner_texts()
 
 
+@pytest.mark.slow
 def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: Site) -> None:
     with site.database.writing() as session:
         code = invite(session, datetime.now(UTC), None, "a test")
@@ -135,6 +136,7 @@ def test_a_team_registers_and_a_member_is_added(page: Page, other: Page, site: S
     page.wait_for_url("**/login")
 
 
+@pytest.mark.slow
 def test_a_lost_token_is_recovered(page: Page, site: Site) -> None:
     keys = create_team(site.database, "Forgetful")
     page.goto("/login")
@@ -153,6 +155,7 @@ def test_a_lost_token_is_recovered(page: Page, site: Site) -> None:
     log_in(page, token)
 
 
+@pytest.mark.slow
 def test_terms_are_accepted_before_the_first_submission(page: Page, site: Site) -> None:
     log_in(page, add_team(site.database, "Readers"))
     page.goto("/blue")

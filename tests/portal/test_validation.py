@@ -26,6 +26,7 @@ def validator(phases: list[Phase]) -> Iterator[Validator]:
     validator.close()
 
 
+@pytest.mark.slow
 def test_a_validator_answers_and_starts_again(
     validator: Validator, phases: list[Phase], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +97,7 @@ def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None
     assert [problem["rule"] for problem in problems[1000:]] == ["and 500 more problems"]
 
 
+@pytest.mark.slow
 def test_a_validator_that_starts_again_refuses_changed_files(phases: list[Phase], validator: Validator) -> None:
     async def use() -> None:
         assert await validator.find_problems(blue("owl", "lark"), "small", "blue", submitted=True) == []

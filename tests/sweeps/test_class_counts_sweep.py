@@ -46,6 +46,7 @@ def _lend(request: RunRequest, send: Send) -> LedgerProxy:
     return LedgerProxy(Path(f"{request.folder}-lent"), call)
 
 
+@pytest.mark.slow
 def test_a_lent_ledger_gets_them(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from headstart.tests.material.training import CONFIGS, small_training
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
     photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

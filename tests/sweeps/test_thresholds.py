@@ -59,12 +59,14 @@ def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: P
     assert [row["computed_traces"] for row in again.values()] == [0, 0]
 
 
+@pytest.mark.slow
 def test_dry_run_names_the_reference_runs_too(targets: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     sweep.main([str(targets), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'ledger'}", "--dry_run"])
     assert capfd.readouterr().out.count("headstart train ") == 3
     assert not (tmp_path / "a").exists()
 
 
+@pytest.mark.slow
 def test_a_reference_that_does_not_learn_is_an_error(targets: Path, tmp_path: Path) -> None:
     rows = run(targets, tmp_path / "a")
     folder = tmp_path / "a" / next(name for name in rows if name.startswith("fixed"))

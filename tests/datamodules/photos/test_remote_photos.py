@@ -100,6 +100,7 @@ def test_a_url_without_files(source: type[Any], memory: Any) -> None:
         source("memory://photos/train/dark").train()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [0, 2])
 def test_rows_are_those_of_local_files(workers: int, server: FileServer, photo_folder: Path, tmp_path: Path) -> None:
     local = ClassFolders(str(photo_folder)).train()

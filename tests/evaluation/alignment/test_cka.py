@@ -138,6 +138,7 @@ def test_changed_stimulus_is_computed_again(arena: Arena) -> None:
     assert after["score"] != before["score"]
 
 
+@pytest.mark.slow
 def test_stored_rows_follow_the_registry_entry(arena: Arena) -> None:
     before = arena.score(arena.blue(*MODELS[:2]))
     changed = [{**ENTRIES[0], "preprocess": {**ENTRIES[0]["preprocess"], "resize": 40}}, *ENTRIES[1:]]
@@ -161,6 +162,7 @@ def test_digests_name_what_was_scored(arena: Arena) -> None:
     assert other["weights"] != digests["weights"]
 
 
+@pytest.mark.slow
 def test_every_score_is_logged(arena: Arena) -> None:
     logs = arena.folder / "logs"
     documents = [arena.score(arena.red(indices), f"--log_dir={logs}") for indices in ([0, 1, 2], [3, 4, 5])]
@@ -206,6 +208,7 @@ def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch)
     assert not (folder / "scores.jsonl").exists()
 
 
+@pytest.mark.slow
 def test_arithmetic_is_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     full = arena.score(arena.red([0, 1, 2]))
     half = arena.score(arena.red([0, 1, 2]), "--extraction.precision=bfloat16")

@@ -13,6 +13,7 @@ from headstart.tests.material.arena import ENTRIES, Arena
 MODELS = [entry["model_name"] for entry in ENTRIES]
 
 
+@pytest.mark.slow
 def test_blue_submission_is_the_best_pair(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     folder = arena.evaluate("cka-search", "--team=blue", "--size=2")
     assert "100 random submissions" in capsys.readouterr().out

@@ -158,6 +158,7 @@ def test_picture_is_legible(models: int) -> None:
         assert box.height <= cell / 2
 
 
+@pytest.mark.slow
 def test_names_of_very_many_models_do_not_overlap() -> None:
     # The side of the picture is bounded above 200 models, and the names shrink with their cells.
     picture = Picture(plot_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), ""))

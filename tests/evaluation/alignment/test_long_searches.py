@@ -30,6 +30,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search_files, "INTERVAL", 0)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("large")
 def test_a_time_budget_is_kept_and_more_goes_on(arena: Arena) -> None:
     first = read(arena.evaluate(*RED, "--time_budget=0.2"))
@@ -46,6 +47,7 @@ def test_a_time_budget_is_kept_and_more_goes_on(arena: Arena) -> None:
     assert anew["state"]["seconds"] < first["state"]["seconds"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("large")
 def test_a_search_that_was_cut_off_goes_on(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = read(arena.evaluate(*RED, output="whole"))

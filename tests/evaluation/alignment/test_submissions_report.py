@@ -44,6 +44,7 @@ def report(arena: Arena, *args: object, options: tuple[str, ...] = ()) -> dict[s
     return document
 
 
+@pytest.mark.slow
 def test_blue_scores_are_the_contracts_and_those_of_every_measure(
     arena: Arena, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -77,6 +78,7 @@ def test_blue_scores_are_the_contracts_and_those_of_every_measure(
     assert document["scores"]["02"]["linear_cka"]["score"] == pytest.approx(score, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_red_scores_are_the_contracts_and_what_is_undefined_has_a_reason(arena: Arena) -> None:
     choices = {"all": range(18), "most": range(1, 18), "even": range(0, 18, 2), "odd": range(1, 18, 2), "few": range(3)}
     files = []

@@ -85,6 +85,7 @@ def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFix
     }
 
 
+@pytest.mark.slow
 def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scores = {"gbc": [4, 3, 2, 1], "own": [1, 2, 4, 3], "same": [5] * 4}
     document = run(write_table(tmp_path / "table.csv", scores), tmp_path / "out", f"--facts={facts}", "--pool_size=3")
@@ -160,6 +161,7 @@ def test_leaving_sources_out_is_as_if_they_had_never_been(tmp_path: Path) -> Non
     np.testing.assert_array_equal(rank_sources(rest, Facts()).measured, rank_sources(part, Facts()).measured)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_the_study_of_pools_is_that_of_stability(tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
@@ -174,6 +176,7 @@ def test_the_study_of_pools_is_that_of_stability(tmp_path: Path) -> None:
     assert set(document["win_rate_percent"]) == {"mean_rank", *scores}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_figures")
 def test_pools_are_drawn_where_there_are_too_many(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generator = np.random.default_rng(1)

@@ -51,6 +51,7 @@ def test_the_program_runs_its_own_wheel_and_gives_the_numbers_of_the_leaderboard
     assert read_yaml("evalai.yaml")["leaderboard"][0]["schema"]["labels"][:5] == list(scores)
 
 
+@pytest.mark.slow
 def test_the_wheel_is_the_suite(tmp_path: Path) -> None:
     (tmp_path / WHEEL).write_bytes(pack_wheel())
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", f"--target={tmp_path / 'installed'}"]

@@ -74,6 +74,7 @@ def test_scores_are_those_of_the_command(
     assert [shown["low"], shown["high"]] == expected["ci95"]["score"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("files", "problems"),
     [

@@ -75,6 +75,7 @@ def test_scores_are_those_of_the_command(
     assert [shown["low"], shown["high"]] == expected["ci95"]["score"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("run", [evalai.run_worker, evalai.run_remotely])
 def test_wrong_submissions_fail_and_name_their_problems(
     run: Any, host: Host, bundles: dict[str, Path], tmp_path: Path

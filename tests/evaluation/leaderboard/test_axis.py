@@ -47,6 +47,7 @@ def samples(size: int, network: str, dataset: str, seed: int) -> np.ndarray[tupl
     return np.clip(np.round(generator.lognormal(3.4, 0.3, (3, 8)) * [[1.6], [1.0], [1.2]] * (1 + size / 20)), 10, LIMIT)
 
 
+@pytest.mark.slow
 def test_scores_stand_by_values_in_panels_of_settings(runs: Path, tmp_path: Path) -> None:
     document = leaderboard(str(runs), output=str(tmp_path / "out"), axis="data.fed_in_batches", at=[40])
     axis = document["axis"]
@@ -65,6 +66,7 @@ def test_scores_stand_by_values_in_panels_of_settings(runs: Path, tmp_path: Path
             assert [each["labels"] for each in score["label_budgets"]] == [40]
 
 
+@pytest.mark.slow
 def test_axis_has_tables_and_figures(runs: Path, tmp_path: Path) -> None:
     leaderboard(str(runs), output=str(tmp_path / "out"), axis="fed_in_batches", at=[40])
     for name in ("axis.png", "axis_accuracy.png"):

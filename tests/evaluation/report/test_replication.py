@@ -49,6 +49,7 @@ def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPa
     assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
 
 
+@pytest.mark.slow
 def test_several_folders_are_one_page_that_gives_its_own_command(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from headstart import evaluate
 from headstart.tests.material.arena import ENTRIES, Arena
 
 
+@pytest.mark.slow
 def test_results_of_another_configuration_are_not_replaced_unasked(
     run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
 ) -> None:
@@ -33,6 +34,7 @@ def test_results_of_another_configuration_are_not_replaced_unasked(
     assert {row["metric"] for row in run("--metrics=[log_me]", "--overwrite=true").rows} == {"log_me"}
 
 
+@pytest.mark.slow
 def test_other_photos_of_the_same_folder_are_another_configuration(
     run: Callable[..., Any], refused: Callable[..., str], photo_folder: Path
 ) -> None:

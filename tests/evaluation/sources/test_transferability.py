@@ -181,6 +181,7 @@ def test_known_performances_fill_the_last_column(run: Callable[..., Any], tmp_pa
     assert scored.document["performances"] == {"photos": {"squeezenet1_1": 0.875}}
 
 
+@pytest.mark.slow
 def test_table_goes_into_the_stability_study(run: Callable[..., Any], tmp_path: Path) -> None:
     known = tmp_path / "performances.csv"
     lines = [f"{name},photos,{value}\n" for name, value in (("squeezenet1_1", 0.9), ("resnet18", 0.8))]

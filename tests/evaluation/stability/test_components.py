@@ -47,6 +47,7 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     )
 
 
+@pytest.mark.slow
 def test_intervals_and_ties_hold_in_most_tables() -> None:
     """They are to hold in 95 of 100; 28 or fewer of 40 tables have a probability of less than 1 in 10⁶ then."""
     require_checkout()

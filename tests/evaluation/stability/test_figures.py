@@ -54,6 +54,7 @@ def drawn_table(name: str, metrics: int, sources: int, targets: int) -> Transfer
     return TransferTable.complete(named, sources_named, targets_named, scores, performances)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "metrics", "sources", "targets"),
     [("W", 2, 24, 3), ("n", 6, 6, 3), ("a_$b_1$_c ü Ω", 3, 6, 36), ("W", 16, 6, 3), ("short", 7, 5, 100)],

@@ -78,6 +78,7 @@ def test_printed_rates_lie_within_their_ranges(tmp_path: Path, capsys: pytest.Ca
         assert printed.count(f"\n{title} ") >= 2
 
 
+@pytest.mark.slow
 def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
     monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))

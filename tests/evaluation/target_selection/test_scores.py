@@ -82,11 +82,13 @@ def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED
             assert scores[metric].value == pytest.approx(expected, rel=tolerance, abs=tolerance), metric
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [5, 40, 400])
 def test_every_metric_is_the_plain_one_on_the_rows_of_the_target(dimensions: int) -> None:
     compare(dimensions, list(PLAIN), "target")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimensions", [5, 40])
 def test_so_it_is_beyond_the_budget_of_second_moments(dimensions: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOMENTS_BUDGET", 0)

@@ -112,6 +112,7 @@ def test_up_to_twenty_orderings_decide_by_all_patterns(orderings: int) -> None:
         assert not result.undecided.any()
 
 
+@pytest.mark.slow
 def test_the_seed_of_the_patterns_decides_about_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
     for differences in near_the_level(40, 12, 0.006):
         exact = exact_p_value(differences)

@@ -119,6 +119,7 @@ def test_sign_flips_as_enumerated(count: int) -> None:
         assert sign_flip_p_value(differences) == pytest.approx(enumerate_sign_flips(differences))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [2, 9, 16, 17, 20, 100, 300])
 def test_sign_flips_as_in_scipy(count: int) -> None:
     generator = np.random.default_rng(count)

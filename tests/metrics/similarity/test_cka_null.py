@@ -147,6 +147,7 @@ def test_unrelated_embeddings_are_told_from_related_ones() -> None:
     assert 0.1 < related.calibrated[0, 1] < related.biased[0, 1]
 
 
+@pytest.mark.slow
 def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
     x, y = embeddings(1200, 30, 50)
     estimated = calibrated_cka([x, y])

@@ -54,6 +54,7 @@ def test_small_catalogs_are_solved(size: int, monkeypatch: pytest.MonkeyPatch) -
         assert result.value == pytest.approx(values[best], abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.usefixtures("heuristic")
 def test_many_restarts_solve_small_problems(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,6 +188,7 @@ def test_more_steps_try_other_subsets_and_are_never_worse() -> None:
     assert end.value == pytest.approx(mean_cka(embeddings, end.best), abs=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("heuristic")
 def test_a_search_is_resumed_where_it_was() -> None:
     embeddings = make_catalog(100, seed=4)
@@ -214,6 +216,7 @@ def test_a_search_takes_its_time() -> None:
     assert long.value <= short.value + 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("heuristic")
 def test_the_seed_sets_the_way() -> None:
     embeddings = make_catalog(100, seed=4)

@@ -45,6 +45,7 @@ def test_as_with_scikit_learn(samples: int, features: int, share: float) -> None
     assert result == pytest.approx(np.mean(expected), abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_seed_decides() -> None:
     x, labels = sample(200, 10, 4, 0.3)
     assert n_leep(x, labels, seed=3) == n_leep(x, labels, seed=3)
@@ -60,6 +61,7 @@ def test_it_is_the_mean_over_fits_of_which_more_begin_with_the_same() -> None:
     assert n_leep(statistics, fits=5, seed=2) == pytest.approx(many.mean(), rel=1e-12)
 
 
+@pytest.mark.slow
 def test_its_interval_holds_the_mean_over_other_starts() -> None:
     """Photos that are always kept have no spread of their own: the interval is of the starts alone."""
     statistics = FeatureStatistics(*sample(120, 6, 3, 0.5))

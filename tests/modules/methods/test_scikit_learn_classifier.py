@@ -90,6 +90,7 @@ def test_the_most_frequent_class_is_predicted_until_there_are_enough_samples(
     assert line.startswith(f"WARNING: {NEIGHBOURS} cannot be fitted to 2 samples (Expected n_neighbors <= ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", [5, 1000])
 def test_a_classifier_that_cannot_be_fitted_yet_ends_no_comparison(neighbours: int, fit: Callable[..., Path]) -> None:
     arguments = f"{{classifier: {NEIGHBOURS}, options: {{n_neighbors: {neighbours}}}}}"

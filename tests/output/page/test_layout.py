@@ -63,6 +63,7 @@ def test_colours_are_the_palettes() -> None:
     assert "'dim'" in chart
 
 
+@pytest.mark.slow
 def test_a_page_without_methods_has_no_legend(tmp_path: Path) -> None:
     table = Table("T", [Column("a"), Column("b")], [[Cell("x"), Cell("1")]])
     result = write(tmp_path, Page("title", [], [], [], [Section("one", "One", parts=[Part(tables=[table])])]))
