@@ -97,6 +97,11 @@ The best method and its accuracy in %, and in brackets how many others no method
 {settings}
 """
 
+LOCAL_THRESHOLDS = (
+    " Their thresholds were chosen by hand. [The public suite](../sweeps.md#the-public-suite) needs downloads only, and "
+    "its thresholds follow a [rule](../methods.md#targets-between-floor-and-limit)."
+)
+
 
 def main(
     runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
@@ -191,7 +196,7 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
     local = "benchmarks/local" in sweep
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
-    public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
+    public = LOCAL_THRESHOLDS if local else ""
     return (
         f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
         f"The material is {material} ([{sweep}](../../{sweep})). There are "
