@@ -93,7 +93,7 @@ def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure
             axes.set_ylim(-2, 102)
         orderings = f"{len(curves.orderings)} orderings" if len(curves.orderings) > 1 else "One ordering"
         note = f"{orderings}. " + "In brackets: median samples to criterion." * (len(panels) == 1)
-        _explain(figure, curves, note.strip(), "Orderings that met the criterion, %", ends)
+        _explain(figure, curves, note.strip(), "Orderings that met the criterion, %", ends, has_marks=False)
     return figure
 
 
@@ -177,7 +177,14 @@ def _mark(axes: Axes, position: tuple[float, float], style: LineStyle, below: in
     axes.plot(*position, style.marker, markersize=MARK, transform=shifted, clip_on=False, zorder=98, **look)
 
 
-def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mapping[int, tuple[float, float]]) -> None:
+def _explain(
+    figure: Figure,
+    curves: Curves,
+    note: str,
+    ylabel: str,
+    ends: Mapping[int, tuple[float, float]],
+    has_marks: bool = True,
+) -> None:
     """Name the lines, beside their ends in a single panel and above several panels, and add the note below."""
     width, height = figure.get_size_inches()
     boxes = [axes.get_position() for axes in figure.axes]
@@ -202,13 +209,14 @@ def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, ends: Mappi
     names = titles(curves.methods)
     for method, axes in zip(range(1, len(names)), figure.axes, strict=False):
         axes.set_title(f"{names[method]}\n{_median_in_words(curves, method)}", fontsize=SMALL)
-    handles = [Line2D([], [], marker=style.marker, **_look(style, True)) for style in (BESIDE, ALONE)]
+    marker = {style: style.marker if has_marks else "" for style in (BESIDE, ALONE)}
+    handles = [Line2D([], [], marker=marker[style], **_look(style, True)) for style in (BESIDE, ALONE)]
     above = (below - (note.count("\n") + 1) * 0.85 * LINE) / height
     layout: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (LEFT / width, above), "borderpad": 0}
     legend = figure.legend(handles, ["", ""], ncols=2, handlelength=3, fontsize=SMALL, **layout)
     # `legend` would hide a label that begins with an underscore.
     for text, label in zip(
-        legend.get_texts(), (f"{names[0]}, {_median_in_words(curves, 0)}", "method named above the panel"), strict=True
+        legend.get_texts(), (f"{names[0]}, {_median_in_words(curves, 0)}", "Method named above the panel"), strict=True
     ):
         text.set_text(label)
 

@@ -161,7 +161,7 @@ class ComparisonCLI(TaskCLI):
             with self.results.opened(stream, self.model) as traces:
                 missing = traces.missing
         except NotStoredError as error:
-            return f"{error}; what the ledger has of it is known after that"
+            return f"{error}; stored traces can be counted after that"
         return f"{missing.sum()} of {missing.size} traces to measure"
 
 

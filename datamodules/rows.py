@@ -151,7 +151,7 @@ def find(request: RowRequest, resources: Resources, copied: int | None = None) -
     def compute(missing: list[int]) -> ComputedRows:
         decoded.update(missing)
         if resources.only_stored:
-            raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
+            raise NotStoredError(f"{len(missing)} {resources.title} still have to pass through the network")
         if not frozen:
             frozen.append(request.load(resources.cache))
             ended.callback(request.end)

@@ -40,7 +40,7 @@ class ResumeCheck:
         self._evaluations = 0
         self._copy: dict[str, Any] | None = None
         self._outside = ""
-        # By the classes that reach them: what they reach stays the same, and takes long to find.
+        # By the classes that reach them. They are found once, because finding them takes long.
         self._own_modules: dict[frozenset[type], list[str]] = {}
 
     @property

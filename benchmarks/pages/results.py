@@ -16,6 +16,7 @@ from headstart.evaluation.leaderboard.files import over_settings_rows, stability
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
+from headstart.output.figures import spelled
 from headstart.output.markup import escape_markdown
 from headstart.output.shipped_files import find_file
 from headstart.output.tables import markdown_table
@@ -23,6 +24,8 @@ from headstart.output.tables import markdown_table
 Rows = list[list[str]]
 SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
 PER_CLASS = [1, 2, 4, 8, 16]
+# Those of the table of each setting, which has a row of many columns.
+SHOWN = [1, 4, 16]
 FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
 
 BENCHMARK = """\
@@ -92,14 +95,14 @@ were chosen on some of these photos.
 
 ## Each setting
 
-The best method and its accuracy in %, and in brackets how many others no method is significantly better than.
+The best method and its accuracy in %, how many others no method is significantly better than (+), and the baseline.
 
 {settings}
 """
 
 LOCAL_THRESHOLDS = (
-    " Their thresholds were chosen by hand. [The public suite](../sweeps.md#the-public-suite) needs downloads only, and "
-    "its thresholds follow a [rule](../methods.md#targets-between-floor-and-limit)."
+    " The thresholds were chosen by hand; those of the public suite follow a "
+    "[rule](../methods.md#targets-between-floor-and-limit)."
 )
 
 
@@ -158,7 +161,7 @@ def _benchmark(
     commands += f"\npython -m headstart.benchmarks results {given} --sweep {sweep}"
     return BENCHMARK.format(
         commands=commands,
-        made_with=made_with(document, sweep),
+        made_with=made_with(document, sweep) + LOCAL_THRESHOLDS * ("benchmarks/local" in sweep),
         over=_table(over_settings_rows(document)),
         over_title=FIGURES["over_settings"],
         settings=_table(setting_rows(document["settings"])),
@@ -196,7 +199,7 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
     local = "benchmarks/local" in sweep
     material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
-    public = LOCAL_THRESHOLDS if local else ""
+    public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
     return (
         f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
         f"The material is {material} ([{sweep}](../../{sweep})). There are "
@@ -218,8 +221,7 @@ def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
         gained, ends = best["relative_improvement"], best["relative_improvement_interval"]
         rows.append(
             [
-                escape_markdown(setting["dataset"]),
-                escape_markdown(_source(setting)),
+                *_names(setting),
                 f"{setting['threshold']:.0%}, {setting['restricted_at']}",
                 ", ".join(f"`{name}`" for name in setting["tied_for_first"]),
                 f"{best['restricted_mean']:.1f}",
@@ -236,10 +238,10 @@ def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
     Args:
         settings: `settings` of `leaderboard.json`, with budgets.
     """
-    rows = [["target", "source", *(f"{count} per class" for count in PER_CLASS)]]
+    rows = [["target", "source", *(title for count in SHOWN for title in (f"{count} per class", "baseline"))]]
     for setting in settings:
         cells = []
-        for count in PER_CLASS:
+        for count in SHOWN:
             known = {
                 name: entry
                 for name, entries in setting["label_budgets"].items()
@@ -248,16 +250,21 @@ def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
             }
             best = max(known, key=lambda name: known[name]["accuracy"]) if known else ""
             tied = sum("a" in each.get("group", "") for each in known.values()) - 1
-            cells.append(f"{100 * known[best]['accuracy']:.1f} `{best}` ({tied})" if known else "")
-        rows.append([escape_markdown(setting["dataset"]), escape_markdown(_source(setting)), *cells])
+            baseline = known.get(setting["baseline"])
+            cells.append(f"{100 * known[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if known else "")
+            cells.append("" if baseline is None else f"{100 * baseline['accuracy']:.1f}")
+        rows.append([*_names(setting), *cells])
     return rows
 
 
-def _source(setting: Mapping[str, Any]) -> str:
-    """Return a short name of a source: the network, and the file or name of its weights."""
+def _names(setting: Mapping[str, Any]) -> list[str]:
+    """Return a target and a source as a person writes them: the source by its weights, if these name the network."""
     network = str(setting["backbone"]).removeprefix("timm/")
     weights = PurePath(str(setting["weights"])).stem
-    return network if weights == "model" else weights if network in weights else f"{network}, {weights}"
+    own = weights.removeprefix(f"{network}_") if weights.startswith(f"{network}_") else f"{network}, {weights}"
+    return [
+        escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else own)
+    ]
 
 
 def _table(rows: Rows) -> str:

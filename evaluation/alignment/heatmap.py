@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import INK, drawing, fold, make_legible, shorten
+from headstart.output.figures import INK, drawing, fold, make_legible, titles
 
 COLOURS = "viridis"
 MOST_WITH_VALUES = 15
@@ -42,7 +42,7 @@ def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     figure = Figure(figsize=(side, side))
 
     heat = _add_axes(figure, 0, 0, side, side)
-    labels = shorten(names)
+    labels = titles(names)
     image = _plot_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
 
     tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
@@ -147,7 +147,7 @@ def _plot_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str
         LineCollection(list(np.stack([across, up], axis=2)), colors=INK, linewidths=1, capstyle="projecting")
     )
     axes.set(xlim=(-0.5, len(merges) + 0.5), ylim=(0, 1.05 * max(up.max(), 0.01)), xticks=[])
-    axes.set_ylabel(f"Mean 1 − {measure}", fontsize=8, color=INK)
+    axes.set_ylabel(f"Distance,\n1 − {measure}", fontsize=8, color=INK)
     axes.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     axes.locator_params(axis="y", nbins=3)
     axes.spines[["top", "right", "bottom"]].set_visible(False)

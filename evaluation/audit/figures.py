@@ -48,8 +48,9 @@ def _plot_rankers(document: Document) -> Figure:
         ]
         for name, measure in EVALUATION_MEASURES.items()
     }
-    about = "How well rankers predict performance; red ones know nothing of the target"
-    return _plot_panels(panels, about, _colours(document["rankers"]), kept_in_words(document))
+    colours = _colours(document["rankers"])
+    about = "How well rankers predict performance" + "; red ones know nothing of the target" * (INK in colours)
+    return _plot_panels(panels, about, colours, kept_in_words(document))
 
 
 def _plot_beyond(document: Document) -> Figure:
@@ -97,7 +98,7 @@ def _plot_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Seque
     grid[0].set_ylim(count - 0.5, -0.5)
     figure.set_figwidth(figure.get_figwidth() + width_of_names(grid[0]))
     figure.suptitle(about, x=0.01, ha="left", fontsize=11)
-    legend = f"Grey: targets; bar: mean and its 95 % interval over targets, if there is one{note}"
+    legend = f"Grey: targets; bar: mean and its 95 % interval over targets{note}"
     figure.supxlabel(legend, fontsize=8, color=INK)
     return figure
 

@@ -43,8 +43,8 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     methods, more = common_methods(chosen)
     remarks += more
     if len(chosen) < 2 or len(methods) < 2:
-        found = f"not {len(chosen)} with {len(methods)}"
-        return None, [*remarks, f"Nothing is compared over settings: this needs 2 with 2 common methods, {found}."]
+        found = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
+        return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({found})."]
 
     values = restricted_of(chosen, methods)
     remarks += _warn_of_ends(chosen, values)

@@ -159,7 +159,7 @@ def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
         same = grouped((its["class"], name) for name, its in known if "variants" not in its and its.get("class"))
         variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
     return [
-        f"{', '.join(names)} are one class with different hyperparameters: to take the best of them is to choose on "
-        "these validation photos; --choose takes the choice from other data sets."
+        f"{', '.join(names)} are one class with different hyperparameters. Choosing the best of them on these "
+        "validation photos is optimistic; --choose chooses on other data sets."
         for names in variants
     ]

@@ -171,7 +171,7 @@ def _plot_forest(page: Page, figure: Figure, title: str, rows: NDArray[np.float6
         axes.set_xlim(min(0.0, *axes.get_xlim()), 1.02)
     axes.set_xlabel(label)
     if coloured:
-        _note(plotted, f"In the colours of the learning curves: {', '.join(names[each] for each in coloured)}.")
+        _note(plotted, f"Coloured: {', '.join(names[each] for each in coloured)}.")
     return plotted
 
 

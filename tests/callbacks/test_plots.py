@@ -160,7 +160,7 @@ def test_beyond_six_methods_each_has_a_panel_beside_the_baseline(draw: Draw, met
         assert [axes.get_title() for axes in shown] == [f"Method {i}\nmedian 32" for i in range(1, methods)]
         colours = [{to_hex(each.get_color()) for each in axes.get_lines()} for axes in shown]
         assert all(panel_colours == {GREY, LINE_STYLES[-1].colour} for panel_colours in colours)
-        assert legend(figure) == ["Baseline, median 32", "method named above the panel"]
+        assert legend(figure) == ["Baseline, median 32", "Method named above the panel"]
         # Every column has the numbers of its axis below its lowest panel.
         labelled = [axes for axes in shown if axes.get_xlabel()]
         assert len(labelled) == len({round(axes.get_position().x0, 3) for axes in shown})

@@ -60,7 +60,7 @@ def test_dry_run_tells_and_does_nothing(
     )
     output = capfd.readouterr().out
     assert not (tmp_path / "new").exists()
-    assert output.count("are still to be passed through the network") == 4
+    assert output.count("still have to pass through the network") == 4
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "a-ledger").exists()
     first = read_sweep(file, 0).runs[0]
@@ -77,7 +77,7 @@ def test_dry_run_tells_and_does_nothing(
     assert {row["computed_traces"] for row in rows.values()} == {4}
     # The traces of a finished run, of one that is evaluated elsewhere, and of two with other random weights.
     assert [output.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
-    assert output.count("are still to be passed through the network") == 2
+    assert output.count("still have to pass through the network") == 2
     assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
 
 
