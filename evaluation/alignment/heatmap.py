@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.output.figures import INK, drawing, fold, make_legible, titles
+from headstart.output.figures import INK, drawing, fold, make_legible, shorten
 
 COLOURS = "viridis"
 MOST_WITH_VALUES = 15
@@ -42,7 +42,7 @@ def plot_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     figure = Figure(figsize=(side, side))
 
     heat = _add_axes(figure, 0, 0, side, side)
-    labels = titles(names)
+    labels = shorten(names)
     image = _plot_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
 
     tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
