@@ -185,7 +185,10 @@ def _explain(
     ends: Mapping[int, tuple[float, float]],
     has_marks: bool = True,
 ) -> None:
-    """Name the lines, beside their ends in a single panel and above several panels, and add the note below."""
+    """Name the lines, beside their ends in a single panel and above several panels, and add the note below.
+
+    Only lines of learning curves have marks.
+    """
     width, height = figure.get_size_inches()
     boxes = [axes.get_position() for axes in figure.axes]
     bottom, top = min(box.y0 for box in boxes), max(box.y1 for box in boxes)
@@ -209,8 +212,7 @@ def _explain(
     names = titles(curves.methods)
     for method, axes in zip(range(1, len(names)), figure.axes, strict=False):
         axes.set_title(f"{names[method]}\n{_median_in_words(curves, method)}", fontsize=SMALL)
-    marker = {style: style.marker if has_marks else "" for style in (BESIDE, ALONE)}
-    handles = [Line2D([], [], marker=marker[style], **_look(style, True)) for style in (BESIDE, ALONE)]
+    handles = [Line2D([], [], marker=style.marker * has_marks, **_look(style, True)) for style in (BESIDE, ALONE)]
     above = (below - (note.count("\n") + 1) * 0.85 * LINE) / height
     layout: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (LEFT / width, above), "borderpad": 0}
     legend = figure.legend(handles, ["", ""], ncols=2, handlelength=3, fontsize=SMALL, **layout)

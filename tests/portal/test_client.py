@@ -214,7 +214,6 @@ def test_what_is_refused_on_arrival_or_later_is_said(
             assert error == f"error: file: submission {number} of {document} has no score; its state is refused"
 
 
-@pytest.mark.slow
 def test_a_scoring_that_fails_says_why(
     front: Front, worker: list[Scorer], document: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
