@@ -1,9 +1,12 @@
 PYTHON ?= python3.11
 # The versions to install; empty for the newest that pyproject.toml allows.
-CONSTRAINTS ?= constraints.txt
+export CONSTRAINTS ?= constraints.txt
 NAME ?= orderings
 BIN := .venv/bin
+# Stamps of what is installed: what the demos need, and beside it the extras after the last dash.
 READY := .venv/.ready
+PORTAL := .venv/.ready-portal
+DEV := .venv/.ready-dev
 
 .PHONY: help demo demo-cka demo-sources portal test slow figures lint format docs bench results clean
 
@@ -27,24 +30,24 @@ demo-sources: $(READY)
 	$(BIN)/headstart target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
 
 ## Serve the portal of a challenge on drawn stimuli: `make portal ARGS="--port 8000"`; no network needed.
-portal: $(READY)
+portal: $(PORTAL)
 	$(BIN)/headstart portal $(ARGS)
 
 ## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
-test: $(READY)
+test: $(DEV)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 ## Run the tests that take several seconds or more each.
-slow: $(READY)
+slow: $(DEV)
 	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto -m slow $(ARGS)
 
 ## Store the figures again that the tests compare; look at each that changed.
-figures: $(READY)
+figures: $(DEV)
 	mkdir -p tests/output/stored_figures
 	STORE_FIGURES=1 $(BIN)/pytest --quiet tests/output/test_stored_figures.py
 
 ## Check style and types.
-lint: $(READY)
+lint: $(DEV)
 	mkdir -p .venv/types
 	ln -sfn ../.. .venv/types/headstart
 	$(BIN)/ruff check .
@@ -52,20 +55,20 @@ lint: $(READY)
 	$(BIN)/mypy
 
 ## Bring the code into shape.
-format: $(READY)
+format: $(DEV)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 ## Build the site into build/site; open build/site/index.html, no server needed.
-docs: $(READY)
+docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
 ## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
-bench: $(READY)
+bench: $(DEV)
 	$(BIN)/python -m headstart.benchmarks $(NAME) $(ARGS)
 
 ## Run the local suite, and write docs/results from it; needs ../shared, takes an hour.
-results: $(READY)
+results: $(DEV)
 	$(BIN)/headstart sweep benchmarks/local/sweep/benchmark.yaml --workers 2
 	$(BIN)/headstart sweep benchmarks/local/sweep/batch_sizes.yaml --workers 2
 	$(BIN)/headstart sweep benchmarks/local/sweep/label_budgets.yaml --workers 2
@@ -76,7 +79,13 @@ clean:
 	rm -rf .venv build *.egg-info
 
 # Made anew whenever what is to be installed changes.
-$(READY): pyproject.toml $(CONSTRAINTS)
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
-	touch $(READY)
+$(READY): pyproject.toml $(CONSTRAINTS) .ci/install.py
+	@echo "Installing PyTorch and what the demos need into .venv: 3 GB to download, 6 GB on disk, about a minute"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python .ci/install.py --editable '.[report,sklearn]'
+	@touch $@
+
+.venv/.ready-%: $(READY)
+	@echo "Installing the extra $*: up to 300 MB to download, some seconds"
+	@$(BIN)/python .ci/install.py 'headstart[$*]'
+	@touch $@
