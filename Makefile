@@ -48,8 +48,6 @@ figures: $(DEV)
 
 ## Check style and types.
 lint: $(DEV)
-	mkdir -p .venv/types
-	ln -sfn ../.. .venv/types/headstart
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -83,6 +81,7 @@ $(READY): pyproject.toml $(CONSTRAINTS) .ci/install.py
 	@echo "Installing PyTorch and what the demos need into .venv: 3 GB to download, 6 GB on disk, about a minute"
 	@$(PYTHON) -m venv .venv
 	@$(BIN)/python .ci/install.py --editable '.[report,sklearn]'
+	@mkdir -p .venv/types && ln -sfn ../.. .venv/types/headstart
 	@touch $@
 
 .venv/.ready-%: $(READY)

@@ -1,0 +1,121 @@
+"""`.ci/install.py` finds packages where pip is configured to look for them."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import threading
+import venv
+from collections.abc import Callable, Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.material.wheels import write_uv_wheel, write_wheel
+
+require_checkout()
+
+PROGRAM = ROOT / ".ci" / "install.py"
+needs_uv = pytest.mark.skipif(importlib.util.find_spec("uv") is None, reason="needs the installed uv, for an index")
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write an index: a folder for each package, and `example` in two versions."""
+    folder = tmp_path_factory.mktemp("index")
+    for version in ("1.0", "2.0"):
+        write_wheel(folder / "example", "example", version, {"example.py": b""})
+    if importlib.util.find_spec("uv"):
+        write_uv_wheel(folder / "uv")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def address(index: Path) -> Iterator[str]:
+    """Serve the index."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=index)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+Installed = tuple[str, str, str]
+
+
+@pytest.fixture
+def install(tmp_path: Path) -> Callable[..., Installed]:
+    """Install `example` into an empty environment; return its version, what installed it, and what was printed."""
+    environment = tmp_path / "environment"
+    venv.create(environment, with_pip=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PIP_", "UV_"))}
+
+    def run(constraint: str = "", configuration: str = "", **variables: str) -> Installed:
+        (tmp_path / "pip.conf").write_text(configuration)
+        (tmp_path / "constraints.txt").write_text(constraint)
+        own = {
+            "CONSTRAINTS": str(tmp_path / "constraints.txt"),
+            "PIP_CONFIG_FILE": str(tmp_path / "pip.conf"),
+            "UV_CACHE_DIR": str(tmp_path / "cache"),
+            "no_proxy": "127.0.0.1",
+        }
+        command = [environment / "bin" / "python", PROGRAM, "example"]
+        done = subprocess.run(command, env={**kept, **own, **variables}, capture_output=True, text=True, check=True)
+        (information,) = environment.glob("lib/python*/site-packages/example-*.dist-info")
+        version = information.name.removeprefix("example-").removesuffix(".dist-info")
+        return version, (information / "INSTALLER").read_text().strip(), done.stderr
+
+    return run
+
+
+@pytest.mark.slow
+@needs_uv
+def test_an_index_that_a_variable_names(address: str, install: Callable[..., Installed]) -> None:
+    assert install(PIP_INDEX_URL=address) == ("2.0", "uv", "")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_an_index_that_the_file_names_for_installing(address: str, install: Callable[..., Installed]) -> None:
+    nowhere = "[global]\nindex-url = http://127.0.0.1:9\n"
+    assert install(configuration=f"{nowhere}[install]\nindex-url = {address}\n") == ("2.0", "uv", "")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_the_newest_version_of_two_indexes(
+    index: Path, tmp_path: Path, address: str, install: Callable[..., Installed]
+) -> None:
+    write_wheel(tmp_path / "other" / "example", "example", "1.0", {"example.py": b""})
+    assert install(PIP_INDEX_URL=(tmp_path / "other").as_uri(), PIP_EXTRA_INDEX_URL=address) == ("2.0", "uv", "")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_folders_of_wheels_and_a_constraint(index: Path, install: Callable[..., Installed]) -> None:
+    folders = f"[global]\nno-index = true\nfind-links =\n    {index}/uv\n    {index}/example\n"
+    assert install(constraint="example==1.0", configuration=folders) == ("1.0", "uv", "")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_folders_of_wheels_where_no_index_answers(index: Path, install: Callable[..., Installed]) -> None:
+    folders = f"{index}/uv {index}/example"
+    installed = install(PIP_INDEX_URL="http://127.0.0.1:9", PIP_FIND_LINKS=folders, PIP_RETRIES="0")
+    assert installed == ("2.0", "uv", "")
+
+
+@pytest.mark.slow
+def test_pip_installs_where_uv_is_not_to_be_had(index: Path, install: Callable[..., Installed]) -> None:
+    version, installer, printed = install(PIP_NO_INDEX="1", PIP_FIND_LINKS=f"{index}/example")
+    assert (version, installer) == ("2.0", "pip")
+    assert re.fullmatch(r"pip finds no uv==\S+: pip installs instead, which takes minutes\n", printed)
+
+
+@pytest.mark.slow
+def test_pip_installs_with_a_setting_that_uv_lacks(address: str, install: Callable[..., Installed]) -> None:
+    version, installer, printed = install(PIP_INDEX_URL=address, PIP_PREFER_BINARY="1")
+    assert (version, installer) == ("2.0", "pip")
+    assert printed == "pip's setting prefer-binary is unknown to uv: pip installs instead, which takes minutes\n"
