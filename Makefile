@@ -1,6 +1,8 @@
 PYTHON ?= python3.11
 # The versions to install; empty for the newest that pyproject.toml allows.
 export CONSTRAINTS ?= constraints.txt
+# Hundreds of files are imported, again and again: their byte code is kept, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
 NAME ?= orderings
 BIN := .venv/bin
 # Stamps of what is installed: what the demos need, and beside it the extras after the last dash.

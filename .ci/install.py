@@ -99,10 +99,11 @@ def install_with_uv(arguments: list[str]) -> None:
     if subprocess.run(pip, stderr=subprocess.DEVNULL, check=False).returncode:
         raise ValueError(f"pip finds no {UV}")
 
-    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", sys.executable, *arguments]
+    uv = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--compile-bytecode", "--python", sys.executable]
     errors = []
     for network in ([], ["--offline"]):
-        done = subprocess.run([*uv, *network], env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        command = [*uv, *network, *arguments]
+        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
         if not done.returncode:
             return
         errors.append(done.stderr.strip())
