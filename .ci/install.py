@@ -59,8 +59,8 @@ def read_pip_settings() -> dict[str, str]:
         if section in settings:
             settings[section][key] = ast.literal_eval(value)
 
-    # The later ones take precedence.
-    return settings["global"] | settings["install"] | settings[":env:"]
+    # The later ones take precedence, and pip passes over empty ones.
+    return {name: value for section in settings.values() for name, value in section.items() if value.strip()}
 
 
 def translate(settings: dict[str, str]) -> dict[str, str]:

@@ -14,8 +14,6 @@ from headstart.contract.problems import ContractError
 from headstart.contract.schema import ModelEntry, Stimulus
 from headstart.contract.submissions import Submission
 
-datasets = pytest.importorskip("datasets")
-
 COMMON: dict[str, Any] = {
     "source": "timm",
     "weights": None,
@@ -32,6 +30,7 @@ Read = Callable[..., Submission]
 
 @pytest.fixture
 def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    datasets = pytest.importorskip("datasets")
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
     entries = {name: ModelEntry(model_name=name, **COMMON) for name in NAMES}
@@ -48,6 +47,7 @@ def refusal(read: Read, source: Any, **options: Any) -> str:
 
 
 def save(folder: Path, rows: list[dict[str, Any]], form: str) -> Path:
+    datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_list(rows)
     folder.mkdir()
     match form:
@@ -127,6 +127,7 @@ def test_breaches_of_the_contract_are_named(tmp_path: Path, read: Read, rows: li
 
 
 def test_several_splits(tmp_path: Path, read: Read) -> None:
+    datasets = pytest.importorskip("datasets")
     made = datasets.Dataset.from_list(BLUE)
     datasets.DatasetDict({"spring": made, "autumn": made}).save_to_disk(str(tmp_path / "copy"))
     assert "has the splits spring, autumn; a submission has one" in refusal(read, tmp_path / "copy")
@@ -163,6 +164,7 @@ def test_names_on_the_hub(read: Read, source: str, words: str) -> None:
 
 
 def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets")
     requests: list[tuple[str, str | None]] = []
 
     def load(name: str, revision: str | None, streaming: bool) -> Any:

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from headstart import evaluate
 from headstart.cli.command_line import load
@@ -181,24 +180,24 @@ def test_error_after_a_mistake_that_was_dealt_with() -> None:
         raise error
 
 
-@pytest.mark.parametrize("kind", [UserError, MisconfigurationException])
 @pytest.mark.parametrize("wrappers", [0, 1, 2])
-def test_users_mistake_ends_the_program(
-    capsys: pytest.CaptureFixture[str], kind: type[Exception], wrappers: int
-) -> None:
-    def fail(depth: int) -> None:
+def test_users_mistake_ends_the_program(capsys: pytest.CaptureFixture[str], wrappers: int) -> None:
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+    def fail(kind: type[Exception], depth: int) -> None:
         try:
             if depth:
-                fail(depth - 1)
+                fail(kind, depth - 1)
         except Exception as error:
             raise ValueError("while building") from error
         raise kind("data.x: wrong")
 
-    def run() -> None:
+    def run(kind: type[Exception]) -> None:
         with one_line_errors():
-            fail(wrappers)
+            fail(kind, wrappers)
 
-    assert error_line(capsys, run, code=1) == "error: data.x: wrong"
+    for kind in (UserError, MisconfigurationException):
+        assert error_line(capsys, partial(run, kind), code=1) == "error: data.x: wrong"
 
 
 @pytest.mark.parametrize(
