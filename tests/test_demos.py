@@ -43,6 +43,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
     return run
 
 
+@pytest.mark.slow
 def test_cka(make: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make("demo-cka")
     scores = json.loads((tmp_path / "runs/demo-cka/cka.json").read_text())
@@ -67,6 +68,7 @@ def test_no_embedded_network_is_of_a_scale_where_an_epsilon_decides(
         assert min(rows.std(axis=0).max() for rows in embeddings.values()) > 0.01
 
 
+@pytest.mark.slow
 def test_sources(make: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make("demo-sources")
     folders = {path.parent.name for path in (tmp_path / "runs").glob("*/scores.csv")}

@@ -189,6 +189,7 @@ def require_same_as_trace(
         assert correct == curves.correct[index, 0].tolist(), name
 
 
+@pytest.mark.slow
 def test_predictions_are_those_of_the_trace(tmp_path: Path) -> None:
     sizes = {"train_size": 60, "validation_size": 50}
     photos = [f"--data.photos.{name}={value}" for name, value in sizes.items()]

@@ -91,6 +91,7 @@ def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pyte
         assert curves["samples_seen"].tolist() == [3, 6]
 
 
+@pytest.mark.slow
 def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as caught:
         train.main([*SMALL_DEMO, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])

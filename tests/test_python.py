@@ -97,6 +97,7 @@ def test_mistake_is_an_exception(
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_values_arrive_as_they_are(folder: Path) -> None:
     options = {
         "trainer.logger": False,

@@ -78,6 +78,7 @@ def test_every_room_of_code_is_in_the_table() -> None:
     assert {name for name in rooms - ignored if not name.startswith(".")} - {"__init__"} == set(read_table())
 
 
+@pytest.mark.slow
 def test_imports_are_those_of_the_table() -> None:
     assert len(imports()) > 100
     used: dict[str, set[str]] = {name: set() for name in read_table()}

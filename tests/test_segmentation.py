@@ -124,6 +124,7 @@ def test_fine_tuning_that_is_cut_off_goes_on(
     assert steps[moment:] == list(range(4 * ((moment - 1) // 4), 8))
 
 
+@pytest.mark.slow
 def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> None:
     document = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32", "--trainer.max_epochs=30")
     assert document["trained"] == "head"

@@ -72,6 +72,7 @@ def test_the_model_of_the_registry_has_the_reported_accuracy(
     assert network.state_dict()["features.0.1.running_mean"].abs().min() > 0
 
 
+@pytest.mark.slow
 def test_the_same_command_computes_nothing(
     train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -177,6 +178,7 @@ def test_a_pool_in_one_registry(
     assert not (tmp_path / "third").exists()
 
 
+@pytest.mark.slow
 def test_faults_are_one_line(
     options: list[str], photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:

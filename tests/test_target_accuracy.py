@@ -277,6 +277,7 @@ def test_waiting_for_another_process(
     assert capsys.readouterr().out.count("waiting for process") == 1
 
 
+@pytest.mark.slow
 def test_faults_are_one_line(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def test_same_command_twice_gives_the_same_results(tmp_path: Path) -> None:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
 
 
+@pytest.mark.slow
 def test_results_do_not_depend_on_where_the_photos_lie(
     fit: Callable[..., Path], photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

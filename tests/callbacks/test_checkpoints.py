@@ -74,6 +74,7 @@ def test_a_run_that_was_cut_off_repeats_nothing_but_the_last_evaluation(
     assert run.correct.tolist() == COUNTS.tolist()
 
 
+@pytest.mark.slow
 def test_a_resumed_run_reports_from_where(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
     (file,) = stored(script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION))
     assert "Resumed" not in capsys.readouterr().out

@@ -111,6 +111,7 @@ def test_what_a_run_without_them_adds_leaves_those_that_are_there(script: Script
         assert (len(trace.correct), len(trace.of_class[1:])) == (12, 7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("has_totals", [False, True])
 def test_a_run_that_was_cut_off_ends_as_a_whole_one(
     script: Script, has_totals: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -175,6 +176,7 @@ def change(run: ScriptedRun, by: NDArray[np.int64], seal: bool) -> TraceKey:
     return key
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("by", "seal", "message"),
     [

@@ -65,6 +65,7 @@ def without_none(value: Any) -> Any:
     return {key: without_none(part) for key, part in value.items() if part is not None and part != {}}
 
 
+@pytest.mark.slow
 def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
     (logged,) = mirror.of_type("config")
     saved = yaml.safe_load((mirror.folder / "config.yaml").read_text())
@@ -170,6 +171,7 @@ def test_files_are_an_artifact(mirror: Mirror) -> None:
     assert mirror.of_type("exit")[0].get("exit_code", 0) == 0
 
 
+@pytest.mark.slow
 def test_run_that_is_cut_off_is_marked(script: Callable[..., Any], tmp_path: Path) -> None:
     logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
     script([[[0] * 12]], results=ComparisonRun(), logger=logger, fail_at=6)

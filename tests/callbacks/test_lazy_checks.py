@@ -47,6 +47,7 @@ def test_it_is_found_where_the_first_evaluations_meet_the_criterion(script: Scri
         run(script, getattr(hidden_state, name)(), evaluation="lazy", threshold=0.05)
 
 
+@pytest.mark.slow
 def test_a_method_that_holds_all_of_its_state_is_as_it_was(script: Script) -> None:
     for threshold in (0.05, 0.6, 1.0):
         onsets = []

@@ -75,6 +75,7 @@ def test_results_name_callbacks(flip: Callable[[str], None], fit: Fit) -> None:
     assert any("own_flip.Flip" in warning for warning in document["warnings"])
 
 
+@pytest.mark.slow
 def test_observers_of_lightning_are_no_part_of_the_key(flip: Callable[[str], None], fit: Fit) -> None:
     plain = fit(folder="plain")
     timed = fit("--trainer.callbacks=DeviceStatsMonitor", folder="timed")

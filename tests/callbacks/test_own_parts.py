@@ -82,6 +82,7 @@ def measure(fit: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.Monkey
     return lambda first, files, second: [run("first", FILES, first), run("second", files, second)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "files", "second"),
     [

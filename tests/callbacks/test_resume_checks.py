@@ -34,6 +34,7 @@ def run(script: Script, name: str, **options: Any) -> ScriptedRun:
 
 
 # Lazy evaluation raises an error for the others.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "evaluation"),
     [("InAlias", "lazy"), *((name, "every") for name in ("InAlias", "InClassSet", "InModule", "OnClass"))],
@@ -55,6 +56,7 @@ def test_a_method_whose_state_a_checkpoint_lacks_restarts(
         assert resumed.correct.tolist() == whole.correct.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Counting", "InOptimizer", "InTrainer", "Drawing"])
 def test_a_method_whose_state_a_checkpoint_has_goes_on(
     name: str, script: Script, tmp_path: Path, capsys: pytest.CaptureFixture[str]

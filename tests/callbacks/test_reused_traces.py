@@ -46,6 +46,7 @@ def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
     assert read(stricter.folder)["methods"]["baseline"]["samples_to_criterion"] == [7, None]
 
 
+@pytest.mark.slow
 def test_recomputed_traces_that_come_out_differently_are_reported(
     script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

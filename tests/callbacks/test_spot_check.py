@@ -84,6 +84,7 @@ def test_methods_that_are_only_checked_hold_nothing_afterwards(script: Script) -
     assert [hasattr(method, "batches") for method in methods] == [False, True]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluation", ["every", "lazy"])
 def test_a_stale_trace_is_an_error(script: Script, evaluation: str, tmp_path: Path) -> None:
     counts = np.where(COUNTS > 9, 16, 15)
@@ -188,6 +189,7 @@ class Mine(NearestClassMean):
 """
 
 
+@pytest.mark.slow
 def test_a_file_with_a_computed_name_that_changes_is_noticed(
     fit: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

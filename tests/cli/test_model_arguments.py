@@ -84,6 +84,7 @@ def test_the_demo_takes_other_weights_and_networks(
     assert line.startswith("error: data.backbone.name: 'resnet18' given, but the weights are embedded")
 
 
+@pytest.mark.slow
 def test_quickstart_takes_a_folder_of_photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     photos = DrawnPets(train_size=140, validation_size=2).train()

@@ -50,6 +50,7 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluation", ["every", "lazy"])
 def test_a_run_and_a_ledger_whose_traces_are_as_measured(
     fit: Fit, ledger: Path, evaluation: str, capsys: pytest.CaptureFixture[str]

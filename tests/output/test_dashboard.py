@@ -333,6 +333,7 @@ print(launch.StagedLaunchInputs().apply.__qualname__)
 """
 
 
+@pytest.mark.slow
 def test_figures_and_a_run_import_nothing_that_they_do_not_use(tmp_path: Path) -> None:
     unused = ("wandb.sdk.launch", "matplotlib.pyplot", "torch", "torchmetrics", "lightning")
     command = [sys.executable, "-c", MIRRORED, str(tmp_path), *unused]

@@ -47,6 +47,7 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Drawn:
     return Drawn(files, functions)
 
 
+@pytest.mark.slow
 def test_figures_are_the_stored_ones(drawn: Drawn) -> None:
     pinned = ROOT / "constraints.txt"
     if not pinned.is_file() or f"matplotlib=={matplotlib.__version__}\n" not in pinned.read_text():

@@ -22,6 +22,7 @@ from headstart.tests.material.sweeps import results, run, traces, write
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_runs_are_those_of_train_py_and_are_not_run_again(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

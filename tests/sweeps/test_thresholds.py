@@ -37,6 +37,7 @@ def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Pa
     return file
 
 
+@pytest.mark.slow
 def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: Path, tmp_path: Path) -> None:
     assert [Path(name.removeprefix("--config=")).stem for (name,) in reference_runs(read_sweep(targets, 0))] == ["open"]
     rows = run(targets, tmp_path / "a")

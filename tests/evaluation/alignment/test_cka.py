@@ -102,6 +102,7 @@ def test_second_scoring_reads_all_rows(arena: Arena, request: pytest.FixtureRequ
     assert text.split('"timings"')[0] == json.dumps(first, indent=1).split('"timings"')[0]
 
 
+@pytest.mark.slow
 def test_stored_rows_are_scored_without_torch(arena: Arena) -> None:
     submission = arena.blue(*MODELS)
     arena.score(submission)

@@ -114,6 +114,7 @@ def test_a_data_set_is_held_out_by_name(arena: Arena) -> None:
     assert document["held_out"]["score_seen"] == pytest.approx(alone["score"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) -> None:
     wide = make_entry("mobilenet_v2_wide", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.5})
     everyone = [*ENTRIES, wide]

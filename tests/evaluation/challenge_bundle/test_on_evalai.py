@@ -16,6 +16,7 @@ def read(bundle: Path) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_the_validation_takes_the_bundle(bundles: dict[str, Path]) -> None:
     assert evalai.find_problems(bundles["evalai"]) == []
 

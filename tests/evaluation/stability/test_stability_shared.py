@@ -64,6 +64,7 @@ def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return request.param, output, json.loads((output / "stability.json").read_text())
 
 
+@pytest.mark.slow
 def test_experiments_and_setup_stability_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
     preset, _, result = study
     _, experiments, stability, _ = PUBLISHED[preset]

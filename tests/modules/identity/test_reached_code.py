@@ -75,6 +75,7 @@ def test_the_files_that_can_change_a_count_are_reached_and_no_others() -> None:
     assert files == {file.relative_to(ROOT).as_posix() for file in FILES if counts(file)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("edit", ["code", "comment", "docstring", "message"])
 def test_edits_of_every_file_count_if_they_can_change_a_count(edit: str) -> None:
     for file in FILES:

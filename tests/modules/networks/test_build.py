@@ -181,6 +181,7 @@ class Exploit:
         return os.mkdir, (self.path,)
 
 
+@pytest.mark.slow
 def test_pickle_with_code_is_refused(tmp_path: Path) -> None:
     torch.save({"state_dict": Exploit(tmp_path / "trace")}, tmp_path / "w.pth")
     for source in ("torchvision", "custom"):
