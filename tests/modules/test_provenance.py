@@ -41,6 +41,8 @@ PARENT = "class Parent:\n    temperature = 1\n"
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
     monkeypatch.syspath_prepend(str(tmp_path))
+    # Python takes byte code for that of another text of the same size and second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
     def write(mine: str = MINE, parent: str = PARENT) -> ModuleType:
         for name, text in (("my_parts", parent), ("my_method", mine)):
