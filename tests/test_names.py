@@ -179,27 +179,7 @@ def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
     return yaml.safe_load(capsys.readouterr().out)
 
 
-def test_paths_of_the_version_before_are_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "saved.yaml").write_text(
-        "data:\n  class_path: datamodules.FeatureStream\n  init_args:\n    photos:\n"
-        "      class_path: datamodules.ClassSubset\n"
-        "      init_args: {source: datamodules.photos.cats_and_dogs.CatsAndDogs, classes: [cats, dogs]}\n"
-        "model:\n  baseline: modules.GradientDescent\n  methods:\n    lora: {class_path: modules.LoRA}\n"
-        "trainer:\n  logger: {class_path: callbacks.DashboardLogger}\n"
-    )
-    before = configuration(
-        capsys, f"--config={tmp_path / 'saved.yaml'}", "--model.methods.mean=modules.NearestClassMean"
-    )
-    assert before["data"]["class_path"] == "headstart.datamodules.FeatureStream"
-    photos = before["data"]["init_args"]["photos"]
-    assert photos["class_path"] == "headstart.datamodules.ClassSubset"
-    assert photos["init_args"]["source"]["class_path"] == "headstart.datamodules.photos.cats_and_dogs.CatsAndDogs"
-    paths = {name: its["class_path"] for name, its in before["model"]["methods"].items()}
-    assert paths == {"lora": "headstart.modules.LoRA", "mean": "headstart.modules.NearestClassMean"}
-    assert before["trainer"]["logger"]["class_path"] == "headstart.callbacks.DashboardLogger"
-
-
-@pytest.mark.parametrize("name", ["LoRA", "lora", "headstart.modules.LoRA", "modules.LoRA"])
+@pytest.mark.parametrize("name", ["LoRA", "lora", "headstart.modules.LoRA"])
 def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     document = configuration(
         capsys, "--config=demo.yaml", f"--model.methods={{x: {name}}}", f"--model.methods.y={name}"

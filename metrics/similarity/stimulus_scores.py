@@ -53,7 +53,7 @@ class StimulusScores(SubsetScores):
         self._candidate_rows: list[NDArray[np.floating]] = []
         self._members: Indices = np.arange(0)
         # Rows and Gram matrices of the members, from the mean of all stimuli.
-        self._member_rows = self._rows(self._members, np.float64)
+        self._member_rows: list[NDArray[np.floating]] = self._rows(self._members, np.float64)
         self._inner = np.zeros((len(embeddings), 0, 0))
 
     def offer(self, candidates: Indices) -> None:
@@ -100,7 +100,7 @@ class StimulusScores(SubsetScores):
 
         inner = np.empty((len(self._inner), len(members), len(members)))
         inner[:, kept[:, None], kept] = self._inner[:, known[kept][:, None], known[kept]]
-        rows = []
+        rows: list[NDArray[np.floating]] = []
         for gram, before, new in zip(inner, self._member_rows, self._rows(members[fresh], np.float64), strict=True):
             each = np.empty((len(members), before.shape[1]))
             each[kept], each[fresh] = before[known[kept]], new
@@ -177,4 +177,5 @@ def _scores(products: Floats, smallest: Floats) -> Floats:
     models = products.shape[1]
     sums = np.einsum("ci,ci->c", (products @ weights[:, :, None])[:, :, 0], weights)
     vanishing = models - defined.sum(axis=1)
-    return np.where(vanishing == 0, 1 - (sums - models) / (models * (models - 1)), UNDEFINED * vanishing)
+    scores = 1 - (sums - models) / (models * (models - 1))
+    return np.asarray(np.where(vanishing == 0, scores, UNDEFINED * vanishing))
