@@ -23,6 +23,7 @@ from headstart.modules.method_contract import BASELINE
 from headstart.modules.provenance import describe_own_class, provenance, source_digests
 from headstart.output.errors import UserError
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import COMPARISON
@@ -177,11 +178,12 @@ class ComparisonRun(LedgerOptions):
             return
         current = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
         current.append(("code of callbacks", self.callbacks))
+        if (schema := self.before.get("schema")) != COMPARISON_SCHEMA:
+            self.folder.raise_other_results(f"results of schema {schema}, not {COMPARISON_SCHEMA}")
         methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
         previous = methods | self.before["protocol"]
         previous["code of callbacks"] = previous.get("callbacks", {})
-        # Results of schema 1 lack some of the values.
-        differing = [name for name, value in current if previous.get(name) not in (value, None)]
+        differing = [name for name, value in current if previous.get(name) != value]
         if differing:
             self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
 

@@ -34,9 +34,8 @@ from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
+from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.ledger_file import LedgerError
-
-SCHEMA = 2
 
 
 @runtime_checkable
@@ -240,7 +239,7 @@ def _document(
     warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
     warnings += interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor)
     return {
-        "schema": SCHEMA,
+        "schema": COMPARISON_SCHEMA,
         "complete": complete,
         "stopped_because": reason,
         "warnings": warnings,

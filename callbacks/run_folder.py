@@ -19,14 +19,13 @@ from headstart.modules.arithmetic import TENSOR_FLOAT_32
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import alone_in, output_folder, remove_partial, write_together
 from headstart.output.printable import say
-from headstart.output.version import git_revision
+from headstart.output.version import TRAINING_SCHEMA, git_revision
 from headstart.store.json_digest import digest_of
 
 OPTION = "trainer.default_root_dir"
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 # Version of the results of a task that trains one model, and the packages that they depend on.
-SCHEMA = 1
 PACKAGES = ("torch", "torchvision", "pillow", "lightning")
 
 
@@ -175,7 +174,7 @@ class TrainingFiles(RunFolder):
             UserError: The folder cannot be written.
         """
         self.document = {
-            "schema": SCHEMA,
+            "schema": TRAINING_SCHEMA,
             "complete": True,
             "identity": self.identity,
             **document,

@@ -42,9 +42,6 @@ COMMANDS = {
         "cka-search": Command("search for a submission with a high score", "evaluation.alignment.cka_search"),
         "cka-registry": Command("write a model registry", "evaluation.alignment.cka_registry"),
         "validate": Command("validate a submission", "scripts.validate_submission:main"),
-        "submissions-report": Command(
-            "write a page about the scores of submissions", "evaluation.alignment.submissions_report"
-        ),
         "challenge-bundle": Command(
             "write a challenge for Codabench or EvalAI", "evaluation.challenge_bundle.challenge_bundle"
         ),
@@ -78,7 +75,7 @@ COMMANDS = {
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
-POSITIONAL |= {"submissions-report", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
+POSITIONAL |= {"embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that may come first without its name, beside others that are required, or not required itself.
 FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file"}
 # The commands of `evaluate.py`.

@@ -14,6 +14,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from headstart.datamodules.photos.picture_decoding import without_size_warnings
 from headstart.datamodules.photos.pictures import Pictures
+from headstart.engines.task import deferred_signals
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Pixels that a process decodes at once, 2.4 MB.
@@ -142,7 +143,7 @@ class DecodingProcesses:
             sampler=self.queue,
             num_workers=workers,
             collate_fn=_keep,
-            worker_init_fn=_silence_lost_connections,
+            worker_init_fn=_stand_apart,
             prefetch_factor=(more if ahead else -(-held // workers)) if workers else None,
             persistent_workers=workers > 0,
             generator=torch.Generator(),  # the default generator is shared with other code
@@ -209,7 +210,10 @@ def decode_chunks(
         step = max(1, len(batches)) if ahead else each
         for first in range(0, len(batches), step):
             processes.queue.work = map(send, range(first, min(first + step, len(batches))))
-            yield from processes.loader
+            # A process that is being started still belongs to the command's group.
+            with deferred_signals():
+                started = iter(processes.loader)
+            yield from started
 
     try:
         pixels, black = list[Tensor](), dict[int, Fault]()
@@ -292,8 +296,13 @@ def _keep(faults: list[tuple[int, Fault]]) -> list[tuple[int, Fault]]:
     return faults
 
 
-def _silence_lost_connections(worker: int) -> None:
-    """Suppress tracebacks in the threads of a decoding process whose parent has ended."""
+def _stand_apart(worker: int) -> None:
+    """Let the command alone end a decoding process, and suppress tracebacks in its threads once the command has ended.
+
+    Ctrl-C and `timeout` send their signal to the whole group of the command. A decoding process that died of it would
+    look lost to the loader, whose error would come before the command's own line.
+    """
+    os.setpgrp()
     print_error = sys.excepthook
 
     def print_others(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:

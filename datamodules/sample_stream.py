@@ -336,9 +336,6 @@ class SampleStream(PhotoData):
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}
-        if self.order == SHUFFLED:
-            # Streams once had no other order, and their keys must stay the same.
-            del fed["order"]
         if self.max_samples % self.batch_size:
             fed["max_samples"] = self.max_samples
         return {

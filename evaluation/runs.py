@@ -12,12 +12,12 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from headstart.datamodules.orderings import SHUFFLED
 from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
-from headstart.output.errors import UserError, broken_yaml
+from headstart.output.errors import UserError, broken_yaml, other_schema
+from headstart.output.version import COMPARISON_SCHEMA
 
 FILES = ("results.json", "curves.npz", "config.yaml")
 BASELINE = "baseline"
@@ -25,7 +25,7 @@ BASELINE = "baseline"
 ORDERINGS = ("orderings", "first_ordering")
 # Required keys of `results.json`, of its protocol, and of the configuration of the methods.
 DOCUMENT = ("complete", "stopped_because")
-PROTOCOL = ("dataset", "backbone", "weights", "batch_size", *ORDERINGS)
+PROTOCOL = ("dataset", "backbone", "weights", "batch_size", "order", *ORDERINGS)
 MODEL = ("baseline", "methods")
 # The loader in C is ten times as fast, but not every PyYAML has it.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -52,9 +52,9 @@ class Run:
     backbone: dict[str, Any]
 
     def describe(self, method: str) -> dict[str, Any]:
-        """Return the provenance of a method; its options in the configuration for schema 1."""
-        provenance: dict[str, Any] | None = self.document.get("methods", {}).get(method, {}).get("provenance")
-        return self.options(method) if provenance is None else provenance
+        """Return the provenance of a method."""
+        provenance: dict[str, Any] = self.document["methods"][method]["provenance"]
+        return provenance
 
     def options(self, method: str) -> dict[str, Any]:
         """Return the options of a method in the configuration."""
@@ -117,7 +117,7 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         labels: Returns the numbers of labels at which the accuracies of classes are read, from the run's protocol.
 
     Raises:
-        UserError: A file is missing or damaged.
+        UserError: A file is missing or damaged, or has another schema.
     """
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
@@ -126,22 +126,29 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
 
     try:
         document = json.loads((folder / "results.json").read_text())
-        config = yaml.load((folder / "config.yaml").read_text(), LOADER)
-        # Earlier versions had no other order.
-        protocol = {"order": SHUFFLED, **document["protocol"]}
+        if document.get("schema") != COMPARISON_SCHEMA:
+            raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
+        config, protocol = yaml.load((folder / "config.yaml").read_text(), LOADER), document["protocol"]
         curves, backbone = Curves.load(folder / "curves.npz", labels(protocol)), config["data"]["init_args"]["backbone"]
         run = Run(folder, document, curves, protocol, config["model"], dict(backbone))
 
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]
-        missing += ["methods"] * (not isinstance(document.get("methods", {}), dict))
+        missing += [f"provenance of {name}" for name in curves.methods if not _has_provenance(document, name)]
         if missing:
             raise ValueError(f"no {', '.join(missing)}")
         return run
+    except UserError:
+        raise
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         raise UserError(
             f"runs: the files in {str(folder)!r} are damaged ({broken_yaml(error)}); run headstart train again"
         ) from error
+
+
+def _has_provenance(document: Mapping[str, Any], method: str) -> bool:
+    methods = document.get("methods")
+    return isinstance(methods, dict) and "provenance" in methods.get(method, {})
 
 
 def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:

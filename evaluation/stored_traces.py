@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.datamodules.orderings import SHUFFLED
 from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
 from headstart.evaluation.protocol_differences import (
     LISTED,
@@ -120,7 +119,7 @@ def read_stream(
         faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
-    protocol |= {"order": SHUFFLED, **_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
+    protocol |= {**_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
     document = {"complete": True, "methods": methods, "unfinished": traces.unfinished}
     for key, traces_of in (("damaged", damaged), ("damaged_classes", misfits)):
         document[key] = [f"{names[method]} in ordering {ordering}" for method, ordering in traces_of]
@@ -168,7 +167,7 @@ def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol of a stream, nested keys with dots."""
     # Measure and order are stored only where they are not the defaults.
     description = {key: value for key, value in fed.get(DESCRIPTION, {}).items() if key not in PHOTOS}
-    return flatten({"measure": MEASURE, "order": SHUFFLED, **description, **_without_description(fed)})
+    return flatten({"measure": MEASURE, **description, **_without_description(fed)})
 
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:

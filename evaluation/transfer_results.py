@@ -17,8 +17,9 @@ from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.backbone_spec import ADDRESSES
 from headstart.modules.networks.spec import WEIGHT_FILES, WHOLE
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.printable import say
+from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes
 from headstart.store.ledger_file import DESCRIPTION
 
@@ -283,16 +284,19 @@ def _result(
 def _read(folder: Path) -> TransferResult:
     try:
         document = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
+        if document.get("schema") != TRAINING_SCHEMA:
+            raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
         fed = dict(document["made_from"])
         training, orderings = fed.pop("training"), fed.pop("orderings")
         values = dict(zip(orderings, document["accuracies"], strict=True))
-        # Those of earlier versions do not know it.
-        names = document.get("only_classes", [None] * len(orderings))
-        only = {ordering: name for ordering, name in zip(orderings, names, strict=True) if name is not None}
+        classes = zip(orderings, document["only_classes"], strict=True)
+        only = {ordering: name for ordering, name in classes if name is not None}
         selected = document.get("selection_accuracies")
         selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
         result = _result(folder, document["protocol"], fed, training, values, only, selection)
         _trained(result)
+    except UserError:
+        raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
             f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {reason_of(error)}); "

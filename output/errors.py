@@ -110,6 +110,17 @@ def explain_write_errors(what: str, remedy: str) -> Iterator[None]:
         raise UserError(f"{what} cannot be written ({reason_of(error)}); {remedy}") from error
 
 
+def other_schema(what: str, found: object, known: int) -> UserError:
+    """Return the error of a file whose form has another number than the one that is read.
+
+    Args:
+        what: The option and the file, with which the message begins.
+        found: The number in the file.
+        known: The number of the form that is read.
+    """
+    return UserError(f"{what} has schema {found}, but this version of Headstart reads schema {known}; make it again")
+
+
 def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
     """Raise a UserError unless an option has a least number of values, all different."""
     if not least <= len(set(values)) == len(values):

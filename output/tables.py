@@ -191,8 +191,6 @@ def print_scores(document: dict[str, Any]) -> None:
 
 def _accuracies(scores: dict[str, Any]) -> dict[str, float]:
     """Return the mean accuracies of a method by numbers of samples, if all orderings have one."""
-    if "accuracy_at" not in scores:
-        return {}  # Schema 1 has no accuracies.
     return {number: sum(v) / len(v) for number, v in scores["accuracy_at"].items() if None not in v}
 
 

@@ -6,6 +6,8 @@ import subprocess
 import headstart
 from headstart.output.import_paths import ROOT
 
+# The forms of results.json, of a comparison and of the training of one model. Another number is an error.
+COMPARISON_SCHEMA, TRAINING_SCHEMA = 2, 1
 # Variables that git sets for its hooks: the repository that they run in.
 HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 

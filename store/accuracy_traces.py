@@ -27,8 +27,8 @@ class Counted(NamedTuple):
 
     @classmethod
     def of_trace(cls, numbers: NDArray[np.integer[Any]]) -> Self:
-        """Return the counts in a trace; those of earlier versions have the correct predictions alone."""
-        correct, only, *more = map(int, (*numbers, SEVERAL)) if len(numbers) == 1 else map(int, numbers)
+        """Return the counts in a trace."""
+        correct, only, *more = map(int, numbers)
         return cls(correct, None if only == SEVERAL else only, *more)
 
     def trace(self) -> Trace:

@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from headstart.output.errors import reason_of
 from headstart.store.class_counts import pack
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_checks import ORIGIN, add_checksums, checksum, is_intact
+from headstart.store.ledger_checks import ORIGIN, checksum, is_intact
 from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
 
 TABLES = """
@@ -30,14 +30,11 @@ CREATE TABLE IF NOT EXISTS claims (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL, holder TEXT NOT NULL,
     PRIMARY KEY (stream, method, ordering)
 );
-"""
-# Created by the first counts of classes, so that other ledgers stay as they are, and as earlier versions read them.
-CLASS_TABLE = """
 CREATE TABLE IF NOT EXISTS class_counts (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
     counts BLOB NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (stream, method, ordering)
-)
+);
 """
 
 
@@ -96,7 +93,7 @@ class Ledger(LedgerFile):
         folder: Folder of the ledger, created where it is missing.
 
     Raises:
-        LedgerError: It cannot be created or opened, or a later version of Headstart wrote it.
+        LedgerError: It cannot be created or opened, or has another format.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +111,6 @@ class Ledger(LedgerFile):
             with self._transaction():
                 for statement in TABLES.split(";"):
                     self._base.execute(statement)
-                add_checksums(self._base)
                 self._base.execute(f"PRAGMA user_version = {FORMAT}")
             self._format = FORMAT
 
@@ -147,7 +143,7 @@ class Ledger(LedgerFile):
         row = (digest, json.dumps({**document, **({DESCRIPTION: description} if description else {})}, sort_keys=True))
         with self._transaction():
             stored = self._base.execute(f"SELECT {ORIGIN}, checksum FROM origins WHERE digest = ?", [digest]).fetchone()
-            if stored is None or not is_intact(stored, self._format):
+            if stored is None or not is_intact(stored):
                 self._base.execute("INSERT OR REPLACE INTO origins VALUES (?, ?, ?)", (*row, checksum(*row)))
         return digest
 
@@ -186,14 +182,11 @@ class Ledger(LedgerFile):
                 "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(*row, now, checksum(*row)) for row in rows],
             )
-            if removed and self._counts_classes():
-                self._base.executemany(f"DELETE FROM class_counts WHERE {IS_KEY}", removed)
-            if class_rows:
-                self._base.execute(CLASS_TABLE)
-                self._base.executemany(
-                    "INSERT OR REPLACE INTO class_counts VALUES (?, ?, ?, ?, ?)",
-                    [(*row, checksum(*row)) for row in class_rows],
-                )
+            self._base.executemany(f"DELETE FROM class_counts WHERE {IS_KEY}", removed)
+            self._base.executemany(
+                "INSERT OR REPLACE INTO class_counts VALUES (?, ?, ?, ?, ?)",
+                [(*row, checksum(*row)) for row in class_rows],
+            )
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
         """Claim traces for this process, until it releases them, closes the ledger or dies.

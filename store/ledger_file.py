@@ -79,7 +79,7 @@ class LedgerFile:
         create: Whether to create the file where it is missing.
 
     Raises:
-        LedgerError: The file cannot be opened, or a later version of Headstart wrote it.
+        LedgerError: The file cannot be opened, or has another format.
     """
 
     def __init__(self, folder: Path, create: bool) -> None:
@@ -93,11 +93,12 @@ class LedgerFile:
             # Damaged texts are noticed by their checksums.
             self._base.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
             (self._format,) = self._base.execute("PRAGMA user_version").fetchone()
+            # A file that was just created has format 0.
+            if self._format not in ((FORMAT, 0) if create else (FORMAT,)):
+                raise LedgerError(
+                    f"{str(folder)!r} has format {self._format}, but this version of Headstart reads format {FORMAT}"
+                )
             require_intact(self._base, self._mend if create else None)
-        if self._format > FORMAT:
-            raise LedgerError(
-                f"{str(folder)!r} has format {self._format}, this version of Headstart reads up to {FORMAT}"
-            )
 
     def __enter__(self) -> Self:
         """Return the ledger, which is closed at the end."""
@@ -121,10 +122,9 @@ class LedgerFile:
         """
         traces: dict[TraceKey, Trace] = {}
         with self._transaction("DEFERRED"):
-            of_class = of_class and self._counts_classes()
             for key in keys:
                 for row in self._rows(f"WHERE {IS_KEY}", astuple(key)):
-                    if is_intact(row, self._format):
+                    if is_intact(row):
                         counts = np.frombuffer(row[3], dtype="<i4").astype(np.int64)
                         traces[key] = Trace(counts, row[4], bool(row[5]), self._of_class(key) if of_class else None)
                     else:
@@ -134,7 +134,7 @@ class LedgerFile:
     def _of_class(self, key: TraceKey) -> NDArray[np.unsignedinteger[Any]] | None:
         """Return the counts of classes of a trace; None where there are none, or damaged ones."""
         for row in self._class_rows(f"WHERE {IS_KEY}", astuple(key)):
-            if is_intact(row, FORMAT):
+            if is_intact(row):
                 return unpack(row[3])
             self._warn_of_damage(key.method, key.ordering, "not used", "the count by class of ")
         return None
@@ -149,14 +149,8 @@ class LedgerFile:
             return bool(self._base.execute("SELECT 1 FROM origins WHERE digest = ?", [digest]).fetchone())
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        """Return traces as they are stored, each with its checksum, which ledgers of format 1 lack."""
-        return self._base.execute(
-            f"SELECT {TRACE}, {'checksum' if self._format > 1 else 0} FROM traces {where}", values
-        )
-
-    def _counts_classes(self) -> bool:
-        """Whether there are counts of classes; the first ones create their table."""
-        return bool(self._base.execute("SELECT 1 FROM sqlite_master WHERE name = 'class_counts'").fetchone())
+        """Return traces as they are stored, each with its checksum."""
+        return self._base.execute(f"SELECT {TRACE}, checksum FROM traces {where}", values)
 
     def _class_rows(self, where: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
         return self._base.execute(f"SELECT {CLASS_COUNTS}, checksum FROM class_counts {where}", values)
@@ -165,15 +159,13 @@ class LedgerFile:
         """Rebuild the indices; give documents their digests again, and remove damaged traces, which no key may find."""
         with self._transaction():
             self._base.execute("REINDEX")
-            if self._format != FORMAT:
-                return
             for row, *stored in self._base.execute(f"SELECT rowid, {ORIGIN}, checksum FROM origins").fetchall():
-                digest = None if is_intact(stored, self._format) else _digest_of_text(stored[1])
-                if digest and is_intact((digest, *stored[1:]), self._format):
+                digest = None if is_intact(stored) else _digest_of_text(stored[1])
+                if digest and is_intact((digest, *stored[1:])):
                     self._base.execute("UPDATE OR REPLACE origins SET digest = ? WHERE rowid = ?", [digest, row])
 
             for row, *stored in self._base.execute(f"SELECT rowid, {TRACE}, checksum FROM traces").fetchall():
-                if not is_intact(stored, self._format):
+                if not is_intact(stored):
                     self._base.execute("DELETE FROM traces WHERE rowid = ?", [row])
                     self._warn_of_damage(stored[1], stored[2], "removed, to be measured again")
 
@@ -191,11 +183,10 @@ class LedgerFile:
 
     def _documents(self, digests: str, values: Sequence[object]) -> dict[str, dict[str, Any]]:
         """Return the documents of digests that a query selects; a LedgerError where one is damaged."""
-        known = "checksum" if self._format > 1 else "0"
-        query = f"SELECT digest, document, {known} FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
+        query = f"SELECT digest, document, checksum FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
         with self._errors():
             rows = self._base.execute(query, values).fetchall()
-        damaged = [row[0] for row in rows if not is_intact(row, self._format)]
+        damaged = [row[0] for row in rows if not is_intact(row)]
         if damaged:
             listed = ", ".join(str(digest)[:8] for digest in damaged)
             raise LedgerError(

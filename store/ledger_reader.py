@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.store.class_counts import unpack
 from headstart.store.ledger_checks import is_intact
-from headstart.store.ledger_file import COMPARISON, FORMAT, RUN, LedgerError, LedgerFile
+from headstart.store.ledger_file import COMPARISON, RUN, LedgerError, LedgerFile
 
 
 @dataclass
@@ -93,7 +93,7 @@ class LedgerReader(LedgerFile):
             # Checked first: a damaged trace can look as if it were not finished.
             for row in self._rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
                 _, method, ordering, content, diverged, is_open, _ = row
-                if not is_intact(row, self._format):
+                if not is_intact(row):
                     traces.damaged.append((method, ordering))
                 elif is_open:
                     traces.unfinished += 1
@@ -110,6 +110,5 @@ class LedgerReader(LedgerFile):
             stream: Digest of the stream.
         """
         with self._errors():
-            if self._counts_classes():
-                for row in self._class_rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
-                    yield row[1], row[2], unpack(row[3]) if is_intact(row, FORMAT) else None
+            for row in self._class_rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
+                yield row[1], row[2], unpack(row[3]) if is_intact(row) else None

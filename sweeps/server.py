@@ -96,7 +96,7 @@ def _read(path: Path) -> dict[str, Row]:
     try:
         document = json.loads(path.read_text())
         if document["schema"] != SCHEMA:
-            raise ValueError(f"schema {document['schema']}")
+            raise ValueError(f"it has schema {document['schema']}, but this version of Headstart reads schema {SCHEMA}")
         names = {field.name for field in fields(Row)}
         rows = [Row(**{key: value for key, value in row.items() if key in names}) for row in document["runs"]]
         return {row.name: row for row in rows}

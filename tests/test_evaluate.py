@@ -82,7 +82,6 @@ ABSENT = {
     "cka": (["--submission=nowhere.json"], "runs/cka/score.json"),
     "cka-search": (["--team=red", "--size=2", "--registry=nowhere.json"], "runs/cka-search/search.json"),
     "cka-registry": (["--check", "--registry=nowhere.json"], "old.json"),
-    "submissions-report": (["nowhere.json", "nothing.json"], "runs/submissions-report/submissions.json"),
     "challenge-bundle": (
         ["--platform=evalai", "--rules=realign_2026", "--output=out", "--registry=nowhere.json"],
         "out/realign_2026.zip",

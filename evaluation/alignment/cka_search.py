@@ -1,13 +1,16 @@
 """`headstart cka-search`: submissions as a strong start for a team."""
 
-import math
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.contract.submissions import KEYS
 from headstart.evaluation.alignment.scoring import (
     CatalogOptions,
     Embeddings,
@@ -15,17 +18,32 @@ from headstart.evaluation.alignment.scoring import (
     explain_embedding_errors,
     represent,
 )
-from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_fields
-from headstart.evaluation.alignment.submission_search import SubmissionSearch
 from headstart.metrics.arrays import Floats, Indices
-from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
-from headstart.metrics.similarity.model_subset_search import Search, check_size
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
+from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
+from headstart.metrics.similarity.subset_search import (
+    Found,
+    PairScores,
+    SubsetScores,
+    check_size,
+    random_scores,
+    search_subsets,
+)
 from headstart.output.errors import UserError
-from headstart.output.printable import print_written
+from headstart.output.files import write_texts
+from headstart.output.printable import print_written, say
+from headstart.output.progress import Progress
 from headstart.output.results_folder import ResultsFolder
 
+SEARCH, SUBMISSION = "search.json", "submission.json"
 # A similarity needs at least 2 stimuli, and a mean over pairs 2 models.
 LEAST = 2
+# Steps of a search: those for models take less than a millisecond each, those for stimuli up to seconds.
+STEPS = {"blue": 5000, "red": 500}
+# Random submissions to compare with.
+RANDOM = 100
+# A smaller standard deviation of random submissions is a rounding error.
+ROUNDING = 1e-9
 
 
 class SearchResults(CatalogOptions, ResultsFolder):
@@ -37,7 +55,7 @@ def cka_search(
     size: PositiveInt,
     measure: MeasureName = DEFAULT_MEASURE,
     held_out: float | list[str] = 0.0,
-    time_budget: PositiveFloat | None = None,
+    steps: PositiveInt | None = None,
     output: str = "runs/cka-search",
     seed: NonNegativeInt = 0,
     **options: Any,
@@ -45,7 +63,7 @@ def cka_search(
     """Search for a strong submission: models that agree (Blue Team), or stimuli on which models differ (Red Team).
 
     It writes submission.json, which `headstart cka` scores. It compares the score with random submissions of the same
-    size.
+    size. The search is greedy, with exchanges and restarts: a better submission may exist.
 
     Args:
         team: Team that the submission is for.
@@ -53,18 +71,16 @@ def cka_search(
         measure: Measure of similarity to search by. The contract still scores by linear CKA.
         held_out: Stimuli (Blue Team) or models (Red Team) that the search does not see, for a second score. Give a
             share such as 0.5, or names of data sets (Blue Team) or models (Red Team).
-        time_budget: Seconds after which the search ends with the best so far. The result then depends on the machine.
-            By default the search ends by itself. The same command continues an interrupted Red Team search, unless
-            --overwrite=true starts it again.
+        steps: Exchanges that the search tries; more take longer and may find more. By default 5000 for the Blue Team
+            and 500 for the Red Team.
         output: Folder for submission.json and search.json.
-        seed: Seed of the search's starting points, the random submissions and the held-out part.
+        seed: Seed of the search's starts, the random submissions and the held-out part.
         **options: Options of `SearchResults`.
 
     Returns:
         The contents of search.json.
     """
     results = SearchResults(default=output, names=(SEARCH, SUBMISSION), output=output, **options)
-    _check_time_budget(time_budget, team, measure)
     setup, stimuli = results.setup, results.setup.catalog.stimuli
     names = list(setup.registry.entries)
     entries = names if team == "blue" else [each.model_dump() for each in stimuli]
@@ -74,58 +90,111 @@ def cka_search(
     division = hold_out(held_out, team, divided, int(seed))
 
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
-    header: dict[str, Any] = {**named, "team": team, "size": int(size), "seed": int(seed)}
+    tried = STEPS[team] if steps is None else int(steps)
+    header: dict[str, Any] = {**named, "team": team, "size": int(size), "steps": tried, "seed": int(seed)}
     shared = conditions(names, setup)
     results.check_configuration({"measure": None, **header, "held_out/asked": held_out or None, **shared})
-    if time_budget is not None:
-        header["time_budget"] = time_budget
-    if division is not None:
-        header["held_out"] = {"asked": held_out}
-    digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
-    footer = {"extraction": shared["extraction"], "digests": digests}
-    files = SearchFiles(results.path, team, entries, header, footer)
 
-    state = files.read_state() if team == "red" and not results.overwrite else None
     embeddings = represent(names, stimuli, setup).embeddings
-    search = SubmissionSearch(team, int(size), measure, int(seed), time_budget)
-    seen, unseen = (embeddings, embeddings) if division is None else division.divide(embeddings)
-    best, state = search.find(seen, files, state)
+    whole, held = scores_of(embeddings, team, measure), {}
+    if division is None:
+        found = _search(whole, names, header)
+    else:
+        seen, unseen = division.divide(embeddings)
+        found = _search(scores_of(seen, team, measure), list(seen), header)
+        both = [_score(part, found.members, team, measure) for part in (seen, unseen)]
+        held = {"held_out": {"asked": held_out, **division.describe(*both)}}
+    with explain_embedding_errors(names):
+        random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
 
-    score, held = best.value, {}
-    if division is not None:
-        score = search.score(embeddings, best.chosen)
-        held = {"held_out": division.describe(best.value, search.score(unseen, best.chosen))}
-    result = {**_describe(score, best), **held, "random": _describe_random(search.random_scores(embeddings))}
-    document, written = files.write(best.chosen, {**result, **({} if state is None else state_fields(state))})
+    digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
+    result = {"score": _score(embeddings, found.members, team, measure), **held, "random": random}
+    footer = {"extraction": shared["extraction"], "digests": digests}
+    document = {"contract_version": CONTRACT_VERSION, **header, **result, **footer}
+    submission = {"contract_version": CONTRACT_VERSION, KEYS[team]: [entries[i] for i in found.members]}
+    texts = {SUBMISSION: json.dumps(submission, indent=1) + "\n", SEARCH: json.dumps(document, indent=1) + "\n"}
+    written = write_texts(results.path, texts)
     print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
     print_written(written)
     return document
 
 
-def _check_time_budget(time_budget: float | None, team: str, measure: str) -> None:
-    if time_budget is None:
-        return
-    if not math.isfinite(time_budget):
-        raise UserError(f"time_budget: {time_budget} never ends; give seconds, or omit it")
-    if team == "red" and measure != DEFAULT_MEASURE:
-        raise UserError(
-            f"time_budget: {time_budget} is given, but a search for stimuli supports it only for {DEFAULT_MEASURE}"
-        )
+def scores_of(embeddings: Embeddings, team: str, measure: str) -> SubsetScores:
+    """Return the scores by which submissions of a team are searched.
+
+    Args:
+        embeddings: `[stimuli, width]` by model.
+        team: The team.
+        measure: Name of the measure of similarity.
+
+    Raises:
+        UserError: A similarity is undefined for a model.
+    """
+    values = list(embeddings.values())
+    with explain_embedding_errors(list(embeddings)):
+        if team == "blue":
+            return PairScores(SIMILARITY_MEASURES[measure].pairwise(values)[0])
+        if measure == DEFAULT_MEASURE:
+            return StimulusScores(values)
+        return MeasuredStimuli(SIMILARITY_MEASURES[measure], values)
 
 
-def _describe(score: float, best: Search) -> dict[str, Any]:
-    bound = {} if best.bound is None else {"bound": best.bound, "gap": best.bound - best.value}
-    return {"finished": True, "score": score, "exact": best.exact, **bound}
+def _search(scores: SubsetScores, names: Sequence[str], header: dict[str, Any]) -> Found:
+    """Return the best submission after all steps, and show how many are done."""
+    size, steps = header["size"], header["steps"]
+    title = f"{header['team'].title()} Team search"
+    with explain_embedding_errors(names), Progress(title, steps, "steps") as progress:
+        for done, found in enumerate(islice(search_subsets(scores, size, header["seed"]), steps), 1):
+            progress.show(done, f"score so far {found.score:.4f}")
+    return found
 
 
-def _describe_random(scores: Floats) -> dict[str, Any]:
+def _score(embeddings: Embeddings, members: Sequence[int], team: str, measure: str) -> float:
+    """Score a submission, given by indices, on some stimuli or by some models."""
+    if team == "blue":
+        names = list(embeddings)
+        compared = {names[i]: embeddings[names[i]] for i in members}
+    else:
+        compared = {name: each[list(members)] for name, each in embeddings.items()}
+    with explain_embedding_errors(list(compared)):
+        mean = mean_over_pairs(SIMILARITY_MEASURES[measure].pairwise(compared.values())[0])
+    return mean if team == "blue" else 1 - mean
+
+
+def _describe(scores: Floats) -> dict[str, Any]:
     spread = float(scores.std(ddof=1))
-    return {
-        "draws": len(scores),
-        "mean": float(scores.mean()),
-        "standard_deviation": spread,
-        "highest": float(scores.max()),
-    }
+    highest = float(scores.max())
+    return {"draws": len(scores), "mean": float(scores.mean()), "standard_deviation": spread, "highest": highest}
+
+
+def print_search(document: dict[str, Any], pool: int, title: str) -> None:
+    """Print the result, its score on what was held out, and how far it lies above random submissions.
+
+    Args:
+        document: The content of search.json.
+        pool: Number of models or stimuli to choose from.
+        title: Title of the measure, or nothing for the contract's.
+    """
+    best, random = document["score"], document["random"]
+    team, by = document["team"].title(), f" by {title}" if title else ""
+    chosen = f"{document['size']} of {pool}, the best after {document['steps']} steps"
+    if "held_out" in document:
+        held = document["held_out"]
+        seen, unseen, items = held["n_seen"], held["n_held_out"], held["of"]
+        say(f"{team} Team score {held['score_seen']:.6f}{by} with {chosen}, on the {seen} {items} that the search saw")
+        say(f"It scores {held['score_held_out']:.6f} on the {unseen} held-out {items}, and {best:.6f} on all")
+    else:
+        same = "on the same stimuli" if team == "Blue" else "by the same models"
+        say(f"{team} Team score {best:.6f}{by} with {chosen}")
+        say(f"Searched and scored {same}; add --held_out=0.5 to also score on held-out ones")
+
+    # Adding 0 turns a negative 0, left by rounding, into a positive one.
+    above, spread = round(best - random["mean"], 6) + 0.0, random["standard_deviation"]
+    deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
+    say(
+        f"{random['draws']} random submissions: mean {random['mean']:.6f}, standard deviation {spread:.6f}, "
+        f"highest {random['highest']:.6f}; this one is {above:.6f} above their mean{deviations}"
+    )
 
 
 @dataclass(frozen=True)
@@ -133,13 +202,11 @@ class HeldOut:
     """A division of stimuli, or of models, into those that a search sees and those that it does not.
 
     Attributes:
-        option: The value of the option: a share, or names.
         items: Kind of the items to divide: `stimuli` or `models`.
         seen: Indices of those that the search sees, ascending.
         unseen: Indices of the others, ascending.
     """
 
-    option: float | list[str]
     items: str
     seen: Indices
     unseen: Indices
@@ -157,7 +224,6 @@ class HeldOut:
     def describe(self, score_seen: float, score_unseen: float) -> dict[str, Any]:
         """Return the division and both scores as JSON values."""
         return {
-            "asked": self.option,
             "of": self.items,
             "n_seen": len(self.seen),
             "n_held_out": len(self.unseen),
@@ -201,4 +267,4 @@ def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: i
             f"held_out: {option} leaves {len(seen)} {items} to choose by and {len(unseen)} held out; "
             f"each takes {LEAST} or more"
         )
-    return HeldOut(option, items, seen, unseen)
+    return HeldOut(items, seen, unseen)

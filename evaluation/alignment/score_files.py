@@ -1,9 +1,6 @@
 """The files of a score, its record in the log, and its printed summary."""
 
-import errno
-import hashlib
 import json
-import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -15,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.evaluation.alignment.heatmap import plot_heatmap
-from headstart.evaluation.alignment.score_log import ScoreFile, append_score
+from headstart.evaluation.alignment.score_log import append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.output.figures import save
-from headstart.output.files import remove_partial, replacing, restored_on_failure
+from headstart.output.files import remove_partial, replacing
 from headstart.output.printable import say
 from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import format_number, print_table
@@ -62,7 +59,9 @@ def embeddings_name(measure: str) -> str:
 def write_score(
     document: Mapping[str, Any], results: ResultsFolder, log: Path, embeddings: Mapping[str, NDArray[Any]]
 ) -> list[Path]:
-    r"""Write the result, the heatmap and, if wanted, the embeddings, and log the score: all of it or nothing.
+    r"""Write the result, the heatmap and, if wanted, the embeddings, each complete or as it was; then log the score.
+
+    A command that is killed in between has written its score, and the same command again logs it.
 
     Args:
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
@@ -79,26 +78,17 @@ def write_score(
     paths = [results.path / name for name in results.names]
     with results.writable(), ExitStack() as stack:
         results.path.mkdir(parents=True, exist_ok=True)
-        for path in paths:
-            if path.is_dir():
-                # Without this check the error would come after the score is logged.
-                raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         remove_partial(results.path / embeddings_name(_measure(document)))
 
         partials = [stack.enter_context(replacing(path)) for path in paths]
-        content = (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
-        partials[0].write_bytes(content)
+        partials[0].write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
         for path, partial in zip(paths[1:], partials[1:], strict=True):
             if path.suffix == ".npz":
                 _write_arrays(partial, embeddings)
             else:
                 _plot_heatmap(document, partial, path.suffix[1:])
 
-        if "team" not in document:
-            return paths
-        file = ScoreFile(paths[0], hashlib.sha256(content).hexdigest(), stack.close)
-        with restored_on_failure(paths):
-            return [*paths, append_score(log, _log_record(document, results.path), file)]
+    return [*paths, append_score(log, _log_record(document, results.path))] if "team" in document else paths
 
 
 def _plot_heatmap(document: Mapping[str, Any], path: Path, figure_format: str) -> None:

@@ -20,7 +20,7 @@ from headstart.metrics.few_labels.calibration import probabilities
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WEIGHT_FILES
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.store.cache import cache_folder
 
 JSON, TENSORS = "classifier.json", "head.safetensors"
@@ -139,6 +139,8 @@ def load_classifier(folder: str | Path, weights: str | None = None) -> Classifie
 
     try:
         document = json.loads((root / JSON).read_text(encoding="utf-8"))
+        if document["schema_version"] != SCHEMA:
+            raise other_schema(f"classifier: {root / JSON}", document["schema_version"], SCHEMA)
         backbone = dict(document["backbone"])
         digest, precision = backbone.pop("weights_sha256"), backbone.pop("precision")
         if backbone["preprocessing"] is not None:

@@ -33,9 +33,7 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
     varied: dict[str, None] = {}
     for runs in settings.values():
         named = [(name, run.describe(name)) for run in runs for name in run.curves.methods]
-        # Schema 1 has no hyperparameters.
-        documents = grouped((name, document) for name, document in named if HYPERPARAMETERS in document)
-        for name, same in documents.items():
+        for name, same in grouped(named).items():
             variants = {digest_of(each[HYPERPARAMETERS]): each[HYPERPARAMETERS] for each in same}
             kinds.setdefault(name, {}).update(variants)
             if len(variants) > 1 and _are_alike_otherwise(same):
@@ -58,7 +56,7 @@ def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
     new = {name: name for name in run.curves.methods}
     for name in new:
         document = run.describe(name)
-        if name in names and HYPERPARAMETERS in document:
+        if name in names:
             new[name] = names[name][digest_of(document[HYPERPARAMETERS])]
     methods = {new.get(name, name): each for name, each in run.document.get("methods", {}).items()}
     model = {new.get(name, name): each for name, each in (run.model.get("methods") or {}).items()}

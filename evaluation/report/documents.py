@@ -46,10 +46,9 @@ def _similarity(path: Path, document: Document) -> Part:
 
 
 def _transferability(path: Path, document: Document) -> Part:
-    # Documents of earlier versions have no warnings.
     warnings = [
         f"WARNING: The performance of {source} on {target}: {text}"
-        for target, by_source in document.get("performance_warnings", {}).items()
+        for target, by_source in document["performance_warnings"].items()
         for source, text in by_source.items()
     ]
     return Part(remarks=[str(path), *warnings], tables=[_scores(target, document) for target in document["scores"]])
@@ -58,13 +57,8 @@ def _transferability(path: Path, document: Document) -> Part:
 def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
-    # Documents of earlier versions have no titles, and name no saturated metrics.
-    usual = dict(zip(document["metrics"], metric_titles(document["metrics"]), strict=True))
-    saturated = document.get("saturated", {}).get(target, {})
-    titles = [
-        f"{title}{SATURATED if metric in saturated else ''}"
-        for metric, title in (usual | document.get("titles", {})).items()
-    ]
+    saturated = document["saturated"].get(target, {})
+    titles = [f"{title}{SATURATED if metric in saturated else ''}" for metric, title in document["titles"].items()]
 
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
@@ -84,8 +78,7 @@ def _score(score: Mapping[str, Any]) -> Cell:
     if score["score"] is None:
         return text(score["reason"])
     rank = "" if score["rank"] is None else f" ({score['rank']:g})"
-    # Documents of earlier versions have no intervals.
-    ends = score.get("interval")
+    ends = score["interval"]
     half = (ends[1] - ends[0]) / 2 if ends else None
     return Cell(f"{format_with_error(score['score'], half)}{rank}")
 
@@ -99,7 +92,6 @@ def _audit(path: Path, document: Document) -> Part:
 
 def _stability(path: Path, document: Document) -> Part:
     remarks = [f"{document['experiments']:,} experiments. {path}"]
-    # Documents of earlier versions are of all pools.
     if drawn := document.get("drawn_pools"):
         total = document["all_pools"]
         remarks.append(

@@ -257,11 +257,12 @@ class Curves:
         Args:
             path: The file.
             samples: Numbers of samples at which the accuracies of classes are read, where the file has them.
+
+        Raises:
+            KeyError: An array is missing.
         """
         with np.load(path, allow_pickle=False) as arrays:
-            # Earlier versions stored neither measure nor all_correct.
-            stored = {"measure": np.array("accuracy"), "all_correct": arrays["validation_size"]}
-            stored |= {name: arrays[name] for name in _stored(cls) if name in arrays or name not in stored}
+            stored = {name: arrays[name] for name in _stored(cls)}
             values: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in stored.items()}
             values |= {"methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)}
             curves = cls(**values)

@@ -50,7 +50,7 @@ def method_warnings(name: str, scores: Mapping[str, Any]) -> list[str]:
         name: Its name.
         scores: Its entry in `results.json`.
     """
-    # Earlier versions stored the samples of divergence alone.
+    # An entry of a ledger's run has the warning itself.
     diverged = sum(at is not None for at in scores.get("diverged_at", ()))
     warnings = [f"{name} {NOT_FINITE} {diverged} orderings."] * bool(diverged)
     return [*warnings, *(f"{name} {fault}" for fault in scores.get("warnings", ()))]

@@ -217,13 +217,14 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
         script(COUNTS, results=ComparisonRun())
 
 
-def test_results_of_schema_1_are_replaced_by_the_same_configuration(script: Script) -> None:
+def test_results_of_another_schema_are_kept(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun())
-    document = read(run.folder)
-    for scores in document["methods"].values():
-        del scores["provenance"]
-    (run.folder / "results.json").write_text(json.dumps({**document, "schema": 1}))
-    assert read(script(COUNTS, results=ComparisonRun()).folder)["schema"] == 2
+    (run.folder / "results.json").write_text(json.dumps({**read(run.folder), "schema": 1}))
+    with pytest.raises(
+        UserError, match=r"^trainer.default_root_dir: .* holds results of schema 1, not 2; choose another"
+    ):
+        script(COUNTS, results=ComparisonRun())
+    assert read(script(COUNTS, results=ComparisonRun(overwrite=True)).folder)["schema"] == 2
 
 
 @pytest.mark.parametrize(("threshold", "warned"), [(0.5, True), (0.55, False)])

@@ -1,6 +1,7 @@
 """Decoding in processes of its own, within the shared memory that is free."""
 
 import multiprocessing
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -67,7 +68,8 @@ def test_processes_get_as_many_pictures_each(side: int, chunk: int, workers: int
 def test_decoding_processes_print_no_lost_connections(monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = []
     monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: kinds.append(kind))
-    decoding._silence_lost_connections(0)
+    monkeypatch.setattr(os, "setpgrp", lambda: None)
+    decoding._stand_apart(0)
     for error in (BrokenPipeError(), ConnectionResetError(), EOFError(), ValueError()):
         sys.excepthook(type(error), error, None)
     assert kinds == [ValueError]

@@ -52,12 +52,13 @@ def write(
 ) -> None:
     fed, training = documents(*pair, trained, **change)
     document = {
+        "schema": 1,
         "task": "target_accuracy",
         "complete": True,
         "accuracies": [count / VALIDATED for count in counts.values()],
         "protocol": protocol(*pair),
         "made_from": {**fed, "training": training, "orderings": list(counts)},
-        **({"only_classes": only_classes} if only_classes else {}),
+        "only_classes": only_classes or [None] * len(counts),
     }
     folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(document))
@@ -181,6 +182,6 @@ def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:
     (runs / "mine-pets" / "results.json").write_text('{"task": "source_training"}')
     with pytest.raises(UserError, match="is of source_training, which has no performance"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
-    (runs / "mine-pets" / "results.json").write_text('{"task": "target_accuracy"}')
+    (runs / "mine-pets" / "results.json").write_text('{"schema": 1, "task": "target_accuracy"}')
     with pytest.raises(UserError, match=r"results\.json in '.*' is damaged"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))

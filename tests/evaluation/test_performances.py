@@ -241,6 +241,13 @@ def test_damaged_results_are_refused(runs: Path, tmp_path: Path, part: tuple[str
         performances(str(runs), output=str(tmp_path / "performances.csv"))
 
 
+def test_results_of_another_schema_are_refused(runs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a-pets" / "results.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
+    with pytest.raises(UserError, match=r"^runs: results.json in .* has schema 1, but this version .* schema 2; make"):
+        performances(str(runs), output=str(tmp_path / "performances.csv"))
+
+
 def test_a_damaged_configuration_is_refused(runs: Path, tmp_path: Path) -> None:
     path = tmp_path / "a-pets" / "config.yaml"
     config = json.loads(path.read_text())

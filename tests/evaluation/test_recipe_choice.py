@@ -51,8 +51,10 @@ def write(folder: Path, target: str, sources: Mapping[str, Counts], **fed: Any) 
         for rate, orderings in counts.items():
             made_from, training = documents(source, target, rate, **fed)
             document = {
+                "schema": 1,
                 "task": "target_accuracy",
                 "complete": True,
+                "only_classes": [None] * len(orderings),
                 "accuracies": [validation / 100 for validation, _ in orderings],
                 "selection_accuracies": [selection / 20 for _, selection in orderings],
                 "protocol": protocol(source, target),

@@ -64,18 +64,21 @@ def write_run(
     )
     curves.save(folder / "curves.npz")
     fed = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0, **protocol}
+    baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
+    others = {name: {"class_path": "headstart.modules.NearestClassMean"} for name in methods[1:]}
+    described = {
+        name: {"hyperparameters": {}, **options} for name, options in (("baseline", baseline), *others.items())
+    }
     document = {
+        "schema": 2,
         "complete": complete,
         "stopped_because": "it was interrupted",
-        "protocol": {"max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
+        "methods": {name: {"provenance": described[name]} for name in methods},
+        "protocol": {"order": "shuffled", "max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
     }
     (folder / "results.json").write_text(json.dumps(document))
-    baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
     config = {
-        "model": {
-            "baseline": baseline,
-            "methods": {name: {"class_path": "headstart.modules.NearestClassMean"} for name in methods[1:]},
-        },
+        "model": {"baseline": baseline, "methods": others},
         "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
     }
     (folder / "config.yaml").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")

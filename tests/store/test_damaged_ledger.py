@@ -101,25 +101,14 @@ def test_a_damaged_description_is_recorded_again(tmp_path: Path) -> None:
     assert keys_of(tmp_path) == expected
 
 
-def make_old(folder: Path) -> None:
-    """Turn a ledger into one of format 1."""
-    with sqlite3.connect(folder / FILE) as base:
-        for table in ("traces", "origins"):
-            base.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        base.execute("PRAGMA user_version = 1")
-
-
-def test_ledgers_of_format_1_are_read_and_upgraded(tmp_path: Path) -> None:
-    expected = keys_of(fill(tmp_path))
-    make_old(tmp_path)
-    assert keys_of(tmp_path) == expected
-    with Ledger(tmp_path) as ledger:
-        assert {key: trace.correct.tolist() for key, trace in ledger.read(expected).items()} == expected
+@pytest.mark.parametrize("other", [1, 3])
+def test_ledgers_of_another_format_are_refused(tmp_path: Path, other: int) -> None:
+    fill(tmp_path)
     with sqlite3.connect(tmp_path / FILE) as base:
-        assert base.execute("PRAGMA user_version").fetchone() == (2,)
-        base.execute("UPDATE traces SET open = 1 WHERE ordering = 0")
-    with Ledger(tmp_path) as ledger:
-        assert len(ledger.read(expected)) == len(expected) - 2
+        base.execute(f"PRAGMA user_version = {other}")
+    for opened in (Ledger, LedgerReader):
+        with pytest.raises(LedgerError, match=f"has format {other}, but this version of Headstart reads format 2$"):
+            opened(tmp_path)
 
 
 def test_damaged_indices_are_made_again(tmp_path: Path) -> None:

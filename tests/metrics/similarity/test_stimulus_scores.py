@@ -1,0 +1,168 @@
+"""The search for stimuli that models disagree on, against double-centred Gram matrices of every subset."""
+
+import tracemalloc
+from collections.abc import Iterable
+from itertools import combinations, islice
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from headstart.metrics.similarity.catalogue import SimilarityMeasure
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.stimulus_scores import MeasuredStimuli, StimulusScores
+from headstart.metrics.similarity.subset_search import UNDEFINED, Found, SubsetScores, random_scores, search_subsets
+from headstart.tests.material.catalogs import Embeddings, make_catalog, mean_cka, with_copies
+
+
+def find(scores: SubsetScores, size: int, steps: int = 60, seed: int = 0) -> Found:
+    (*_, found) = islice(search_subsets(scores, size, seed), steps)
+    return found
+
+
+@pytest.fixture
+def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have several blocks in small catalogs."""
+    monkeypatch.setattr(StimulusScores, "block", 7)
+
+
+def test_scores_with_and_without_each() -> None:
+    embeddings, members = make_catalog(30, seed=0), np.array([3, 17, 8, 22, 5, 29, 11])
+    scores = StimulusScores(embeddings)
+    assert scores.score(members) == pytest.approx(1 - mean_cka(embeddings, members.tolist()), abs=1e-9)
+    others = np.setdiff1d(np.arange(30), members)
+    scores.offer(others)
+    joined = [1 - mean_cka(embeddings, [*members, other]) for other in others]
+    np.testing.assert_allclose(scores.joining(members, np.arange(len(others))), joined, atol=1e-5)
+    left = [1 - mean_cka(embeddings, [each for each in members if each != leaver]) for leaver in members]
+    np.testing.assert_allclose(scores.leaving(members), left, atol=1e-9)
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize("size", [3, 9, 12])
+def test_small_catalogs(size: int) -> None:
+    # On two stimuli, any two models agree.
+    embeddings = make_catalog(12, seed=40 + size)
+    best = min(combinations(range(12), size), key=lambda subset: mean_cka(embeddings, subset))
+    found = find(StimulusScores(embeddings), size, steps=200)
+    assert found.members == best
+    assert found.score == pytest.approx(1 - mean_cka(embeddings, best), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_planted_disagreement_is_found(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    planted = np.sort(generator.choice(60, 12, replace=False))
+    agreed = np.setdiff1d(np.arange(60), planted)
+    # Two far groups that all models see alike, whatever the rotation, and stimuli between that each sees its own way.
+    shared = generator.normal(size=(60, 4)) + 20 * generator.choice([-1, 1], 60)[:, None] * np.eye(4)[0]
+    embeddings: Embeddings = []
+    for _ in range(5):
+        embedding = shared @ np.linalg.qr(generator.normal(size=(4, 4)))[0]
+        embedding[planted] = generator.normal(size=(12, 4))
+        embeddings.append(embedding)
+    assert mean_cka(embeddings, agreed.tolist()) == pytest.approx(1)
+    assert set(find(StimulusScores(embeddings), 8).members) <= set(planted.tolist())
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_results_depend_on_the_seed_alone_and_exceed_random_subsets() -> None:
+    embeddings = make_catalog(80, seed=0, widths=(20, 30, 40, 50))
+    runs = [list(islice(search_subsets(StimulusScores(embeddings), 10, seed), 40)) for seed in (5, 5, 6)]
+    assert runs[0] == runs[1] != runs[2]
+    values = random_scores(StimulusScores(embeddings), 10, 100)
+    assert runs[0][-1].score > values.max() + 0.05
+
+
+def test_location_scale_and_precision_of_embeddings_do_not_matter() -> None:
+    embeddings = make_catalog(30, seed=2)
+    before = [each.copy() for each in embeddings]
+    found = find(StimulusScores(embeddings), 5)
+    shifted: Embeddings = [1e-3 * each + 70 for each in embeddings]
+    rounded: Embeddings = [each.astype(np.float32) for each in embeddings]
+    moved, single = find(StimulusScores(shifted), 5), find(StimulusScores(rounded), 5)
+    assert moved.members == single.members == found.members
+    assert moved.score == pytest.approx(found.score, abs=1e-9)
+    for each, old in zip(embeddings, before, strict=True):
+        np.testing.assert_array_equal(each, old)
+
+
+@pytest.mark.parametrize("noise", [0, 1e-7])
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_subsets_of_copies_are_passed_over(size: int, noise: float) -> None:
+    embeddings = with_copies(40, distinct=(7, 31), noise=noise)
+    scores = StimulusScores(embeddings)
+    assert scores.score(np.array([2, 5, 4])) == UNDEFINED
+    found = find(scores, size)
+    assert {7, 31} & set(found.members)
+    assert found.score == pytest.approx(1 - mean_cka(embeddings, found.members), abs=1e-6 if noise else 1e-9)
+    assert random_scores(scores, size, 100).min() >= -1e-9
+
+
+def test_models_that_distinguish_single_stimuli() -> None:
+    scores = StimulusScores([np.eye(20)[:, [column]] for column in (3, 8, 15)])
+    assert find(scores, 3).members == (3, 8, 15)
+    assert find(scores, 2).score <= UNDEFINED
+    with pytest.raises(ValueError, match="size: hardly any 2 stimuli have a score"):
+        random_scores(scores, 2, draws=10)
+
+
+@pytest.mark.parametrize("value", [0.1, np.nan])
+def test_models_without_a_value(value: float) -> None:
+    embeddings = make_catalog(9, seed=0)
+    embeddings[2][:] = value
+    with pytest.raises(ValueError, match=r"embeddings\[2\]: (.* all rows are equal|contains NaN)"):
+        StimulusScores(embeddings)
+    with pytest.raises(ValueError, match=r"embeddings: .* there are 1; give at least 2"):
+        StimulusScores(embeddings[:1])
+
+
+def test_memory_does_not_grow_with_the_square_of_the_catalog() -> None:
+    embeddings: Embeddings = [each.astype(np.float32) for each in make_catalog(20_000, seed=0, widths=(16, 16))]
+    tracemalloc.start()
+    scores = StimulusScores(embeddings)
+    scores.offer(np.arange(1024))
+    scores.joining(np.arange(20), np.arange(1024))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    # About the embeddings, which are read in parts; a Gram matrix would have 1.6 GB.
+    assert peak < 3 * sum(each.nbytes for each in embeddings)
+
+
+def signs_that_agree(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Count the stimuli whose first column has the same sign; undefined where an embedding is all positive."""
+    signs = np.stack([np.sign(np.asarray(each)[:, 0]) for each in embeddings])
+    for i, row in enumerate(signs):
+        if (row > 0).all():
+            raise ValueError(f"embeddings[{i}]: undefined")
+    return (signs[:, None] == signs).mean(axis=2), None
+
+
+SIGNS = SimilarityMeasure("agreement of signs", signs_that_agree, frozenset(), "this test, 2026")
+
+
+def test_any_measure_against_every_subset() -> None:
+    embeddings = make_catalog(9, seed=1, widths=(2, 3, 4))
+    for each in embeddings:
+        each -= np.median(each, axis=0)
+    values = {}
+    for subset in combinations(range(9), 4):
+        chosen = [each[list(subset)] for each in embeddings]
+        if not any((each[:, 0] > 0).all() for each in chosen):
+            matrix, _ = signs_that_agree(chosen)
+            values[subset] = 1 - np.mean([matrix[i, j] for i, j in combinations(range(3), 2)])
+    found = find(MeasuredStimuli(SIGNS, embeddings), 4, steps=100)
+    assert found.score == pytest.approx(max(values.values()))
+    assert values[found.members] == pytest.approx(found.score)
+
+
+def test_undefined_subsets_are_passed_over() -> None:
+    embeddings = [np.abs(each) for each in make_catalog(30, seed=0, widths=(2, 2))]
+    for each in embeddings:
+        each[7, 0] = -1
+    scores = MeasuredStimuli(SIGNS, embeddings)
+    assert 7 in find(scores, 3).members
+    assert random_scores(scores, 3, 10).min() >= 0
+    embeddings[1][7, 0] = 1
+    with pytest.raises(ValueError, match=r"embeddings\[1\]: undefined"):
+        MeasuredStimuli(SIGNS, embeddings)
