@@ -8,7 +8,7 @@ from docstring_parser import parse
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from headstart.contract.challenge import BlueRules, ByTeam, Challenge, Count, RedRules, ScoreRules, Terms
+from headstart.contract.challenge import BlueRules, ByTeam, Challenge, Count, RedRules, ScoreRules
 from headstart.contract.schema import ModelEntry, ModelRegistry, Preprocess, Stimulus
 from headstart.docs.hooks.option_tables import cell, code, default_text, table, type_name
 from headstart.evaluation.embeddings import Extraction
@@ -34,7 +34,6 @@ FILES: tuple[tuple[str, str, dict[str, type[Any]]], ...] = (
             "teams.red": RedRules,
             "teams.*.count": Count,
             "score": ScoreRules,
-            "terms": Terms,
         },
     ),
     (
