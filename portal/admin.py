@@ -98,7 +98,10 @@ def _show_submission(settings: Settings, database: Database, args: Namespace) ->
     with database.reading() as session:
         submission = find_submission(session, args.number)
         team = session.get_one(TeamRow, submission.team_id)
-        return json.dumps(whole_submission(session, submission, team.name), indent=1)
+        text = json.dumps(whole_submission(session, submission, team.name), indent=1)
+    for line in text.splitlines():
+        say(line)
+    return ""
 
 
 def _rescore(settings: Settings, database: Database, args: Namespace) -> str:

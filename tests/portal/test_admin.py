@@ -1,0 +1,207 @@
+"""The organisers' commands, the files that they write, the settings, and the database that they find."""
+
+import csv
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import subprocess
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from headstart.output.errors import UserError
+from headstart.portal import admin, database
+from headstart.portal.database import Database, make_private_folder
+from headstart.portal.settings import Settings
+from headstart.tests.material.portals import Site, blue, make_settings, red
+from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.portal.conftest import OpenSite
+
+
+def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    def say(*words: str) -> str:
+        site.admin(*words)
+        return capsys.readouterr().out
+
+    token = say("teams", "add", "Night owls").split("token ")[1].split(",")[0]
+    site.submit(blue("owl", "lark"), token=token)
+    site.submit(blue("owl", "crow"), token=token)
+    lines = say("teams", "list").splitlines()
+    assert [line.split()[-3:] for line in lines if "owls" in line.lower()] == [
+        ["takes", "part", "1"],
+        ["takes", "part", "0"],
+    ]
+    assert "`teams add` prints a new token" in say("teams", "revoke", "night OWLS")
+    assert "revoked" in say("teams", "list")
+    site.work()
+    assert "submissions: 2." in say("teams", "remove", "Night owls")
+    assert "Night" not in say("teams", "list")
+    assert site.client.get("/api/leaderboard?team=blue").json()["standings"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("teams", "add", "Owls"), "name: there is a team 'Owls'; for another token, run `teams revoke` first"),
+        (("teams", "revoke", "none"), "name: there is no team 'none'; `teams list` names all"),
+        (("teams", "remove", "\udcff"), "name: there is no team '\\udcff'; `teams list` names all"),
+        (("submissions", "show", "9"), "number: there is no submission 9; `submissions list` names all"),
+        (("submissions", "hide", "-1"), "number: there is no submission -1; `submissions list` names all"),
+        (("submissions", "rescore"), "numbers: give numbers of submissions, or one of --failed and --held_back"),
+        (("submissions", "rescore", "1", "--failed"), "numbers: give numbers of submissions, or one of --failed"),
+        (("submissions", "show", "one"), "number"),
+        (("announce", "text"), "argument"),
+    ],
+)
+def test_mistakes_are_one_line(
+    site: Site, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        site.admin(*words)
+    error = capsys.readouterr().err
+    assert (error.count("\n"), message in error) == (1, True), error
+
+
+def test_closing_and_opening(site: Site) -> None:
+    site.admin("close")
+    site.admin("close")
+    assert "have closed submissions" in site.client.get("/").text
+    assert "have closed submissions" in site.client.get("/blue").text
+    assert not site.client.get("/api/challenge").json()["open"]
+    assert site.submit(blue("owl", "lark")).status_code == 403
+    site.admin("open")
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    assert [event["event"] for event in site.client.get("/api/log").json()] == ["open", "closed"]
+
+
+def test_everything_is_exported_and_shown(
+    open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = open_site({"deadline": "2999-01-01T00:00:00Z"}, held_out_catalog="hidden.jsonl")
+    formula = site.add_team("=1+1")
+    site.submit(blue("owl", "lark"))
+    site.submit(red(0, 1), "red", formula)
+    site.submit(blue("owl", "crow"))
+    site.work()
+    site.admin("export", str(tmp_path / "out"))
+    paths = sorted((tmp_path / "out").iterdir())
+    assert [path.name for path in paths] == [
+        *("leaderboard_blue.csv", "leaderboard_red.csv", "log.jsonl", "submissions.jsonl"),
+    ]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+    with paths[0].open() as file:
+        (line,) = csv.DictReader(file)
+    assert (line["rank"], line["team"], float(line["score"])) == ("1", "Owls", 1 / len(blue("owl", "lark")))
+    assert "held_out" not in line
+    # No spreadsheet takes a name for a formula.
+    assert "'=1+1" in paths[1].read_text()
+    submissions = [json.loads(line) for line in paths[3].read_text().splitlines()]
+    assert [each["document"] for each in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
+    scores = [{each["kind"]: each["score"] for each in one["scorings"]} for one in submissions]
+    value = 1 / len(blue("owl", "lark"))
+    assert scores[0] == {"public": value, "held_out": 1 - value}
+    assert submissions[2]["problems"][0]["pointer"] == "/models/1"
+    events = [json.loads(line) for line in paths[2].read_text().splitlines()]
+    assert [event["public"] for event in events if "held-out" in event["text"]] == [False]
+    capsys.readouterr()
+    site.admin("submissions", "show", "1")
+    assert json.loads(capsys.readouterr().out) == submissions[0]
+    site.admin("submissions", "list")
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if "Owls" in line] == ["3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"port": 65_536}, "port: 65536 is not a port"),
+        ({"url": "challenge.example.org"}, "is not a portal's address"),
+        ({"url": "https://challenge.example.org/portal"}, "is not a portal's address"),
+        ({"url": "https://"}, "is not a portal's address"),
+    ],
+)
+def test_settings_that_cannot_be_served(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Settings(**settings)
+
+
+@pytest.mark.parametrize("url", ["none", "mysql://root:secret@host/portal", "sqlite+none:///a", ""])
+def test_other_databases_are_refused_without_their_password(url: str) -> None:
+    with pytest.raises(UserError, match=r"^database: ") as caught:
+        Database(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("made", ["UPDATE facts SET value = '2' WHERE name = 'schema'", "DROP TABLE facts"])
+def test_a_database_of_another_schema_is_refused(database_url: str, made: str) -> None:
+    with closing(Database(database_url)) as other:
+        other.create_tables()
+        other.create_tables()
+        with other.engine.begin() as connection:
+            connection.execute(text(made))
+        found = "2" if "UPDATE" in made else "of another program"
+        with pytest.raises(UserError, match=rf"^database: has schema {found}, and this portal reads schema 1; use an"):
+            other.create_tables()
+
+
+def test_a_removed_file_takes_nothing_more(site: Site) -> None:
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    file = site.settings.folder / "portal.sqlite3"
+    file.rename(file.with_name("away"))
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    assert site.client.get("/health").status_code == 503
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE other (id)")
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    file.with_name("away").replace(file)
+    assert site.client.get("/health").status_code == 200
+    assert site.submit(blue("owl", "wren")).status_code == 201
+
+
+def test_files_are_the_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = make_settings(tmp_path / "data", {})
+    tmp_path.joinpath("data").chmod(0o755)
+    file = tmp_path / "data" / "portal.sqlite3"
+    file.touch(0o644)
+    before = os.umask(0)
+    try:
+        make_private_folder(settings.folder)
+        with closing(Database(settings.database_url)) as opened:
+            opened.create_tables()
+            assert opened.reading().scalar(text("SELECT 1")) == 1
+            modes = [stat.S_IMODE(path.stat().st_mode) for path in settings.folder.glob("portal.sqlite3*")]
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(settings.folder.stat().st_mode) == 0o700
+    assert set(modes) == {0o600}
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    settings.folder.chmod(0o750)
+    monkeypatch.setattr(database.Path, "chmod", refuse)
+    with pytest.raises(UserError, match=r"^data: .* is open to others .* `chmod go= "):
+        make_private_folder(settings.folder)
+
+
+def test_a_database_that_is_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        admin.main([f"--data={tmp_path}", "--database=postgresql://nobody@127.0.0.1:1/none", "teams", "list"])
+    error = capsys.readouterr().err
+    assert error.startswith("error: database: cannot be used (")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_portal_hands_its_options_on() -> None:
+    require_checkout()
+    # Independent of a make that runs this test, and with an environment that is ready.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--just-print", "--old-file=.venv/.ready-portal", "portal", "ARGS=--port 8000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == ".venv/bin/headstart portal --port 8000"

@@ -1,0 +1,191 @@
+"""The portal in the system's Chromium: submitting and following, on a desk and on a phone, by keys and by ear."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
+from headstart.tests.material.portals import Site, blue, make_settings, red
+from headstart.tests.material.served_portals import serve_portal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from playwright.sync_api import Browser, Page
+
+pytestmark = [needs_chromium, pytest.mark.slow]
+# Answers that are pages, and what Chromium would like password forms to have.
+EXPECTED = re.compile(r"status of 40[04] |\[DOM\] Password forms")
+PATHS = (
+    "/",
+    "/login",
+    "/blue",
+    "/red",
+    *(f"/submissions{end}" for end in ("", "/1", "/2", "/9")),
+    "/leaderboard",
+    "/log",
+)
+# Colours of all texts and of their backgrounds.
+COLOURS = """() => {
+    const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const each = node.parentElement;
+        if (!node.textContent.trim() || !each.checkVisibility() || each.closest(".skip")) continue;
+        let behind = each;
+        while (behind && parse(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+        found.push([node.textContent.trim(), parse(getComputedStyle(each).color),
+                    parse(getComputedStyle(behind || document.documentElement).backgroundColor)]);
+    }
+    return found;
+}"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Site, str]]:
+    """Serve a portal; its participant's name has no position for a line break."""
+    site = Site(make_settings(tmp_path_factory.mktemp("portal"), {"deadline": "2999-12-31T23:59:59Z"}))
+    with site.client:
+        site.token = site.add_team("W" * 64)
+        site.submit(blue("owl", "lark"))
+        site.submit(blue("x" * 200, "owl", "Owl"))
+        site.submit(red(0, 1, 2), "red")
+        site.work()
+        with serve_portal(site.settings) as address:
+            yield site, address
+
+
+@pytest.fixture
+def page(browser: Browser, served: tuple[Site, str]) -> Iterator[Page]:
+    """Open a page, and check at the end that its rules blocked nothing and that it requested nothing elsewhere."""
+    _, address = served
+    with browser.new_context(base_url=address, viewport={"width": 1280, "height": 800}) as context:
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        messages: list[str] = []
+        urls: list[str] = []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: urls.append(request.url))
+        yield page
+        assert [text for text in messages if not EXPECTED.search(text)] == []
+        assert [url for url in urls if not url.startswith(address)] == []
+
+
+def log_in(page: Page, token: str) -> None:
+    page.goto("/login")
+    page.get_by_label("Your team's token").fill(token)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/submissions")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(
+    page: Page, served: tuple[Site, str], tmp_path: Path, width: int
+) -> None:
+    site, _ = served
+    page.set_viewport_size({"width": width, "height": 800})
+    log_in(page, site.add_team(f"Followers {width}"))
+    assert "No submissions yet." in page.get_by_role("main").inner_text()
+    page.get_by_role("link", name="Submit as Blue Team").click()
+    page.get_by_label("Or paste its text").fill(blue("owl", "crow").decode())
+    page.get_by_role("button", name="Check only").click()
+    assert page.get_by_role("status").get_by_role("cell", name="/models/1").count() == 1
+    page.get_by_label("Or paste its text").fill("")
+    for name in ("owl", "wren"):
+        page.get_by_label(name).check()
+    page.get_by_role("button", name="Check only").click()
+    assert page.get_by_role("status").inner_text() == "Valid. It is not submitted yet."
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.locator(".badge").inner_text() == "queue"
+    site.work()
+    # The page loads itself again.
+    page.wait_for_selector(".badge >> text=scored")
+    score = f"{1 / len(blue('owl', 'wren')):.6f}"
+    assert score in page.locator(".figures").inner_text()
+    page.get_by_role("link", name="Leaderboard").click()
+    row = page.get_by_role("region", name="Leaderboard of the Blue Team").get_by_role("row", name=f"Followers {width}")
+    assert score in row.inner_text()
+    assert row.get_attribute("class") == "own"
+
+    page.goto("/red")
+    (tmp_path / "red.json").write_bytes(red(0, 0))
+    page.get_by_label("Choose a file").set_input_files(tmp_path / "red.json")
+    page.get_by_role("button", name="Submit").click()
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.locator(".badge").inner_text() == "refused"
+    assert page.get_by_role("row").count() == 2
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_no_page_scrolls_sideways(page: Page, served: tuple[Site, str], width: int) -> None:
+    log_in(page, served[0].token)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in PATHS:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    # Targets for fingers have at least the size of success criterion 2.5.8.
+    page.goto("/blue")
+    sizes = page.evaluate("""[...document.querySelectorAll("button, .button, .pick, nav a")]
+        .map((each) => each.getBoundingClientRect()).map((box) => Math.min(box.width, box.height))""")
+    assert min(sizes) >= 24
+
+
+def test_pages_have_names_for_ears_and_keys(page: Page, served: tuple[Site, str]) -> None:
+    log_in(page, served[0].token)
+    for path in PATHS:
+        page.goto(path)
+        for role in ("banner", "main", "contentinfo", "navigation"):
+            assert page.get_by_role(role).count() == 1, (path, role)
+        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map((each) => +each.tagName[1])")
+        assert (levels[0], levels.count(1)) == (1, 1), path
+        assert all(after - before <= 1 for before, after in pairwise(levels)), (path, levels)
+        assert unnamed(page) == [], path
+        assert page.locator("table th:not([scope]), table:not(:has(thead th)), img:not([alt])").count() == 0, path
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+        assert len(ids) == len(set(ids)), path
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to content")
+    assert skip.evaluate("(each) => each === document.activeElement && each.getBoundingClientRect().left >= 0")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+
+
+def unnamed(page: Page) -> list[str]:
+    """Return the controls without a name in the browser's accessibility tree."""
+    session = page.context.new_cdp_session(page)
+    nodes: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    used = {"link", "button", "textbox", "checkbox", "region", "navigation", "img"}
+    results = [node for node in nodes if not node["ignored"] and node["role"]["value"] in used]
+    assert results
+    return [node["role"]["value"] for node in results if not node.get("name", {}).get("value", "").strip()]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_are_readable_in_light_and_dark(
+    page: Page, served: tuple[Site, str], scheme: Literal["light", "dark"]
+) -> None:
+    page.emulate_media(color_scheme=scheme)
+    log_in(page, served[0].token)
+    for path in PATHS:
+        page.goto(path)
+        texts = page.evaluate(COLOURS)
+        assert len(texts) > 8
+        for text, colour, behind in texts:
+            assert (sum(behind[:3]) > 382) == (scheme == "light") or text in {"Submit", "Log in"}, (path, text)
+            # Success criterion 1.4.3.
+            assert contrast(colour, behind) >= 4.5, (path, text, colour, behind)

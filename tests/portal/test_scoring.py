@@ -1,0 +1,176 @@
+"""Real scores, public and held out: those of the evaluation; and the process that validates."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headstart.contract.documents import read_catalog, read_registry
+from headstart.contract.submissions import read_submission
+from headstart.evaluation.alignment.scoring import ScoringSetup, score
+from headstart.evaluation.embeddings import Extraction
+from headstart.output.errors import UserError
+from headstart.portal import scoring, validation
+from headstart.portal.documents import Documents, read_documents
+from headstart.portal.queue import Job
+from headstart.portal.scoring import Scorer
+from headstart.portal.settings import Settings
+from headstart.portal.validation import Validator, ValidatorError
+from headstart.tests.material.arena import ENTRIES, make_arena
+from headstart.tests.material.portals import RULES, InProcessValidator, blue, make_settings, red
+
+HERE = Extraction(device="cpu", num_workers=0)
+
+
+class Hosted:
+    """A challenge on small networks, with held-out ones, and the scores that it should give."""
+
+    def __init__(self, folder: Path) -> None:
+        self.arena = make_arena(folder)
+        parts = {"shown.jsonl": self.arena.stimuli[:9], "hidden.jsonl": self.arena.stimuli[9:]}
+        lines = {name: "".join(f"{json.dumps(stimulus)}\n" for stimulus in part) for name, part in parts.items()}
+        self.shown, self.hidden = (self.arena.write(name, text) for name, text in lines.items())
+        secret = [{**entry, "model_name": f"{entry['model_name']}_secret"} for entry in ENTRIES]
+        self.secret = self.arena.write("secret.json", secret)
+
+    def settings(self, **rules: Any) -> Settings:
+        folder = self.arena.folder
+        (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
+        return Settings(
+            challenge=str(folder / "challenge.yaml"),
+            registry=str(self.arena.registry),
+            catalog=str(self.shown),
+            held_out_registry=str(self.secret),
+            held_out_catalog=str(self.hidden),
+            extraction=HERE,
+        )
+
+    def score(self, submission: Path, registry: Path, catalog: Path) -> dict[str, Any]:
+        """Score as the command does."""
+        models, stimuli = read_registry(registry), read_catalog(catalog)
+        return score(read_submission(submission, models, stimuli), ScoringSetup(models, stimuli, HERE))[0]
+
+
+@pytest.fixture
+def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
+    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
+    return Hosted(tmp_path)
+
+
+def job(content: bytes, track: Any = "blue", kind: Any = "public") -> Job:
+    return Job(1, 1, 1, kind, track, "", content)
+
+
+@pytest.mark.slow
+def test_public_and_held_out_scores(hosted: Hosted) -> None:
+    arena, scorer = hosted.arena, Scorer(hosted.settings(score={"epsilon": 0.5}))
+    files = {"blue": arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), "red": arena.red([0, 3, 4, 7, 8])}
+    for track, file in files.items():
+        expected = hosted.score(file, arena.registry, hosted.shown)
+        outcome = scorer(job(file.read_bytes(), track))
+        document = json.loads(outcome.document or "")
+        assert outcome.state == "scored"
+        assert (outcome.scores.score, document["pairwise"]) == (expected["score"], expected["pairwise"])
+        low, high = expected["ci95"]["mean"]
+        means = [expected[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
+        found = outcome.scores
+        if track == "blue":
+            assert [found.debiased, found.calibrated, found.low, found.high] == [*means, low, high]
+            assert found.with_epsilon is not None
+            assert found.with_epsilon < expected["score"]
+        else:
+            assert [found.debiased, found.calibrated] == [1 - mean for mean in means]
+            assert [found.low, found.high] == [1 - high, 1 - low]
+
+        # A Red submission keeps its stimuli, and a Blue one its models.
+        held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
+        hidden = scorer(job(file.read_bytes(), track, "held_out"))
+        assert hidden.scores.score == hosted.score(file, *held_out)["score"] != expected["score"]
+
+
+def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
+    hosted: Hosted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scorer, arena = Scorer(hosted.settings()), hosted.arena
+    outcome = scorer(job(arena.blue("gone", "squeezenet1_1").read_bytes()))
+    assert outcome.state == "refused"
+    assert outcome.problems is not None
+    assert outcome.problems[0].pointer == "/models/0"
+
+    def fail(*_: object) -> None:
+        raise errors.pop()
+
+    monkeypatch.setattr(scoring, "score", fail)
+    errors: list[Exception] = [UserError("stimuli: secret.png"), OSError(28, "No space left"), RuntimeError("secret")]
+    content = arena.blue("squeezenet1_1", "mobilenet_v2_narrow").read_bytes()
+    outcomes = [scorer(job(content)) for _ in list(errors)]
+    assert {each.state for each in outcomes} == {"failed"}
+    reasons = ["a model could not be loaded or run", "has no free space", "a stimulus could not be read"]
+    assert [reason in each.note for each, reason in zip(outcomes, reasons, strict=True)] == [True] * 3
+    assert not any("secret" in each.note for each in outcomes)
+    assert "secret" in outcomes[0].error
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
+    return read_documents(make_settings(tmp_path_factory.mktemp("documents"), {}))
+
+
+@pytest.mark.slow
+def test_a_validator_answers_and_starts_again(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+    validator, here = Validator(documents), InProcessValidator(documents)
+
+    async def use() -> None:
+        many = blue(*(f"crow{number}" for number in range(1500)))
+        cases: tuple[tuple[bytes, Any], ...] = (
+            *((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue"), (many, "blue")),
+        )
+        for content, track in cases:
+            problems = await validator.find_problems(content, track, submitted=True)
+            assert problems == await here.find_problems(content, track, submitted=True)
+        assert [problem.rule for problem in problems[1000:]] == ["and 500 more problems"]
+        (process,) = validator._pool._processes.values()
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ValidatorError):
+            await validator.find_problems(b"{", "blue", submitted=True)
+        # A document that takes too long holds up no other for good.
+        monkeypatch.setattr(validation, "MAX_SECONDS", 0.5)
+        long = blue(*(f"crow{number}\u0430" for number in range(70_000)))
+        calls = [validator.find_problems(content, "blue", True) for content in (long, blue("owl", "lark"))]
+        late, none = await asyncio.gather(*calls, return_exceptions=True)
+        assert isinstance(late, ValidatorError)
+        assert none == []
+
+    asyncio.run(use())
+    validator.close()
+
+
+def test_a_submission_waits_for_one_check_at_most(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
+    validator, order = Validator(documents), list[str]()
+
+    class Pool:
+        """Validates nothing, in order."""
+
+        def submit(self, function: Any, *args: Any) -> Any:
+            from concurrent.futures import Future
+
+            future: Future[list[str]] = Future()
+            order.extend(content.decode() for content in args[:1])
+            future.set_result([])
+            return future
+
+    validator.close()
+    monkeypatch.setattr(validator, "_pool", Pool())
+
+    async def use() -> None:
+        contents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"submit", True)]
+        await asyncio.gather(*(validator.find_problems(content, "blue", submitted) for content, submitted in contents))
+
+    asyncio.run(use())
+    assert order == ["check 1", "submit", "check 2", "check 3"]
