@@ -1,6 +1,5 @@
 """The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
 
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, HTTPException, Path, Query, Request
@@ -12,7 +11,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.portal.intake import is_closed
 from headstart.portal.log import event_as_json, read_log
-from headstart.portal.submissions import Record, find_public_score, find_record, rank_teams, read_records
+from headstart.portal.submissions import Record, find_public_score, find_record, read_records
 from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow
 from headstart.portal.web.security import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
@@ -97,7 +96,7 @@ def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) 
 def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
     """Return the leaderboard of a team of the contract, and the number of submissions to be scored again before."""
     with portal.database.reading() as session:
-        board = rank_teams(session, portal.documents, team, datetime.now(UTC))
+        board = portal.find_board(session, team)
     return {"held_back": board.held_back, "standings": [each.as_json() for each in board.standings]}
 
 

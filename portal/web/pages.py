@@ -15,7 +15,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota, is_closed
 from headstart.portal.log import read_log
-from headstart.portal.submissions import PAGE_LENGTH, find_public_score, rank_teams, read_records
+from headstart.portal.submissions import PAGE_LENGTH, find_public_score, read_records
 from headstart.portal.tables import SubmissionRow, TeamRow
 from headstart.portal.teams import DURATION, begin_session, end_session
 from headstart.portal.web.api import Before, Number, read_visible
@@ -88,11 +88,7 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
 def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the leaderboards of both teams of the contract."""
     with portal.database.reading() as session:
-        boards = {
-            track: rank_teams(session, portal.documents, track, datetime.now(UTC))
-            for track in KEYS
-            if portal.challenge.rules(track) is not None
-        }
+        boards = {track: portal.find_board(session, track) for track in KEYS if portal.challenge.rules(track)}
     return _page(request, "leaderboard.html", visitor, boards=boards)
 
 

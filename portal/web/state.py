@@ -1,5 +1,6 @@
 """The state of a running server: the challenge, the database, the validator, limits, and how documents arrive."""
 
+import threading
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -8,6 +9,8 @@ from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
 from prometheus_client import CollectorRegistry, Counter
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.problems import Problem
@@ -16,7 +19,8 @@ from headstart.portal.database import Database
 from headstart.portal.documents import read_documents, record_bases
 from headstart.portal.intake import NotTakenError, Receipt, store_submission
 from headstart.portal.settings import Settings
-from headstart.portal.tables import TeamRow
+from headstart.portal.submissions import Board, rank_teams
+from headstart.portal.tables import EventRow, TeamRow
 from headstart.portal.validation import Validator, ValidatorError
 
 # Wrong tokens from one address.
@@ -42,6 +46,8 @@ class Portal:
         self.validator = Validator(self.documents)
         self.registry = CollectorRegistry()
         self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
+        self._boards: dict[Track, tuple[object, Board]] = {}
+        self._boards_lock = threading.Lock()
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._limits = {
             "submissions": parse(f"{settings.submissions_per_minute}/minute"),
@@ -73,6 +79,16 @@ class Portal:
     def is_ahead(self) -> bool:
         """Whether the challenge has not opened yet."""
         return self.challenge.is_ahead(datetime.now(UTC))
+
+    def find_board(self, session: Session, track: Track) -> Board:
+        """Return a leaderboard; it is ranked once after each line of the log, however many read it."""
+        now = datetime.now(UTC)
+        # A line of a lower number may become visible after one of a higher number.
+        state = self.is_over, *session.execute(select(func.count(), func.max(EventRow.id))).one()
+        with self._boards_lock:
+            if track not in self._boards or self._boards[track][0] != state:
+                self._boards[track] = state, rank_teams(session, self.documents, track, now)
+            return self._boards[track][1]
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""

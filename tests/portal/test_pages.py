@@ -62,7 +62,7 @@ def test_my_submissions_have_states_and_problems(shown: Site) -> None:
     text = read(shown, "/submissions", shown.token)
     states = [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r'data-label="State">(.*?)</td>', text, re.S)]
     assert states == ["queue place 1", "refused", "scored"]
-    assert " and 2 more</td>" in text
+    assert " (and 2 more)</td>" in text
     # A waiting one has the page load itself again.
     assert 'http-equiv="refresh"' in text
     refused = read(shown, "/submissions/3", shown.token)
@@ -71,7 +71,7 @@ def test_my_submissions_have_states_and_problems(shown: Site) -> None:
     assert 'http-equiv="refresh"' not in refused
     scored = read(shown, "/submissions/1", shown.token)
     assert SCORES[0] in scored
-    assert '<th scope="col">lark</th>' in scored
+    assert '<th scope="col" class="number">lark</th>' in scored
 
 
 def test_others_submissions_are_not_there(shown: Site) -> None:
