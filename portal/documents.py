@@ -19,9 +19,8 @@ from headstart.contract.documents import Catalog, Registry, catalog_path, read_c
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.log import log_event
 from headstart.portal.settings import Settings
-from headstart.portal.tables import FactRow, Kind, ScoringRow, SubmissionRow
+from headstart.portal.tables import FactRow, Kind, ScoringRow, SubmissionRow, log_event
 
 BASES = "bases"
 

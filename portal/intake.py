@@ -9,16 +9,28 @@ from sqlalchemy import ColumnElement, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge_times import find_untimely
-from headstart.contract.problems import Problem
+from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import check_submission
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
-from headstart.portal.log import log_event, name_of
-from headstart.portal.queue import shorten_problems
-from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.queue import KEPT_PROBLEMS, limit_problems
+from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event, name_of
 
 CLOSED = "closed"
+# More problems of one document are only counted: nobody reads them, and writing them would delay pages.
+MAX_PROBLEMS = 1000
+
+
+def find_problems(documents: Documents, track: Track, content: bytes) -> list[Problem]:
+    """Return the problems of a document of a team of the contract; of very many the first, and their number."""
+    registry, catalog = documents.of(track, "public")
+    try:
+        check_submission(content, "submission", registry, catalog, track, documents.challenge)
+    except ContractError as error:
+        return limit_problems(error.problems, MAX_PROBLEMS)
+    return []
 
 
 class NotTakenError(UserError):
@@ -95,7 +107,7 @@ def store_submission(
             raise NotTakenError(f"submission: {used:,} of {bytes_per_day:,} bytes per day are used; {end}")
 
         earlier = session.scalars(select(SubmissionRow.received).where(*counted)).all()
-        reasons = shorten_problems([*find_untimely(challenge, track, earlier, now), *problems])
+        reasons = limit_problems([*find_untimely(challenge, track, earlier, now), *problems], KEPT_PROBLEMS)
         submission = SubmissionRow(team_id=team_id, track=track, size=len(content), sha256=digest, received=now)
         submission.content, submission.problems = (None, reasons) if reasons else (content, None)
         session.add(submission)

@@ -18,13 +18,22 @@ from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import basis_key, read_bases
-from headstart.portal.log import log_event, name_of
-from headstart.portal.tables import QUEUE_ORDER, Kind, Scores, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.tables import (
+    QUEUE_ORDER,
+    Kind,
+    Scores,
+    ScoringRow,
+    State,
+    SubmissionRow,
+    TeamRow,
+    log_event,
+    name_of,
+)
 
 LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
 # Refused documents count against no quota of submissions, so little is kept of each.
-MAX_PROBLEMS, MAX_PROBLEM_LENGTH = 100, 10_000
+KEPT_PROBLEMS = 100
 
 
 @dataclass(frozen=True)
@@ -145,15 +154,10 @@ def finish(database: Database, job: Job, outcome: Outcome) -> bool:
         return row is not None
 
 
-def shorten_problems(problems: list[Problem]) -> list[Problem]:
-    """Return the first problems, of limited number and length, and whether there are others."""
-    kept: list[Problem] = []
-    for problem in problems[:MAX_PROBLEMS]:
-        if sum(len(str(each)) for each in [*kept, problem]) > MAX_PROBLEM_LENGTH:
-            break
-        kept.append(problem)
-    more = len(problems) - len(kept)
-    return [*kept, Problem("", "", f"and {more:,} more problems; check the document to list them")] if more else kept
+def limit_problems(problems: list[Problem], limit: int) -> list[Problem]:
+    """Return the first problems, and how many others there are."""
+    more = len(problems) - limit
+    return [*problems[:limit], Problem("", "", f"and {more:,} more problems")] if more > 0 else problems
 
 
 def _held(job: Job) -> tuple[Any, ...]:
@@ -169,7 +173,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
 
     submission = session.get_one(SubmissionRow, row.submission_id)
     if outcome.problems is not None:
-        submission.problems = shorten_problems(outcome.problems)
+        submission.problems = limit_problems(outcome.problems, KEPT_PROBLEMS)
     name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
     kind = "" if row.kind == "public" else "held-out "
     score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"

@@ -11,7 +11,6 @@ from headstart.portal.documents import read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
 from headstart.portal.tables import Scores
-from headstart.portal.validation import DOCUMENT
 
 # Classes of errors by what their messages have; all other errors come from the models.
 CLASSES = {
@@ -46,7 +45,9 @@ class Scorer:
         documents = self._documents
         rules, (registry, catalog) = documents.challenge, documents.of(job.track, job.kind)
         try:
-            submission = check_submission(job.content, DOCUMENT, documents.registry, documents.catalog, challenge=rules)
+            submission = check_submission(
+                job.content, "submission", *documents.of(job.track, "public"), challenge=rules
+            )
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."

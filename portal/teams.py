@@ -13,8 +13,7 @@ from sqlalchemy.orm import Session
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.log import log_event
-from headstart.portal.tables import EventRow, ScoringRow, SessionRow, SubmissionRow, TeamRow
+from headstart.portal.tables import EventRow, ScoringRow, SessionRow, SubmissionRow, TeamRow, log_event
 
 TOKEN_BYTES = 32
 MAX_NAME_LENGTH = 64

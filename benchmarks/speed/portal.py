@@ -23,10 +23,9 @@ import httpx
 from headstart.benchmarks.speed.frame import temporary_folder
 from headstart.portal.database import Database
 from headstart.portal.documents import basis_key, read_documents
-from headstart.portal.log import log_event
 from headstart.portal.queue import Job, Outcome
 from headstart.portal.settings import Settings
-from headstart.portal.tables import Scores, ScoringRow, SubmissionRow
+from headstart.portal.tables import Scores, ScoringRow, SubmissionRow, log_event
 from headstart.portal.teams import add_team
 from headstart.portal.worker import work
 

@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, monitoring, pages
+from headstart.portal.web import api, pages
 from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.security import SecurityMiddleware
 from headstart.portal.web.state import WAIT, Portal
@@ -36,14 +36,14 @@ def create_app(settings: Settings) -> FastAPI:
     async def run(_: FastAPI) -> AsyncIterator[None]:
         portal.open()
         yield
-        portal.close()
+        portal.database.close()
 
     app = FastAPI(title=portal.challenge.title, docs_url=None, redoc_url=None, openapi_url=None, lifespan=run)
     # A redirection would lead to the host that the request names, whoever's that is.
     app.router.redirect_slashes = False
     app.state.portal = portal
     app.include_router(api.router)
-    app.include_router(monitoring.router)
+    app.include_router(api.monitoring)
     app.mount("/static", StaticFiles(directory=Path(__file__).parent / "static"), name="static")
     # The last one: its form for either team of the contract has an address of one part, whatever that is.
     app.include_router(pages.router)

@@ -14,9 +14,8 @@ from headstart.contract.challenge_times import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota, is_closed
-from headstart.portal.log import read_log
 from headstart.portal.submissions import PAGE_LENGTH, find_public_score, read_records
-from headstart.portal.tables import SubmissionRow, TeamRow
+from headstart.portal.tables import SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import DURATION, begin_session, end_session
 from headstart.portal.web.api import Before, Number, read_visible
 from headstart.portal.web.responses import render

@@ -1,6 +1,8 @@
-"""The state of a running server: the challenge, the database, the validator, limits, and how documents arrive."""
+"""The state of a running server: the challenge, the database, limits, and how documents arrive."""
 
+import asyncio
 import threading
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Annotated
 
@@ -17,15 +19,15 @@ from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents, record_bases
-from headstart.portal.intake import NotTakenError, Receipt, store_submission
+from headstart.portal.intake import NotTakenError, Receipt, find_problems, store_submission
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import Board, rank_teams
 from headstart.portal.tables import EventRow, TeamRow
-from headstart.portal.validation import Validator, ValidatorError
 
 # Wrong tokens from one address.
 MISTAKES_PER_MINUTE = 20
 WAIT = {"Retry-After": "30"}
+MAX_WAIT_SECONDS = 60.0
 
 
 class Portal:
@@ -43,7 +45,8 @@ class Portal:
         self.documents = read_documents(settings)
         self.challenge = self.documents.challenge
         self.database = Database(settings.database_url)
-        self.validator = Validator(self.documents)
+        # One document at a time, so that a large one delays pages little.
+        self._validating, self._checking = asyncio.Lock(), asyncio.Lock()
         self.registry = CollectorRegistry()
         self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
         self._boards: dict[Track, tuple[object, Board]] = {}
@@ -64,11 +67,6 @@ class Portal:
         self.database.create_tables()
         with self.database.writing() as session:
             return record_bases(session, self.documents.bases)
-
-    def close(self) -> None:
-        """End the validator and close the database."""
-        self.validator.close()
-        self.database.close()
 
     @property
     def is_over(self) -> bool:
@@ -109,7 +107,7 @@ class Portal:
         Requests are counted by team, because behind some proxies all have one address, and by address without a team.
 
         Raises:
-            HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
+            HTTPException: There are too many requests, or the document is too large.
         """
         self.require_within_limit("validations", client_address(request) if team is None else str(team.id))
         return await self._validate(content, track, submitted=False)
@@ -134,10 +132,16 @@ class Portal:
         limit = self.settings.max_submission_bytes
         if len(content) > limit:
             raise HTTPException(413, f"The document is larger than the limit of {limit:,} bytes.")
-        try:
-            return await self.validator.find_problems(content, track, submitted)
-        except ValidatorError as error:
-            raise HTTPException(503, "The document could not be checked now. Send it again.", WAIT) from error
+        async with AsyncExitStack() as locks:
+            try:
+                async with asyncio.timeout(MAX_WAIT_SECONDS):
+                    # Anybody may check documents, so at most one such document comes before one that is submitted.
+                    if not submitted:
+                        await locks.enter_async_context(self._checking)
+                    await locks.enter_async_context(self._validating)
+            except TimeoutError as error:
+                raise HTTPException(503, "Too many documents wait to be checked. Send it again.", WAIT) from error
+            return await run_in_threadpool(find_problems, self.documents, track, content)
 
 
 def client_address(request: Request) -> str:

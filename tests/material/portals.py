@@ -12,15 +12,12 @@ from fastapi.testclient import TestClient
 
 from headstart.contract.challenge import CHALLENGE
 from headstart.contract.documents import Catalog, Registry
-from headstart.contract.problems import Problem
-from headstart.contract.schema import Team as Track
 from headstart.portal import admin
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.queue import Job, claim, finish
 from headstart.portal.settings import Settings
 from headstart.portal.teams import add_team
-from headstart.portal.validation import find_problems
 from headstart.portal.web.app import create_app
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.stub_scores import MODELS, stub_score
@@ -56,18 +53,6 @@ def blue(*models: str) -> bytes:
 
 def red(*indices: int) -> bytes:
     return json.dumps({"differentiating_images": [STIMULI[index] for index in indices]}).encode()
-
-
-class InProcessValidator:
-    """Validates in this process."""
-
-    def __init__(self, documents: Documents) -> None:
-        self.documents = documents.registry, documents.catalog, documents.challenge
-
-    async def find_problems(self, content: bytes, track: Track, submitted: bool) -> list[Problem]:
-        return find_problems(content, track, *self.documents)
-
-    def close(self) -> None: ...
 
 
 @dataclass

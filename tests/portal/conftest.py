@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 
 from headstart.portal.database import Database
-from headstart.portal.web import state
-from headstart.tests.material.portals import InProcessValidator, Site, blue, make_settings, red
+from headstart.tests.material.portals import Site, blue, make_settings, red
 from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
-
-
-@pytest.fixture(scope="session", autouse=True)
-def validated_here() -> Iterator[None]:
-    """Validate in this process, because another takes a second to start; it has tests of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(state, "Validator", InProcessValidator)
-        yield
 
 
 @pytest.fixture(scope="session")

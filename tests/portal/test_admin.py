@@ -15,7 +15,7 @@ import pytest
 from sqlalchemy import text
 
 from headstart.output.errors import UserError
-from headstart.portal import admin, database
+from headstart.portal import admin
 from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings
 from headstart.tests.material.portals import Site, blue, make_settings, red
@@ -184,7 +184,7 @@ def test_files_are_the_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         raise PermissionError
 
     settings.folder.chmod(0o750)
-    monkeypatch.setattr(database.Path, "chmod", refuse)
+    monkeypatch.setattr(Path, "chmod", refuse)
     with pytest.raises(UserError, match=r"^data: .* is open to others .* `chmod go= "):
         make_private_folder(settings.folder)
 

@@ -82,8 +82,8 @@ def test_others_submissions_are_not_there(shown: Site) -> None:
         assert (answer.status_code, "or it is another team" in answer.text) == (404, True)
     shown.log_in()
     assert shown.client.get("/submissions/4").status_code == 404
-    for number in ("0", str(2**31), "one"):
-        assert shown.client.get(f"/submissions/{number}").status_code == 404
+    for text in ("0", str(2**31), "one"):
+        assert shown.client.get(f"/submissions/{text}").status_code == 404
     # The log says of others' submissions nothing.
     text = read(shown, "/log", shown.token)
     assert "of &lt;b&gt;Owls&lt;/b&gt; (Blue Team): scored" in text

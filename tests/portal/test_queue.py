@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
+from headstart.contract.problems import Problem
 from headstart.output.errors import UserError
-from headstart.portal import queue
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.intake import NotTakenError, Receipt, score_again, set_closed, store_submission
 from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
-from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team, remove_team, revoke_team
 from headstart.tests.material.portals import blue, make_documents
 from headstart.tests.material.stub_scores import stub_score
@@ -26,7 +26,7 @@ def add(database: Database, name: str = "Owls") -> int:
     """Add a team, and return its number."""
     with database.writing() as session:
         add_team(session, name)
-        return len(session.scalars(select(queue.TeamRow)).all())
+        return len(session.scalars(select(TeamRow)).all())
 
 
 def store(database: Database, team: int, number: int = 0, documents: Documents | None = None, **more: Any) -> Receipt:
@@ -145,7 +145,7 @@ def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) ->
 )
 def test_what_cannot_be_scored_again(database: Database, number: int, reason: str) -> None:
     team = add(database)
-    store(database, team, problems=[queue.Problem("", "", "a test")])
+    store(database, team, problems=[Problem("", "", "a test")])
     store(database, team)
     with database.writing() as session, pytest.raises(UserError, match=reason):
         score_again(session, [number], make_documents())
@@ -177,8 +177,8 @@ def test_the_same_document_counts_once(database: Database) -> None:
 
 def test_quotas_dates_and_bytes(database: Database) -> None:
     team = add(database)
-    rules = {"teams": {"blue": {"submissions_per_day": 1}}, "deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
-    documents = make_documents(**rules)
+    rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
+    documents = make_documents(**rules, teams={"blue": {"submissions_per_day": 1}})
     before, at_once = NOW - timedelta(days=1), NOW - timedelta(hours=1)
     assert store(database, team, 0, documents, now=before).problems == []
     assert store(database, team, 1, documents, now=at_once).problems == []
@@ -226,7 +226,7 @@ def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) 
         with database.writing() as session:
             add_team(session, f"Owls {turn}")
         with database.reading() as session:
-            (team,) = session.scalars(select(queue.TeamRow)).all()
+            (team,) = session.scalars(select(TeamRow)).all()
         store(database, team.id)
         job = claim(database, "test")
         assert job is not None

@@ -1,9 +1,6 @@
-"""Real scores, public and held out: those of the evaluation; and the process that validates."""
+"""Real scores, public and held out: those of the evaluation."""
 
-import asyncio
 import json
-import os
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +12,12 @@ from headstart.contract.submissions import read_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
-from headstart.portal import scoring, validation
-from headstart.portal.documents import Documents, read_documents
+from headstart.portal import scoring
 from headstart.portal.queue import Job
 from headstart.portal.scoring import Scorer
 from headstart.portal.settings import Settings
-from headstart.portal.validation import Validator, ValidatorError
 from headstart.tests.material.arena import ENTRIES, make_arena
-from headstart.tests.material.portals import RULES, InProcessValidator, blue, make_settings, red
+from headstart.tests.material.portals import RULES
 
 HERE = Extraction(device="cpu", num_workers=0)
 
@@ -114,63 +109,3 @@ def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(
     assert [reason in each.note for each, reason in zip(outcomes, reasons, strict=True)] == [True] * 3
     assert not any("secret" in each.note for each in outcomes)
     assert "secret" in outcomes[0].error
-
-
-@pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> Documents:
-    return read_documents(make_settings(tmp_path_factory.mktemp("documents"), {}))
-
-
-@pytest.mark.slow
-def test_a_validator_answers_and_starts_again(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
-    validator, here = Validator(documents), InProcessValidator(documents)
-
-    async def use() -> None:
-        many = blue(*(f"crow{number}" for number in range(1500)))
-        cases: tuple[tuple[bytes, Any], ...] = (
-            *((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue"), (many, "blue")),
-        )
-        for content, track in cases:
-            problems = await validator.find_problems(content, track, submitted=True)
-            assert problems == await here.find_problems(content, track, submitted=True)
-        assert [problem.rule for problem in problems[1000:]] == ["and 500 more problems"]
-        (process,) = validator._pool._processes.values()
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(ValidatorError):
-            await validator.find_problems(b"{", "blue", submitted=True)
-        # A document that takes too long holds up no other for good.
-        monkeypatch.setattr(validation, "MAX_SECONDS", 0.5)
-        long = blue(*(f"crow{number}\u0430" for number in range(70_000)))
-        calls = [validator.find_problems(content, "blue", True) for content in (long, blue("owl", "lark"))]
-        late, none = await asyncio.gather(*calls, return_exceptions=True)
-        assert isinstance(late, ValidatorError)
-        assert none == []
-
-    asyncio.run(use())
-    validator.close()
-
-
-def test_a_submission_waits_for_one_check_at_most(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
-    validator, order = Validator(documents), list[str]()
-
-    class Pool:
-        """Validates nothing, in order."""
-
-        def submit(self, function: Any, *args: Any) -> Any:
-            from concurrent.futures import Future
-
-            future: Future[list[str]] = Future()
-            order.extend(content.decode() for content in args[:1])
-            future.set_result([])
-            return future
-
-    validator.close()
-    monkeypatch.setattr(validator, "_pool", Pool())
-
-    async def use() -> None:
-        contents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"submit", True)]
-        await asyncio.gather(*(validator.find_problems(content, "blue", submitted) for content, submitted in contents))
-
-    asyncio.run(use())
-    assert order == ["check 1", "submit", "check 2", "check 3"]

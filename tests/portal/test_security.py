@@ -1,15 +1,19 @@
 """What a portal refuses: other sites and hosts, large bodies, too many requests, revoked teams; and what it stores."""
 
+import asyncio
 import hashlib
 from contextlib import closing
+from time import sleep
 from typing import Any
 
 import pytest
 from sqlalchemy import select, text
 
+from headstart.contract.problems import Problem
 from headstart.output.errors import UserError
 from headstart.portal.tables import SessionRow, Table, TeamRow
 from headstart.portal.teams import add_team, revoke_team
+from headstart.portal.web import state
 from headstart.tests.material.portals import Site, blue
 from headstart.tests.portal.conftest import OpenSite
 
@@ -133,6 +137,34 @@ def test_large_documents_are_refused_before_they_are_read(open_site: OpenSite) -
     assert [answer.status_code for answer in answers[:2]] == [422, 422]
     assert answers[-1].status_code == 403
     assert "of 10,000 bytes per day" in answers[-1].json()["error"]
+
+
+def test_of_very_many_problems_the_first_are_named_and_fewer_kept(site: Site) -> None:
+    content = blue(*(f"crow{number}" for number in range(1500)))
+    shown = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
+    assert [each["pointer"] for each in shown[:1000]] == [f"/models/{index}" for index in range(1000)]
+    assert [each["rule"] for each in shown[1000:]] == ["and 500 more problems"]
+    kept = site.submit(content).json()["problems"]
+    assert (kept[:100], kept[100]["rule"]) == (shown[:100], "and 901 more problems")
+
+
+def test_a_submission_waits_for_one_check_at_most(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    order = list[bytes]()
+
+    def note(documents: object, track: str, content: bytes) -> list[Problem]:
+        order.append(content)
+        sleep(0.05)
+        return []
+
+    monkeypatch.setattr(state, "find_problems", note)
+    portal: state.Portal = site.client.app.state.portal  # type: ignore[attr-defined] # an application
+
+    async def use() -> None:
+        contents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"submit", True)]
+        await asyncio.gather(*(portal._validate(content, "blue", submitted) for content, submitted in contents))
+
+    asyncio.run(use())
+    assert order == [b"check 1", b"submit", b"check 2", b"check 3"]
 
 
 def test_requests_are_limited_by_team_and_address(open_site: OpenSite) -> None:

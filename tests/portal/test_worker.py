@@ -186,9 +186,9 @@ def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: p
 
 
 def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    from headstart.portal.web import monitoring
+    from headstart.portal.web import api
 
-    monkeypatch.setattr(monitoring, "LOW", 0)
+    monkeypatch.setattr(api, "LOW", 0)
     site.submit(blue("owl", "lark"))
     assert site.client.get("/health").json() == {"status": "ok", "warnings": []}
     with site.database.writing() as session:
@@ -200,5 +200,5 @@ def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.Mo
     assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in lines
     assert claim(site.database, "test") is not None
     assert site.client.get("/health").json()["warnings"] == []
-    monkeypatch.setattr(monitoring, "LOW", 2**80)
+    monkeypatch.setattr(api, "LOW", 2**80)
     assert "of the data folder has only" in site.client.get("/health").json()["warnings"][0]
