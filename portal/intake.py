@@ -19,17 +19,15 @@ from headstart.portal.queue import KEPT_PROBLEMS, limit_problems
 from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event, name_of
 
 CLOSED = "closed"
-# More problems of one document are only counted: nobody reads them, and writing them would delay pages.
-MAX_PROBLEMS = 1000
 
 
 def find_problems(documents: Documents, track: Track, content: bytes) -> list[Problem]:
-    """Return the problems of a document of a team of the contract; of very many the first, and their number."""
+    """Return the problems of a document of a team of the contract."""
     registry, catalog = documents.of(track, "public")
     try:
         check_submission(content, "submission", registry, catalog, track, documents.challenge)
     except ContractError as error:
-        return limit_problems(error.problems, MAX_PROBLEMS)
+        return error.problems
     return []
 
 
@@ -153,8 +151,9 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
         scorings = {row.kind: row for row in session.scalars(query)}
         if not scorings:
             raise UserError(f"numbers: submission {number} was refused when it was submitted; choose another")
-        missing = [kind for kind in documents.kinds(submission.track) if kind not in scorings]
-        ended = [row for row in scorings.values() if row.state not in {"queue", "running"}]
+        kinds = documents.kinds(submission.track)
+        missing = [kind for kind in kinds if kind not in scorings]
+        ended = [row for row in scorings.values() if row.kind in kinds and row.state not in {"queue", "running"}]
         if not missing and not ended:
             raise UserError(f"numbers: submission {number} is being scored; wait for its end")
 

@@ -45,9 +45,8 @@ class Scorer:
         documents = self._documents
         rules, (registry, catalog) = documents.challenge, documents.of(job.track, job.kind)
         try:
-            submission = check_submission(
-                job.content, "submission", *documents.of(job.track, "public"), challenge=rules
-            )
+            known = documents.of(job.track, "public")
+            submission = check_submission(job.content, "submission", *known, challenge=rules)
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."

@@ -20,6 +20,7 @@ from headstart.contract.schema import Team as Track
 from headstart.portal.database import Database
 from headstart.portal.documents import read_documents, record_bases
 from headstart.portal.intake import NotTakenError, Receipt, find_problems, store_submission
+from headstart.portal.queue import limit_problems
 from headstart.portal.settings import Settings
 from headstart.portal.submissions import Board, rank_teams
 from headstart.portal.tables import EventRow, TeamRow
@@ -28,6 +29,8 @@ from headstart.portal.tables import EventRow, TeamRow
 MISTAKES_PER_MINUTE = 20
 WAIT = {"Retry-After": "30"}
 MAX_WAIT_SECONDS = 60.0
+# More problems of one document are only counted: nobody reads them, and writing them would delay pages.
+MAX_PROBLEMS = 1000
 
 
 class Portal:
@@ -110,7 +113,7 @@ class Portal:
             HTTPException: There are too many requests, or the document is too large.
         """
         self.require_within_limit("validations", client_address(request) if team is None else str(team.id))
-        return await self._validate(content, track, submitted=False)
+        return limit_problems(await self._validate(content, track, submitted=False), MAX_PROBLEMS)
 
     async def submit(self, team: TeamRow, track: Track, content: bytes) -> Receipt:
         """Validate a document and submit it.
