@@ -123,7 +123,7 @@ class SecurityMiddleware:
             app = error_response(request, 400, "The request is for another host than the portal's.")
         elif _is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
-        elif "transfer-encoding" in request.headers:
+        elif "transfer-encoding" in request.headers or not length.isdigit():
             # The length is needed before the body: servers take no more bytes than it says.
             app = error_response(request, 411, "The request has no Content-Length.", CLOSE)
         elif int(length) > self._limit:

@@ -55,7 +55,7 @@ def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.Capture
         (("submissions", "rescore"), "numbers: give numbers of submissions, or one of --failed and --held_back"),
         (("submissions", "rescore", "1", "--failed"), "numbers: give numbers of submissions, or one of --failed"),
         (("submissions", "show", "one"), "number"),
-        (("announce", "text"), "argument"),
+        (("none",), "argument"),
     ],
 )
 def test_mistakes_are_one_line(

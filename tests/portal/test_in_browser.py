@@ -1,4 +1,4 @@
-"""The portal in the system's Chromium: submitting and following, on a desk and on a phone, by keys and by ear."""
+"""The portal in the system's Chromium: submitting and following on wide and narrow screens, by keys and by ear."""
 
 from __future__ import annotations
 
