@@ -1,5 +1,6 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
 MAX_PORT = 65_535
+DATABASE_VARIABLE = "DATABASE_URL"
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
@@ -32,8 +34,8 @@ class Settings:
         held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team; none by default.
         datasets: Folder with one folder per data set; by default that of HACKATHON_DATASET_ROOT.
         data: Folder for the portal's own data.
-        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
-            in `data`.
+        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default that of the
+            variable DATABASE_URL, else an SQLite file in `data`.
         host: Address to listen at; 0.0.0.0 for all addresses of the machine.
         port: Port to listen at; 0 for any free port.
         url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
@@ -84,7 +86,8 @@ class Settings:
     @property
     def database_url(self) -> str:
         """URL of the database."""
-        return self.database or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
+        given = self.database or os.environ.get(DATABASE_VARIABLE)
+        return given or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
 
     @property
     def folder(self) -> Path:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
+from markupsafe import Markup
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -14,11 +15,11 @@ from headstart.contract.challenge_times import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota, is_closed
-from headstart.portal.submissions import PAGE_LENGTH, find_public_score, read_records
+from headstart.portal.submissions import PAGE_LENGTH, Board, find_public_score, read_records
 from headstart.portal.tables import SubmissionRow, TeamRow, read_log
 from headstart.portal.teams import DURATION, begin_session, end_session
 from headstart.portal.web.api import Before, Number, read_visible
-from headstart.portal.web.responses import render
+from headstart.portal.web.responses import TEMPLATES, local_times, render
 from headstart.portal.web.security import COOKIE, Visitor, form_proof, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency, client_address
 
@@ -88,7 +89,8 @@ def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visito
     """Show the leaderboards of both teams of the contract."""
     with portal.database.reading() as session:
         boards = {track: portal.find_board(session, track) for track in KEYS if portal.challenge.rules(track)}
-    return _page(request, "leaderboard.html", visitor, boards=boards)
+    tables = {track: _table(portal, track, board, visitor) for track, board in boards.items()}
+    return _page(request, "leaderboard.html", visitor, boards=boards, tables=tables)
 
 
 @router.get("/log")
@@ -156,6 +158,17 @@ def _form(
         **{"document": "", "picked": [], "problems": None, "mistake": "", **given},
     }
     return _page(request, "form.html", team, status, **context)
+
+
+def _table(portal: Portal, track: Track, board: Board, team: TeamRow | None) -> Markup:
+    """Return the table of a leaderboard, which is rendered once for each change, with the team's own line marked."""
+    if track not in portal.tables or portal.tables[track][0] is not board:
+        values = {"track": track, "board": board, "epsilon": portal.challenge.score.epsilon}
+        text = TEMPLATES.get_template("board.html").render(**values, local=local_times(portal.challenge))
+        portal.tables[track] = board, Markup(text)
+    own = next((line.submission_id for line in board.standings if team is not None and line.team == team.name), 0)
+    row = Markup('<tr id="{}-{}"').format(track, own)
+    return portal.tables[track][1].replace(row, row + Markup(' class="own"'), 1)
 
 
 def _page(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> Response:

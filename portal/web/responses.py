@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
+from headstart.contract.challenge import Challenge
 from headstart.portal.web.state import Portal
 
 TEMPLATES = Environment(
@@ -44,14 +45,14 @@ def render(request: Request, name: str, status: int = 200, **context: Any) -> HT
         context: Further values of the template, such as `team`, the team that is logged in.
     """
     portal: Portal = request.app.state.portal
-    challenge = portal.challenge
-
-    def local(time: datetime) -> str:
-        return f"{time.astimezone(challenge.zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
-
-    shared = {"portal": portal, "challenge": challenge, "path": request.url.path, "local": local}
-    values = {"team": None, "proof": "", **shared, **context}
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
+    values = {"team": None, "proof": "", "local": local_times(portal.challenge), **shared, **context}
     return HTMLResponse(TEMPLATES.get_template(name).render(values), status)
+
+
+def local_times(challenge: Challenge) -> Callable[[datetime], str]:
+    """Return a function that writes times in a challenge's time zone."""
+    return lambda time: f"{time.astimezone(challenge.zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
 
 
 def error_response(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:

@@ -10,6 +10,7 @@ from fastapi import Depends, HTTPException, Request
 from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import MovingWindowRateLimiter
+from markupsafe import Markup
 from prometheus_client import CollectorRegistry, Counter
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -53,6 +54,7 @@ class Portal:
         self.registry = CollectorRegistry()
         self.answers = Counter("headstart_requests", "Answers.", ["route", "status"], registry=self.registry)
         self._boards: dict[Track, tuple[object, Board]] = {}
+        self.tables: dict[Track, tuple[Board, Markup]] = {}
         self._boards_lock = threading.Lock()
         self._limiter = MovingWindowRateLimiter(MemoryStorage())
         self._limits = {

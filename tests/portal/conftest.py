@@ -14,6 +14,14 @@ from headstart.tests.material.postgresql import Server, serve_postgresql, why_no
 OpenSite = Callable[..., Site]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_database_of_the_environment() -> Iterator[None]:
+    """Keep the tests out of a database that the environment names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DATABASE_URL", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Open a portal that many tests read: its Owls have submissions 1 to 4 of every state, its Larks number 5."""

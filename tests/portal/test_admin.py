@@ -130,6 +130,12 @@ def test_settings_that_cannot_be_served(settings: dict[str, Any], message: str) 
         Settings(**settings)
 
 
+def test_the_database_is_that_of_the_settings_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://portal@host/portal")
+    assert Settings(database="sqlite:///a").database_url == "sqlite:///a"
+    assert Database(Settings().database_url).engine.dialect.name == "postgresql"
+
+
 @pytest.mark.parametrize("url", ["none", "mysql://root:secret@host/portal", "sqlite+none:///a", ""])
 def test_other_databases_are_refused_without_their_password(url: str) -> None:
     with pytest.raises(UserError, match=r"^database: ") as caught:
