@@ -30,6 +30,8 @@ from headstart.portal.tables import EventRow, TeamRow
 MISTAKES_PER_MINUTE = 20
 WAIT = {"Retry-After": "30"}
 MAX_WAIT_SECONDS = 60.0
+# Kinds of events after which the leaderboard may be another one.
+CHANGES = ("scored", "refused", "rescored", "hidden", "team removed", "team added")
 # More problems of one document are only counted: nobody reads them, and writing them would delay pages.
 MAX_PROBLEMS = 1000
 
@@ -84,10 +86,10 @@ class Portal:
         return self.challenge.is_ahead(datetime.now(UTC))
 
     def find_board(self, session: Session, track: Track) -> Board:
-        """Return a leaderboard; it is ranked once after each line of the log, however many read it."""
-        now = datetime.now(UTC)
+        """Return a leaderboard; it is ranked once for each change, however many read it."""
+        now, changes = datetime.now(UTC), select(func.count(), func.max(EventRow.id)).where(EventRow.kind.in_(CHANGES))
         # A line of a lower number may become visible after one of a higher number.
-        state = self.is_over, *session.execute(select(func.count(), func.max(EventRow.id))).one()
+        state = self.is_over, *session.execute(changes).one()
         with self._boards_lock:
             if track not in self._boards or self._boards[track][0] != state:
                 self._boards[track] = state, rank_teams(session, self.documents, track, now)
