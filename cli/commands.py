@@ -48,7 +48,7 @@ COMMANDS = {
         "submit": Command("submit a document to a portal; see also submissions", "portal.client:submit"),
         "submissions": Command("", "portal.client:list_submissions"),
         "portal": Command("serve a challenge; see also portal worker, portal admin", "portal.serve:main", "portal"),
-        "portal worker": Command("", "portal.work.worker:main", "portal"),
+        "portal worker": Command("", "portal.worker:main", "portal"),
         "portal admin": Command("", "portal.admin:main", "portal"),
     },
     "Which source model transfers best, and how stable is the answer?": {

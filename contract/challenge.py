@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from zoneinfo import ZoneInfo
 
 import yaml
@@ -24,9 +23,6 @@ from headstart.output.shipped_files import CONFIGS, find_file
 
 CHALLENGES = CONFIGS / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
-# Fields of a challenge that it did not have at first. They count in its digest where a file gives them another value
-# than the default, so that the digests of all other files stay as they were.
-ADDED_FIELDS = ("score", "opens", "ties", "terms")
 
 
 def _read_time(value: object) -> object:
@@ -86,13 +82,6 @@ class TeamRules(Document):
         _Limit | None,
         Field(description="Submissions that are allowed to a participant on one day; null for any number."),
     ] = None
-    standing: Annotated[
-        Literal["best", "last", "chosen"],
-        Field(
-            description="Which of a participant's scores stands on the leaderboard; of `chosen`, the one that the "
-            "participant has chosen, and the best until then."
-        ),
-    ] = "best"
 
 
 class BlueRules(TeamRules):
@@ -160,13 +149,6 @@ class ScoreRules(Document):
     ] = None
 
 
-class Terms(Document):
-    """What a person must accept before submitting."""
-
-    version: Annotated[str, Field(min_length=1, max_length=64, pattern=TEXT_PATTERN, description="Its version.")]
-    text: Annotated[str, Field(min_length=1, max_length=100_000, description="Its text, in paragraphs.")]
-
-
 class Challenge(Document):
     """A challenge under the contract; its own rules hold beside the contract's and never loosen them."""
 
@@ -196,13 +178,6 @@ class Challenge(Document):
     ] = "UTC"
     teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out submits nothing.")]
     score: Annotated[ScoreRules, Field(description="What is computed beside the contract's score.")] = ScoreRules()
-    ties: Annotated[
-        Literal["earliest", "shared"],
-        Field(description="Of equal scores, whether the earlier one ranks first, or both share a rank."),
-    ] = "earliest"
-    terms: Annotated[
-        Terms | None, Field(description="What a person must accept before submitting; null for nothing.")
-    ] = None
 
     @model_validator(mode="after")
     def _opens_before_it_ends(self) -> Challenge:
@@ -213,9 +188,7 @@ class Challenge(Document):
     @property
     def digest(self) -> str:
         """Hexadecimal SHA-256 of the rules; comments and the order of keys do not count."""
-        fields = type(self).model_fields
-        absent = {name for name in ADDED_FIELDS if getattr(self, name) == fields[name].default}
-        return hashlib.sha256(self.model_dump_json(exclude=absent).encode()).hexdigest()
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     @property
     def scoring_digest(self) -> str:
@@ -300,25 +273,6 @@ def read_challenge(path: Path) -> Challenge:
     if challenge is None:
         raise ContractError(document, problems)
     return challenge
-
-
-def choose_standing(rules: TeamRules, scores: Sequence[float], chosen: int | None = None) -> int:
-    """Choose the score of a participant that stands on the leaderboard.
-
-    Args:
-        rules: The team's rules.
-        scores: The participant's scores for that team, at least one, in the order in which they were submitted; higher
-            is better.
-        chosen: Index of the score that the participant has chosen, where the rules have it choose.
-
-    Returns:
-        Its index, the earliest of equal scores.
-    """
-    if rules.standing == "last":
-        return len(scores) - 1
-    if rules.standing == "chosen" and chosen is not None:
-        return chosen
-    return max(range(len(scores)), key=scores.__getitem__)
 
 
 def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:

@@ -1,6 +1,5 @@
 """A participant's commands: `headstart submit` sends a document to a portal, `headstart submissions` lists all."""
 
-import hashlib
 import json
 import os
 import re
@@ -23,9 +22,8 @@ from headstart.output.printable import say
 
 TOKEN_VARIABLE = "HEADSTART_TOKEN"
 WAITING = {"queue", "running"}
-# Statuses of a portal that is busy, and of a proxy whose portal is being started again.
-QUOTA, BUSY = 429, {429, 502, 503, 504}
-BUSY_SECONDS = 30
+# Statuses of a portal that can be asked again when it says.
+BUSY = {429, 503}
 ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
 # The pause between two questions grows from the first to the second.
 POLL_SECONDS = (1.0, 15.0)
@@ -38,12 +36,10 @@ def submit(
     token: str | None = None,
     team: Literal["blue", "red"] | None = None,
     wait: bool = True,
-    again: bool = False,
-    terms: str | None = None,
 ) -> None:
     """Submit a document to a portal, and wait for its score.
 
-    Run the same command again after Ctrl-C or a lost connection. It then follows the same submission.
+    Run the same command again after Ctrl-C or a lost connection. It follows the same submission, which counts once.
 
     Args:
         file: The submission, in JSON.
@@ -51,8 +47,6 @@ def submit(
         token: Your token. The variable HEADSTART_TOKEN is safer, because no shell history keeps it.
         team: Team of the contract; by default that of the document.
         wait: Whether to wait for the score.
-        again: Whether to submit a document again that has a score already.
-        terms: Version of the challenge's terms, if it has any, that you have read and accept.
 
     Raises:
         UserError: The document is refused or has no score, or the portal cannot be used.
@@ -60,9 +54,8 @@ def submit(
     portal = Portal(url, token)
     try:
         content = read_limited(Path(file).expanduser(), portal.max_bytes, file)
-        if terms is not None:
-            portal.ask("/api/terms", json.dumps({"version": terms}).encode())
-        record = _follow(portal, _send(portal, file, content, team or _find_team(file, content), again), wait)
+        track = team or _find_team(file, content)
+        record = _follow(portal, portal.ask(f"/api/submissions?team={track}", content), wait)
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
@@ -114,51 +107,43 @@ class Portal:
             raise UserError(f"token: is missing or not a portal's; set {TOKEN_VARIABLE} to your token")
         self._url = url.rstrip("/")
         self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-        self._has_answered = False
 
         challenge = self.ask("/api/challenge")
         if not isinstance(challenge, dict) or not isinstance(challenge.get("max_submission_bytes"), int):
             raise self._explain(200, Message(), None)
         self.max_bytes: int = challenge["max_submission_bytes"]
 
-    def ask(self, path: str, content: bytes | None = None, key: str = "") -> Any:  # noqa: ANN401 - any JSON value
-        """Return the portal's answer, and wait while it is busy, or away after it was there.
+    def ask(self, path: str, content: bytes | None = None) -> Any:  # noqa: ANN401 - any JSON value
+        """Return the portal's answer, and wait while it is busy.
 
         Args:
             path: Path of the request.
             content: Body of the request, which is a POST then.
-            key: Key by which the portal knows that it is the same request.
 
         Raises:
             UserError: It cannot be reached, is no portal, or refuses the request.
         """
-        more = {"Idempotency-Key": key} if key else {}
         while True:
             try:
-                request = Request(self._url + path, content, {**self._headers, **more})
+                request = Request(self._url + path, content, self._headers)
                 with build_opener(_EveryAnswer).open(request, timeout=ANSWER_SECONDS) as answer:
                     status, headers, body = answer.status, answer.headers, answer.read(MAX_ANSWER_BYTES)
             except (OSError, HTTPException, ValueError, OverflowError) as error:
                 cause = error.reason if isinstance(error, URLError) else error
-                away = f"cannot be reached ({cause if isinstance(cause, str) else reason_of(cause)})"
-                if not self._has_answered:
-                    raise UserError(f"url: {self._url} {away}") from error
-                status, headers, body = 503, Message(), json.dumps({"error": f"It {away}."}).encode()
+                reason = cause if isinstance(cause, str) else reason_of(cause)
+                raise UserError(f"url: {self._url} cannot be reached ({reason}); run the command again") from error
 
             document: Any = None
             with suppress(ValueError, RecursionError):
                 document = json.loads(body)
-            reason = document.get("error") if isinstance(document, dict) else None
-            if status in {200, 201, 422} and document is not None and reason is None:
-                self._has_answered = True
+            message = document.get("error") if isinstance(document, dict) else None
+            if status in {200, 201, 422} and document is not None and message is None:
                 return document
-            given = headers.get("Retry-After", "")
-            # A portal that can be asked again soon says when; a quota of the day has no such time.
-            if status not in BUSY or (status == QUOTA and not given):
-                raise self._explain(status, headers, reason)
-            seconds = int(given) if re.fullmatch(r"\d{1,5}", given) else BUSY_SECONDS
-            say(f"Retrying {self._url} in {seconds} s: {reason or f'status {status}'}")
-            time.sleep(seconds)
+            seconds = headers.get("Retry-After", "")
+            if status not in BUSY or not re.fullmatch(r"\d{1,4}", seconds):
+                raise self._explain(status, headers, message)
+            say(f"Retrying {self._url} in {seconds} s: {message or f'status {status}'}")
+            time.sleep(int(seconds))
 
     def submissions(self) -> Iterator[Record]:
         """Yield the participant's submissions, the latest first."""
@@ -172,8 +157,6 @@ class Portal:
             return UserError(f"url: {self._url} redirects to {headers.get('Location')}; give that address")
         if reason is None:
             return UserError(f"url: {self._url} is not a portal (status {status}); give the address of its first page")
-        if reason.startswith("terms: "):
-            return UserError(f"{reason}; read them at {self._url}/blue or /red, then pass --terms=VERSION")
         return UserError(f"{'token' if status == 401 else f'url: {self._url} answers'}: {reason}")
 
 
@@ -194,27 +177,6 @@ def _find_team(file: str, content: bytes) -> str:
     return teams[0]
 
 
-def _send(portal: Portal, file: str, content: bytes, team: str, again: bool) -> Record:
-    """Submit a document, unless the participant's latest submission of it waits or has a score."""
-    digest = hashlib.sha256(content).hexdigest()
-    same = (each for each in portal.submissions() if (each["sha256"], each["team"]) == (digest, team))
-    latest = next(same, {"id": 0, "state": ""})
-    if latest["state"] in WAITING or (latest["state"] == "scored" and not again):
-        known = f"{file} is submission {latest['id']}, of {latest['received']}"
-        say(known if latest["state"] in WAITING else f"{known}; --again=true submits it once more")
-        return latest
-
-    problems = portal.ask(f"/api/validate?team={team}", content)["problems"]
-    if problems:
-        _list_problems(problems)
-        raise UserError(f"file: {file} breaks rules, problems: {len(problems)}; it was not submitted")
-    # Until the portal has it, the same command makes the same key: an answer that is lost costs no quota.
-    record: Record = portal.ask(
-        f"/api/submissions?team={team}&again=true", content, key=f"{digest}-{team}-{latest['id']}"
-    )
-    return record
-
-
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:
     """Print each change of a submission, until it ends."""
     said, (pause, longest) = None, POLL_SECONDS
@@ -231,7 +193,6 @@ def _follow(portal: Portal, record: Record, wait: bool) -> Record:
 def _describe(record: Record) -> str:
     forms = {
         "place_in_queue": "place {} in the queue",
-        "expected_seconds": "about {:.0f} s",
         "score": "{:.6f}",
         "debiased_score": "debiased {:.6f}",
         "note": "{}",

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from pathlib import Path
 
 import uvicorn
 from fastapi import FastAPI
@@ -19,27 +19,17 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
-from headstart.portal.records.accounts import add_team
-from headstart.portal.records.database import UNAVAILABLE, Database
-from headstart.portal.records.private_files import make_private_folder
+from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
 from headstart.portal.settings import Settings, parse_settings
+from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
-from headstart.portal.web.connections import TimedConnection
 from headstart.portal.web.state import Portal
-from headstart.portal.work.demonstration import write_stimuli
-from headstart.portal.work.queue import free
-from headstart.portal.work.worker import SERVER_VARIABLE, process_name
-
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None  # type: ignore[assignment]
+from headstart.portal.worker import SERVER_VARIABLE
 
 DEMONSTRATION_TEAM = "demo"
 # Time that a worker has to finish its scoring before it is killed; feature rows that it has computed stay stored.
 PATIENCE_SECONDS = 10
 MAX_PAUSE_SECONDS = 30.0
-CONNECTIONS = 65_536
 _log = logging.getLogger(__name__)
 
 
@@ -54,10 +44,9 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
         UserError: A file of the settings cannot be read or written, or the port is in use.
     """
     make_private_folder(output_folder("data", settings.data))
-    _allow_connections()
     listening = _listen(settings)
     if settings.demonstration:
-        write_stimuli(settings)
+        _write_stimuli(settings)
     if settings.worker:
         # The process that scores would end at each start without them.
         settings.find_datasets()
@@ -66,18 +55,19 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     portal: Portal = app.state.portal
     database = portal.database
     try:
-        news = portal.open()
+        held_back = portal.open()
     except UNAVAILABLE as error:
-        raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
+        raise explain(error) from error
 
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     say(f"The portal is at {address}. Ctrl-C ends it.")
-    for sentence in news:
-        say(sentence)
+    if held_back:
+        command = "headstart portal admin submissions rescore --held_back"
+        say(f"Scored with other documents or rules, and on no leaderboard: {held_back}. `{command}` scores them again.")
     if settings.demonstration:
         say(_demonstration_team(database))
 
-    worker = WorkerProcess(database, args) if settings.worker else None
+    worker = WorkerProcess(args) if settings.worker else None
     try:
         if worker is not None:
             worker.start()
@@ -91,22 +81,18 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
 
 def server_config(app: FastAPI) -> uvicorn.Config:
     """Return how an application is served."""
-    # The connection is one of h11 that stays one, whatever other libraries are installed.
-    options: dict[str, Any] = {"http": TimedConnection, "ws": "none", "server_header": False}
-    return uvicorn.Config(app, **options, log_level="warning", timeout_graceful_shutdown=5)
+    return uvicorn.Config(app, ws="none", server_header=False, log_level="warning", timeout_graceful_shutdown=5)
 
 
 class WorkerProcess(threading.Thread):
     """Keeps a process that scores running.
 
     Args:
-        database: The portal's database.
         args: Options of the process.
     """
 
-    def __init__(self, database: Database, args: Sequence[str]) -> None:
+    def __init__(self, args: Sequence[str]) -> None:
         super().__init__(daemon=True)
-        self._database = database
         self._command = [sys.executable, "-P", "-m", "headstart", "portal", "worker", *args]
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
@@ -126,8 +112,6 @@ class WorkerProcess(threading.Thread):
                 self._process = process
 
             code = process.wait()
-            with suppress(*UNAVAILABLE):
-                free(self._database, process_name(process.pid))
             if self._stopping.is_set():
                 return
             pause = 1.0 if time.monotonic() - start > MAX_PAUSE_SECONDS else min(2 * pause, MAX_PAUSE_SECONDS)
@@ -161,24 +145,40 @@ def _listen(settings: Settings) -> socket.socket:
     return listening
 
 
-def _allow_connections() -> None:
-    """Raise the limit of open connections above the usual 1,024: idle ones count, too."""
-    if resource is None:
-        return
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    raised = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
-    if soft != resource.RLIM_INFINITY and soft < raised:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
-
-
 def _demonstration_team(database: Database) -> str:
     """Add a team to try the portal with, and return a sentence with its token, which is stored nowhere."""
     try:
-        token = add_team(database, DEMONSTRATION_TEAM)
+        with database.writing() as session:
+            token = add_team(session, DEMONSTRATION_TEAM)
     except UserError:
-        renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
-        return f"The team {DEMONSTRATION_TEAM!r} exists already. `{renew}` prints a new token for it."
+        command = f"headstart portal admin teams revoke {DEMONSTRATION_TEAM}"
+        return f"The team {DEMONSTRATION_TEAM!r} has a token. `{command}`, then `teams add`, prints another one."
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
+
+
+def _write_stimuli(settings: Settings) -> None:
+    """Draw the stimuli of a demonstration, and write their catalogs, unless these exist."""
+    if settings.datasets is None or settings.catalog is None:
+        raise UserError("demonstration: needs the settings datasets and catalog, where drawings are written")
+    folder = Path(settings.datasets).expanduser().absolute()
+    for seed, (name, catalog, count) in enumerate(
+        (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
+    ):
+        target = None if catalog is None else Path(catalog).expanduser().absolute()
+        if target is None or target.exists():
+            continue
+        photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
+        _run("write-photos", str(folder / name), f"--count={count}", *photos)
+        _run("write-catalog", str(folder / name), f"--output={target}")
+
+
+def _run(name: str, *options: str) -> None:
+    """Run a command of the suite."""
+    command = [sys.executable, "-P", "-m", "headstart", name, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = " ".join(done.stderr.split()).removeprefix("error: ")
+        raise UserError(f"demonstration: stimuli cannot be drawn ({reason})")
 
 
 def main(args: Sequence[str] | None = None) -> None:

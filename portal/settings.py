@@ -1,7 +1,8 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -11,47 +12,14 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
 MAX_PORT = 65_535
+DATABASE_VARIABLE = "DATABASE_URL"
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
-
-
-@dataclass(frozen=True)
-class PhaseSettings:
-    """The documents of one phase of a challenge. Omitted ones come from the settings.
-
-    Args:
-        challenge: Rules of the phase: a YAML file, or the name of one in configs/challenge.
-        registry: Model registry.
-        catalog: Stimuli catalog.
-        held_out_registry: Unpublished models, for the held-out score of the Red Team.
-        held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team.
-    """
-
-    challenge: str
-    registry: str | None = None
-    catalog: str | None = None
-    held_out_registry: str | None = None
-    held_out_catalog: str | None = None
-
-
-@dataclass(frozen=True)
-class Oidc:
-    """An organisation's sign-in by OpenID Connect, where the portal is registered as a client.
-
-    Args:
-        issuer: Address of the sign-in, as in its own configuration.
-        client_id: Name of the portal there. Register the redirect address `/sign-in/answer`.
-        client_secret_file: File with the client's secret.
-    """
-
-    issuer: str
-    client_id: str
-    client_secret_file: str
 
 
 @dataclass(frozen=True)
@@ -64,12 +32,10 @@ class Settings:
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         held_out_registry: Unpublished models, for the held-out score of the Red Team; none by default.
         held_out_catalog: Unpublished stimuli, for the held-out score of the Blue Team; none by default.
-        phases: Phases of the challenge, in order, each with its own rules; by default `challenge` is the only one.
-            Submissions belong to the first phase that is not over. All but the last need a deadline.
         datasets: Folder with one folder per data set; by default that of HACKATHON_DATASET_ROOT.
         data: Folder for the portal's own data.
-        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
-            in `data`.
+        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default that of the
+            variable DATABASE_URL, else an SQLite file in `data`.
         host: Address to listen at; 0.0.0.0 for all addresses of the machine.
         port: Port to listen at; 0 for any free port.
         url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
@@ -83,7 +49,6 @@ class Settings:
             each address of visitors who are not logged in.
         scoring_minutes: Longest time of a scoring; after it, the scoring fails and its worker restarts.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, to try the portal.
-        oidc: Sign-in by an organisation's OpenID Connect, beside tokens; none by default.
         extraction: How embeddings are computed.
     """
 
@@ -92,7 +57,6 @@ class Settings:
     catalog: str | None = None
     held_out_registry: str | None = None
     held_out_catalog: str | None = None
-    phases: list[PhaseSettings] = field(default_factory=list)
     datasets: str | None = None
     data: str = "runs/portal"
     database: str | None = None
@@ -108,7 +72,6 @@ class Settings:
     validations_per_minute: PositiveInt = 120
     scoring_minutes: PositiveInt = 120
     demonstration: bool = False
-    oidc: Oidc | None = None
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
@@ -123,17 +86,13 @@ class Settings:
     @property
     def database_url(self) -> str:
         """URL of the database."""
-        return self.database or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
+        given = self.database or os.environ.get(DATABASE_VARIABLE)
+        return given or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
 
     @property
     def folder(self) -> Path:
         """The folder of the portal's own data."""
         return Path(self.data).expanduser()
-
-    @property
-    def address(self) -> str:
-        """Address for links, without a slash at its end."""
-        return (self.url or f"http://{self.host}:{self.port}").rstrip("/")
 
     @property
     def behind_tls(self) -> bool:
@@ -157,14 +116,6 @@ class Settings:
         if not folder.is_dir():
             raise UserError(f"datasets: {self.datasets!r} is not a folder; give the folder that contains the data sets")
         return folder
-
-
-def read_file(option: str, file: str) -> str:
-    """Read the text of a file; a UserError with the option that names it where that is impossible."""
-    try:
-        return Path(file).expanduser().read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{option}: {file!r} cannot be read ({reason_of(error)}); name another file") from error
 
 
 def settings_parser(description: str) -> OneLineErrorParser:

@@ -76,7 +76,7 @@ def test_every_command_has_a_page_with_all_options_of_its_help(name: str, site: 
 
 @pytest.mark.slow
 def test_commands_of_organisers_and_benchmarks_have_an_entry(site: Path) -> None:
-    table = pytest.importorskip("headstart.portal.commands.table")
+    table = pytest.importorskip("headstart.portal.admin")
     text = (site / "reference" / "commands" / "portal-admin.html").read_text()
     assert all(f"headstart portal admin {words}</code>" in text for words in table.COMMANDS)
     text = (site / "reference" / "commands" / "benchmarks.html").read_text()

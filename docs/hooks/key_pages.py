@@ -8,11 +8,11 @@ from docstring_parser import parse
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
-from headstart.contract.challenge import BlueRules, ByTeam, Challenge, Count, RedRules, ScoreRules, Terms
+from headstart.contract.challenge import BlueRules, ByTeam, Challenge, Count, RedRules, ScoreRules
 from headstart.contract.schema import ModelEntry, ModelRegistry, Preprocess, Stimulus
 from headstart.docs.hooks.option_tables import cell, code, default_text, table, type_name
 from headstart.evaluation.embeddings import Extraction
-from headstart.portal.settings import Oidc, PhaseSettings, Settings
+from headstart.portal.settings import Settings
 from headstart.sweeps.sweep_file import KEY_MEANINGS
 
 PATH = "reference/keys.md"
@@ -22,7 +22,7 @@ FILES: tuple[tuple[str, str, dict[str, type[Any]]], ...] = (
     (
         "Settings of a portal",
         "`headstart portal --config portal.yaml` reads this file. The guide is [portal.md](../portal.md).",
-        {"": Settings, "phases": PhaseSettings, "oidc": Oidc, "extraction": Extraction},
+        {"": Settings, "extraction": Extraction},
     ),
     (
         "Rules of a challenge",
@@ -34,7 +34,6 @@ FILES: tuple[tuple[str, str, dict[str, type[Any]]], ...] = (
             "teams.red": RedRules,
             "teams.*.count": Count,
             "score": ScoreRules,
-            "terms": Terms,
         },
     ),
     (

@@ -8,8 +8,6 @@ from headstart.contract.schema import Team
 from headstart.evaluation.challenge_bundle.archives import Files
 from headstart.evaluation.challenge_bundle.material import DOCUMENTS, PROGRAM, Material, read_yaml, yaml_bytes
 
-STANDING = {"best": "Force_Best", "last": "Force_Last", "chosen": "Add_And_Delete"}
-
 
 def competitions(material: Material) -> dict[str, Files]:
     """Return the bundles by file name; errors as of `Material.reference`."""
@@ -37,7 +35,7 @@ def _competition(material: Material, team: Team, rules: TeamRules) -> Files:
     # Null is any number; without the keys Codabench takes 100 and 5.
     quotas = {"max_submissions": rules.submissions, "max_submissions_per_day": rules.submissions_per_day}
     document["phases"][0] |= quotas
-    document["leaderboards"][0] |= {"title": title, "submission_rule": STANDING[rules.standing]}
+    document["leaderboards"][0]["title"] = title
     if challenge.score.epsilon is None:
         document["leaderboards"][0]["columns"].pop()
 

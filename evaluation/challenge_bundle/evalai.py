@@ -38,10 +38,9 @@ def configuration(material: Material) -> dict[str, Files]:
         named = {"id": number, "name": f"{team.title()} Team", "codename": team}
         total, by_day = rules.submissions or ANY_NUMBER, rules.submissions_per_day or ANY_NUMBER
         quotas = {"max_submissions": total, "max_submissions_per_month": total, "max_submissions_per_day": by_day}
-        latest = {"show_leaderboard_by_latest_submission": rules.standing == "last"}
         joined = dict.fromkeys(("challenge_phase_id", "leaderboard_id", "dataset_split_id"), number)
 
-        items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined | latest]
+        items: list[dict[str, Any]] = [{"id": number}, named | times | quotas, named, joined]
         for name, own in zip(LISTS, items, strict=True):
             document[name].append({**own, **template[name][0]})
 
@@ -66,8 +65,4 @@ def losses(material: Material) -> list[str]:
         lines.append(f"deadline: EvalAI needs one; {FOREVER} UTC means none")
     if len(challenge.title) > LONGEST_TITLE:
         lines.append(f"title: EvalAI takes {LONGEST_TITLE} characters; the others are left out")
-    if any(rules.standing == "last" for rules in material.teams.values()):
-        lines.append("standing: where the last score stands, EvalAI orders teams by its time, not by the score")
-    if any(rules.standing == "chosen" for rules in material.teams.values()):
-        lines.append("standing: EvalAI ranks each team's best score, whichever it would choose")
     return lines

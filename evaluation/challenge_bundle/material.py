@@ -109,7 +109,6 @@ class Material:
             "rules": self.rules.read_text(encoding="utf-8"),
             "models": ", ".join(self.registry.entries),
             "form": form,
-            "terms": "" if self.challenge.terms is None else self.challenge.terms.text,
         }
         shown = {name: escape(text) for name, text in texts.items()}
         with io.BytesIO() as file:

@@ -1,216 +1,195 @@
-"""The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
+"""The interface for programs: JSON under `/api` with a team's token as `Authorization: Bearer TOKEN`; monitoring."""
 
-from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Annotated, Any
+import shutil
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, get_args
 
-from fastapi import APIRouter, Body, Header, HTTPException, Path, Query, Request
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from prometheus_client import CollectorRegistry, Gauge, generate_latest
+from sqlalchemy import and_, func, or_, select
 from sqlalchemy.orm import Session
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
-from headstart.output.errors import UserError
-from headstart.portal.records.log import event_as_json, read_public_log
-from headstart.portal.records.submissions import Record, find_all_records, find_document, find_record
-from headstart.portal.records.tables import MAX_ID, AccountRow, EventRow, SubmissionRow
-from headstart.portal.records.terms import accept_terms
-from headstart.portal.records.timeline import read_timeline
-from headstart.portal.web.sessions import Caller, Visitor
+from headstart.portal.database import UNAVAILABLE
+from headstart.portal.intake import is_closed
+from headstart.portal.settings import Settings
+from headstart.portal.submissions import Record, count_submissions, find_public_score, find_record, read_records
+from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, TeamRow, event_as_json, read_log
+from headstart.portal.web.security import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import check_document, new_key, submit
-from headstart.portal.work.intake import SameDocumentError, is_frozen
 
-router = APIRouter()
+router, monitoring = APIRouter(prefix="/api"), APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
 Before = Annotated[int | None, Query(ge=1, le=MAX_ID)]
-# What `/api/challenge` has of each phase.
-PHASE_KEYS = {"name", "title", "opens", "deadline"}
-# Public parts of score.json. Its digests would reveal changes of held-out documents, its timings the work done.
-PUBLIC_KEYS = (
-    "contract_version",
-    "team",
-    "n_models",
-    "n_stimuli",
-    "mean_cka_biased",
-    "mean_cka_debiased",
-    "mean_cka_calibrated",
-)
+LOW = 2**30
+# Without any sign of a process for so long, none is at work.
+LATELY = timedelta(minutes=10)
+NAN = float("nan")
 
 
-@router.get("/api/challenge")
+@router.get("/challenge")
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
     with portal.database.reading() as session:
-        frozen = is_frozen(session)
-    phase, now = portal.phase, datetime.now(UTC)
+        closed = is_closed(session) or portal.is_over or portal.is_ahead
     return {
-        **phase.challenge.model_dump(mode="json"),
-        "open": not (frozen or phase.challenge.is_over(now) or phase.challenge.is_ahead(now)),
-        "phases": [each.challenge.model_dump(mode="json", include=PHASE_KEYS) for each in portal.phases],
-        "models": list(phase.registry.entries),
-        "stimuli": len(phase.catalog.stimuli),
+        **portal.challenge.model_dump(mode="json"),
+        "open": not closed,
+        "models": list(portal.documents.registry.entries),
+        "stimuli": len(portal.documents.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
     }
 
 
-@router.get("/api/schemas/{name}")
+@router.get("/schemas/{name}")
 def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
     """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
-    schemas = json_schemas(version or portal.phase.challenge.contract_versions[-1])
+    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
     if name not in schemas:
         raise HTTPException(404, f"There is no such schema. Schemas: {', '.join(schemas)}.")
     return schemas[name]
 
 
-@router.get("/api/examples/{team}")
-def read_example(team: Track, portal: PortalDependency) -> Response:
-    """Return a valid document of a team of the contract."""
-    example = portal.examples[portal.phase.name, team]
-    if example is None:
-        raise HTTPException(404, "There is no example of such a document.")
-    return Response(example, media_type="application/json")
-
-
-@router.get("/api/stimuli")
+@router.get("/stimuli")
 def read_stimuli(portal: PortalDependency) -> Response:
     """Return the stimuli that the Red Team chooses from, as JSON lines."""
-    if portal.phase.challenge.rules("red") is None:
+    if portal.challenge.rules("red") is None:
         raise HTTPException(404, "This challenge has no Red Team, so its stimuli are not listed.")
-    return FileResponse(portal.phase.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
+    return FileResponse(portal.documents.catalog.path, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
-@router.post("/api/terms")
-def accept(portal: PortalDependency, caller: Caller, version: Annotated[str, Body(embed=True)]) -> dict[str, str]:
-    """Accept a version of the terms of the current phase, which is needed before the first submission."""
-    try:
-        accept_terms(portal.database, caller.id, portal.challenge, version, datetime.now(UTC))
-    except UserError as error:
-        raise HTTPException(409, str(error)) from error
-    return {"phase": portal.challenge.name, "accepted": version}
-
-
-@router.post("/api/validate")
+@router.post("/validate")
 async def validate(request: Request, portal: PortalDependency, visitor: Visitor, team: Track) -> dict[str, Any]:
-    """Return all problems of a document of a team of the contract, without submitting it.
-
-    `same_as` is the number of the visitor's submission of the same document, of which `remark` says the score.
-    """
-    problems, same = await check_document(portal, request, visitor, team, await request.body())
-    remarks = {"same_as": same and same.submission.id, "remark": same.remark if same else ""}
-    return {"valid": not problems, "problems": problems, **remarks}
+    """Return all problems of a document of a team of the contract, without submitting it."""
+    problems = await portal.check(request, visitor, team, await request.body())
+    return {"valid": not problems, "problems": problems}
 
 
-@router.post("/api/submissions")
-async def submit_document(
-    request: Request,
-    portal: PortalDependency,
-    caller: Caller,
-    team: Track,
-    again: bool = False,
-    idempotency_key: Annotated[str | None, Header()] = None,
-) -> Response:
+@router.post("/submissions")
+async def submit_document(request: Request, portal: PortalDependency, caller: Caller, team: Track) -> Response:
     """Submit the body as a document of a team of the contract.
 
-    The same `Idempotency-Key` always returns the same submission: 201 for a new one, 200 for a known one, 422 for a
-    refused one. With another key, the same document is submitted twice only with `again`: 409 names the first.
+    The status is 201 for a new submission, 200 for one that the caller has submitted before, and 422 for a refused one.
     """
-    try:
-        receipt = await submit(portal, caller, team, await request.body(), idempotency_key or new_key(), again)
-    except SameDocumentError as error:
-        raise HTTPException(409, f"{error} Add the parameter again=true to submit it.") from error
-    status = 422 if receipt.refused else 201 if receipt.new else 200
+    receipt = await portal.submit(caller, team, await request.body())
 
     def read() -> dict[str, Any]:
         with portal.database.reading() as session:
-            record = find_record(session, receipt.id)
-        assert record is not None
-        return record.as_json()
+            return read_visible(portal, session, receipt.id, caller).as_json()
 
+    status = 422 if receipt.problems else 201 if receipt.new else 200
     return JSONResponse(await run_in_threadpool(read), status, {"Location": f"/api/submissions/{receipt.id}"})
 
 
-@router.get("/api/submissions")
+@router.get("/submissions")
 def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
     """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        records, _ = find_all_records(session, before, True, SubmissionRow.team_id == caller.team_id)
+        records = read_records(session, SubmissionRow.team_id == caller.id, before=before)
     return [record.as_json() for record in records]
 
 
-@router.get("/api/submissions/{number}")
+@router.get("/submissions/{number}")
 def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
-    """Return one submission: the caller's own with what happened to it, or a scored one where these are shown."""
+    """Return one submission: the caller's own, or a scored one where these are shown."""
     with portal.database.reading() as session:
         record = read_visible(portal, session, number, visitor)
-        document, _ = find_document(session, number)
-        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
-    submission = {**record.as_json(), "log": [{"time": at.isoformat(), "text": text} for at, text in timeline]}
-    if document is not None and record.state == "scored":
-        submission["result"] = public_score(document, portal.settings.show_matrix)
-    return submission
+        result = find_public_score(session, number, portal.settings.show_matrix)
+    return {**record.as_json(), **({} if result is None else {"result": result})}
 
 
-@router.get("/api/leaderboard")
-def read_leaderboard(
-    portal: PortalDependency, response: Response, team: Track, phase: str | None = None
-) -> list[dict[str, Any]]:
-    """Return the leaderboard of a team of the contract, by default that of the current phase.
-
-    The header `Headstart-Held-Back` has the number of submissions that must be scored again before they are in it.
-    """
+@router.get("/leaderboard")
+def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
+    """Return the leaderboard of a team of the contract, and the number of submissions to be scored again before."""
     with portal.database.reading() as session:
-        board = portal.find_board(session, portal.find_phase(phase), team)
-    response.headers["Headstart-Held-Back"] = str(board.held_back)
-    return [each.as_json(board.held_out) for each in board.standings]
+        board = portal.find_board(session, team)
+    return {"held_back": board.held_back, "standings": [each.as_json() for each in board.standings]}
 
 
-@router.get("/api/log")
+@router.get("/log")
 def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
-    return [event_as_json(event) for event in visible_log(portal, visitor)]
+    with portal.database.reading() as session:
+        events = read_log(session, portal.settings.show_submissions, visitor)
+    return [event_as_json(event) for event in events]
 
 
-def is_own(submission: SubmissionRow, visitor: AccountRow | None) -> bool:
-    """Whether a visitor is a member of a submission's team."""
-    return visitor is not None and submission.team_id == visitor.team_id
-
-
-def is_insider(submission: SubmissionRow, visitor: AccountRow | None) -> bool:
-    """Whether a visitor may see everything of a submission but a held-out score: its team, and organisers."""
-    return visitor is not None and (visitor.is_organiser or is_own(submission, visitor))
-
-
-def no_submission() -> HTTPException:
-    """Return the one answer about submissions that do not exist, and about others'."""
-    return HTTPException(404, "There is no such submission, or it is another team's.")
-
-
-def read_visible(portal: Portal, session: Session, number: int, visitor: AccountRow | None) -> Record:
-    """Return the submission of a number if the visitor may see it.
+def read_visible(portal: Portal, session: Session, number: int, team: TeamRow | None) -> Record:
+    """Return the submission of a number if a visitor may see it: the team's own, or a scored one where these are shown.
 
     Raises:
-        HTTPException: There is no such submission, or the visitor may not see it.
+        HTTPException: There is no such submission, or the visitor may not see it; the answer is the same.
     """
     record = find_record(session, number)
     if record is not None:
-        submission = record.submission
-        is_hidden = submission.withdrawn is not None or submission.disqualified is not None
-        is_shown = portal.settings.show_submissions and record.state == "scored" and not is_hidden
-        if is_insider(submission, visitor) or is_shown:
+        is_own = team is not None and record.submission.team_id == team.id
+        is_shown = portal.settings.show_submissions and record.state == "scored" and not record.submission.hidden
+        if is_own or is_shown:
             return record
-    raise no_submission()
+    raise HTTPException(404, "There is no such submission, or it is another team's.")
 
 
-def visible_log(portal: Portal, visitor: AccountRow | None) -> Sequence[EventRow]:
-    """Return the latest lines of the log that a visitor may see."""
-    shown = portal.settings.show_submissions or (visitor is not None and visitor.is_organiser)
-    with portal.database.reading() as session:
-        return read_public_log(session, shown, visitor.team_id if visitor else None)
+@monitoring.get("/health")
+def check_health(portal: PortalDependency) -> Response:
+    """Check that the server and its database answer: 200, also where organisers must look at something, else 503."""
+    try:
+        portal.database.check_file()
+        with portal.database.reading() as session:
+            stalled = is_stalled(session, datetime.now(UTC))
+    except UNAVAILABLE:
+        return JSONResponse({"status": "failing", "warnings": ["The database does not answer, or was replaced."]}, 503)
+    warnings = [
+        f"The disk of the {name} folder has only {free / 2**20:,.0f} MB of free space."
+        for name, free in _free_bytes(portal.settings).items()
+        if free < LOW
+    ]
+    if stalled:
+        warnings.append("Submissions are waiting, but no worker is active. Check that one runs, and read its output.")
+    return JSONResponse({"status": "ok", "warnings": warnings})
 
 
-def public_score(document: Mapping[str, Any], with_matrix: bool) -> dict[str, Any]:
-    """Return the public part of the content of `score.json`."""
-    keys = (*PUBLIC_KEYS, "pairwise") if with_matrix else PUBLIC_KEYS
-    return {key: document[key] for key in keys if key in document}
+@monitoring.get("/metrics")
+def read_metrics(portal: PortalDependency) -> Response:
+    """Return metrics in Prometheus's text format."""
+    now, registry = datetime.now(UTC), CollectorRegistry()
+    try:
+        with portal.database.reading() as session:
+            states: dict[str, float] | None = dict(count_submissions(session))
+            oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
+            waiting = (now - (oldest or now)).total_seconds()
+    except UNAVAILABLE:
+        states, waiting = None, NAN
+
+    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(states is not None)
+    Gauge("headstart_oldest_waiting_seconds", "Age of the queue.", registry=registry).set(waiting)
+    submissions = Gauge("headstart_submissions", "Submissions.", ["state"], registry=registry)
+    for state in get_args(State):
+        submissions.labels(state).set(NAN if states is None else states.get(state, 0))
+    free = Gauge("headstart_free_bytes", "Free space on a folder's disk.", ["folder"], registry=registry)
+    for folder, size in _free_bytes(portal.settings).items():
+        free.labels(folder).set(size)
+    return Response(
+        generate_latest(registry) + generate_latest(portal.registry), media_type="text/plain; version=0.0.4"
+    )
+
+
+def is_stalled(session: Session, now: datetime) -> bool:
+    """Whether a scoring has been due for ten minutes, and no process has begun, prolonged or ended one meanwhile."""
+    since = now - LATELY
+    waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
+    due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
+    signs = or_(ScoringRow.started > since, ScoringRow.ended > since, ScoringRow.lease_until > since)
+    is_due, has_sign = (session.scalar(select(ScoringRow.id).where(each).limit(1)) for each in (due, signs))
+    return is_due is not None and has_sign is None
+
+
+def _free_bytes(settings: Settings) -> dict[str, int]:
+    """Return the free bytes on the disks of the folder of the portal's data and of the cache."""
+    folders = {"data": settings.folder.absolute(), "cache": settings.extraction.cache.absolute()}
+    return {
+        name: shutil.disk_usage(next(each for each in (folder, *folder.parents) if each.exists())).free
+        for name, folder in folders.items()
+    }

@@ -1,9 +1,12 @@
-"""The pages: overview and rules, forms, submissions, leaderboards, log. They work without scripts."""
+"""The pages: overview and rules, forms, submissions, leaderboards, log. They have no scripts."""
 
+import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Form, HTTPException, Request
+from markupsafe import Markup
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -11,37 +14,55 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge_times import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.log import read_announcements
-from headstart.portal.records.quotas import counted_times
-from headstart.portal.records.submissions import find_all_records, find_document, find_heatmap
-from headstart.portal.records.tables import AccountRow, SubmissionRow
-from headstart.portal.records.terms import accept_terms, missing_terms
-from headstart.portal.records.timeline import read_timeline
-from headstart.portal.records.waiting import is_stalled
-from headstart.portal.web.api import Before, Number, is_insider, is_own, public_score, read_visible, visible_log
-from headstart.portal.web.responses import render
-from headstart.portal.web.sessions import Visitor, require_own_form
-from headstart.portal.web.state import Portal, PortalDependency
-from headstart.portal.web.submitting import check_document, key_of_form, new_key, submit
-from headstart.portal.web.template_files import TEMPLATES
-from headstart.portal.work.intake import SameDocumentError, is_frozen
+from headstart.portal.intake import counts_against_quota, is_closed
+from headstart.portal.submissions import PAGE_LENGTH, Board, find_public_score, read_records
+from headstart.portal.tables import SubmissionRow, TeamRow, read_log
+from headstart.portal.teams import DURATION, begin_session, end_session
+from headstart.portal.web.api import Before, Number, read_visible
+from headstart.portal.web.responses import TEMPLATES, local_times, render
+from headstart.portal.web.security import COOKIE, Visitor, form_proof, require_own_form
+from headstart.portal.web.state import Portal, PortalDependency, client_address
 
 router = APIRouter(default_response_class=HTMLResponse)
-MAX_SHOWN_PROBLEMS = 200
+Text = Annotated[str, Form()]
 MAX_TABLE_MODELS = 30
-FORMS: dict[Track, str] = {
-    "blue": '{"models": ["NAME", "NAME"]}',
-    "red": '{"differentiating_images": [\n  {"dataset_name": "NAME", "image_identifier": "PATH"}, ...\n]}',
-}
 
 
 @router.get("/")
 def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
-        state = {"frozen": is_frozen(session), "stalled": is_stalled(session, datetime.now(UTC))}
-        news = read_announcements(session)
-    return render(request, "overview.html", visitor, address=portal.address(request), announcements=news, **state)
+        closed = is_closed(session)
+    return _page(request, "overview.html", visitor, closed=closed, address=portal.address(request))
+
+
+@router.get("/login")
+def show_login(request: Request, visitor: Visitor) -> Response:
+    """Show the form that asks for a token."""
+    return _page(request, "login.html", visitor, wrong=False)
+
+
+@router.post("/login")
+def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Response:
+    """Begin a session: the browser stores a cookie that no script and no other site can read or use."""
+    cookie = begin_session(portal.database, token.strip())
+    if cookie is None:
+        portal.require_within_limit("mistakes", client_address(request))
+        return _page(request, "login.html", None, 401, wrong=True)
+    response, seconds = RedirectResponse("/submissions", 303), int(DURATION.total_seconds())
+    secure = portal.settings.behind_tls
+    response.set_cookie(COOKIE, cookie, seconds, httponly=True, samesite="strict", secure=secure, path="/")
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request, portal: PortalDependency, proof: Text = "") -> Response:
+    """End the session."""
+    require_own_form(request, proof)
+    end_session(portal.database, request.cookies[COOKIE])
+    response = RedirectResponse("/", 303)
+    response.delete_cookie(COOKIE, path="/")
+    return response
 
 
 @router.get("/submissions")
@@ -50,8 +71,8 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
     if visitor is None:
         return RedirectResponse("/login", 303)
     with portal.database.reading() as session:
-        records, more = find_all_records(session, before, False, SubmissionRow.team_id == visitor.team_id)
-    return render(request, "submissions.html", visitor, records=records, more=more, latest=before is None)
+        records = read_records(session, SubmissionRow.team_id == visitor.id, before=before)
+    return _page(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
 
 
 @router.get("/submissions/{number}")
@@ -59,158 +80,96 @@ def show_submission(request: Request, number: Number, portal: PortalDependency, 
     """Show one submission."""
     with portal.database.reading() as session:
         record = read_visible(portal, session, number, visitor)
-        document, has_heatmap = find_document(session, number)
-        timeline = read_timeline(session, record) if is_insider(record.submission, visitor) else []
-    with_matrix, is_scored = portal.settings.show_matrix, record.state == "scored"
-    phase = next((each for each in portal.phases if each.name == record.submission.phase), None)
-    is_over = phase is None or phase.challenge.is_over(datetime.now(UTC))
-    context: dict[str, Any] = {
-        "record": record,
-        "timeline": timeline,
-        "is_own": is_own(record.submission, visitor),
-        "rules": None if phase is None or is_over else phase.challenge.rules(record.submission.track),
-        "score": public_score(document, with_matrix) if document and is_scored else None,
-        "earlier": document["score"] if document and not is_scored else None,
-        "pictured": has_heatmap and with_matrix,
-        "shown_problems": MAX_SHOWN_PROBLEMS,
-        "largest_table": MAX_TABLE_MODELS,
-    }
-    return render(request, "submission.html", visitor, **context)
-
-
-@router.get("/submissions/{number}/heatmap.png")
-def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Show the similarity of all pairs of models as a picture."""
-    with portal.database.reading() as session:
-        read_visible(portal, session, number, visitor)
-        picture = find_heatmap(session, number) if portal.settings.show_matrix else None
-    if picture is None:
-        raise HTTPException(404, "There is no such picture.")
-    return Response(picture, media_type="image/png")
+        score = find_public_score(session, number, portal.settings.show_matrix)
+    return _page(request, "submission.html", visitor, record=record, score=score, largest_table=MAX_TABLE_MODELS)
 
 
 @router.get("/leaderboard")
-def show_leaderboard(
-    request: Request, portal: PortalDependency, visitor: Visitor, phase: str | None = None
-) -> Response:
-    """Show the leaderboards of both teams of the contract, by default those of the current phase."""
-    shown, boards = portal.find_phase(phase), {}
-    name = visitor.team.name if visitor and visitor.team else None
+def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the leaderboards of both teams of the contract."""
     with portal.database.reading() as session:
-        for track in KEYS:
-            if shown.challenge.rules(track) is not None:
-                boards[track] = portal.find_board(session, shown, track)
-    return render(request, "leaderboard.html", visitor, boards=boards, phase=shown, own=name)
+        boards = {track: portal.find_board(session, track) for track in KEYS if portal.challenge.rules(track)}
+    tables = {track: _table(portal, track, board, visitor) for track, board in boards.items()}
+    return _page(request, "leaderboard.html", visitor, boards=boards, tables=tables)
 
 
 @router.get("/log")
 def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the log."""
-    return render(request, "log.html", visitor, events=visible_log(portal, visitor))
-
-
-@router.get("/log.atom")
-def show_feed(request: Request, portal: PortalDependency) -> Response:
-    """Show the log as an Atom feed (RFC 4287)."""
-    feed = TEMPLATES.get_template("log.atom").render(
-        challenge=portal.challenge, address=portal.address(request), events=visible_log(portal, None)
-    )
-    return Response(feed, media_type="application/atom+xml")
+    with portal.database.reading() as session:
+        events = read_log(session, portal.settings.show_submissions, visitor)
+    return _page(request, "log.html", visitor, events=events)
 
 
 @router.get("/{track}")
-def show_form(
-    request: Request, track: Track, portal: PortalDependency, visitor: Visitor, example: bool = False
-) -> Response:
-    """Show the form of a team of the contract, empty or with an example in it."""
-    filled = (portal.examples[portal.phase.name, track] or b"").decode() if example else ""
-    return _form(request, portal, track, visitor, filled)
+def show_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the form of a team of the contract."""
+    return _form(request, portal, track, visitor)
 
 
 @router.post("/{track}")
 async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
     """Submit the document of a form, or only check it."""
+    models = list(portal.documents.registry.entries)
     # Browsers write the end of a line as two bytes.
-    max_part_size = 2 * int(portal.settings.max_submission_bytes) + 1024
-    async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:
+    limits = {"max_files": 1, "max_fields": len(models) + 8}
+    async with request.form(**limits, max_part_size=2 * int(portal.settings.max_submission_bytes) + 1024) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
-        # The text is checked with one byte per end of a line, while the user edits it and here.
         upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
-        file = upload if isinstance(upload, UploadFile) and upload.filename else None
-        uploaded = b"" if file is None else await file.read()
-        nonce, action = str(form.get("key", "")), form.get("action")
-        accepted, phase = str(form.get("terms", "")), form.get("phase", portal.phase.name)
+        uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else None
+        picked, is_check = [str(name) for name in form.getlist("models")], form.get("action") == "check"
 
-    if bool(uploaded) == bool(pasted.strip()):
-        is_empty = file is not None and not uploaded
-        mistake = "The file is empty." if is_empty else "Choose a file or paste a document, not both."
-        return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
-
-    content = uploaded or pasted.encode()
-    text = content.decode(errors="replace")
-    if action == "check":
-        problems, same = await check_document(portal, request, visitor, track, content)
-        remark = same.remark if same else ""
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, problems, remark)
-    if phase != portal.phase.name:
-        mistake = f"The phase has ended. Submit again to enter the document in {portal.challenge.title}."
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
-    if not await run_in_threadpool(_accept, portal, visitor, accepted):
-        mistake = "Read and accept the terms first."
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=mistake, status=400)
-    try:
-        receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content), action == "again")
-    except SameDocumentError as error:
-        return await run_in_threadpool(_form, request, portal, track, visitor, text, mistake=str(error), status=409)
+    given: dict[str, Any] = {"document": pasted, "picked": picked}
+    contents = [pasted.encode()] if pasted.strip() else []
+    contents += [] if uploaded is None else [uploaded]
+    contents += [json.dumps({KEYS["blue"]: picked}).encode()] if picked else []
+    if len(contents) != 1:
+        mistake = "Give one document: choose a file, paste its text, or pick models."
+        return await run_in_threadpool(_form, request, portal, track, visitor, 400, mistake=mistake, **given)
+    if is_check:
+        problems = await portal.check(request, visitor, track, contents[0])
+        # Browsers do not send a file again that they have sent.
+        given["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
+        return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **given)
+    receipt = await portal.submit(visitor, track, contents[0])
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
-def _accept(portal: Portal, account: AccountRow, version: str) -> bool:
-    """Record that the terms are accepted, if a version of them was, and return whether nothing is missing."""
-    challenge = portal.challenge
-    if challenge.terms is not None and version == challenge.terms.version:
-        accept_terms(portal.database, account.id, challenge, version, datetime.now(UTC))
-    with portal.database.reading() as session:
-        return missing_terms(session, account.id, challenge) is None
-
-
 def _form(
-    request: Request,
-    portal: Portal,
-    track: Track,
-    account: AccountRow | None,
-    document: str = "",
-    problems: list[dict[str, str]] | None = None,
-    remark: str = "",
-    mistake: str = "",
-    status: int = 200,
+    request: Request, portal: Portal, track: Track, team: TeamRow | None, status: int = 200, **given: Any
 ) -> Response:
-    """Show a form with the problems of its document; None for a document that was not checked."""
+    """Show a form with what was given, and the problems of the document if it was checked."""
     rules = portal.challenge.rules(track)
     if rules is None:
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")
+    own = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
     with portal.database.reading() as session:
-        frozen = is_frozen(session)
-        team_id = None if account is None else account.team_id
-        earlier = [] if team_id is None else counted_times(session, team_id, portal.phase.name, track)
-        terms = None if account is None else missing_terms(session, account.id, portal.challenge)
+        closed = is_closed(session)
+        times = session.scalars(select(SubmissionRow.received).where(*own)).all()
 
     context: dict[str, Any] = {
         "track": track,
         "rules": rules,
-        "frozen": frozen,
-        "terms": terms,
-        "document": document,
-        "problems": problems,
-        "remark": remark,
-        "mistake": mistake,
-        "is_again": status == 409,
-        "key": new_key(),
-        "form": FORMS[track],
-        "earlier": len(earlier),
-        "today": count_on_day(portal.challenge, earlier, datetime.now(UTC)),
-        "shown_problems": MAX_SHOWN_PROBLEMS,
+        "closed": closed,
+        "earlier": len(times),
+        "today": count_on_day(portal.challenge, times, datetime.now(UTC)),
+        **{"document": "", "picked": [], "problems": None, "mistake": "", **given},
     }
-    return render(request, "form.html", account, status=status, **context)
+    return _page(request, "form.html", team, status, **context)
+
+
+def _table(portal: Portal, track: Track, board: Board, team: TeamRow | None) -> Markup:
+    """Return the table of a leaderboard, which is rendered once for each change, with the team's own line marked."""
+    if track not in portal.tables or portal.tables[track][0] is not board:
+        values = {"track": track, "board": board, "epsilon": portal.challenge.score.epsilon}
+        text = TEMPLATES.get_template("board.html").render(**values, local=local_times(portal.challenge))
+        portal.tables[track] = board, Markup(text)
+    own = next((line.submission_id for line in board.standings if team is not None and line.team == team.name), 0)
+    row = Markup('<tr id="{}-{}"').format(track, own)
+    return portal.tables[track][1].replace(row, row + Markup(' class="own"'), 1)
+
+
+def _page(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> Response:
+    return render(request, name, status, team=team, proof=form_proof(request), **context)

@@ -1,58 +1,58 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from headstart.portal.records.tables import AccountRow
-from headstart.portal.web.sessions import form_proof
+from headstart.contract.challenge import Challenge
 from headstart.portal.web.state import Portal
-from headstart.portal.web.template_files import TEMPLATES, local_times
 
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
 # Headers of all answers.
 HEADERS = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+        "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; frame-ancestors 'none'; "
+        "base-uri 'none'"
     ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-Handler = Callable[[Request, Exception], Awaitable[Response]]
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 
 
-def render(
-    request: Request, name: str, account: AccountRow | None, *, status: int = 200, **context: Any
-) -> HTMLResponse:
+def render(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a page.
 
     Args:
         request: The request.
         name: Name of the template.
-        account: The account of who asks.
         status: Status of HTTP.
-        context: Further values of the template.
+        context: Further values of the template, such as `team`, the team that is logged in.
     """
     portal: Portal = request.app.state.portal
-    shared = {
-        "portal": portal,
-        "challenge": portal.challenge,
-        "account": account,
-        "team": account and account.team,
-        "path": request.url.path,
-        "proof": form_proof(request),
-        "is_over": portal.is_over(),
-        "is_ahead": portal.challenge.is_ahead(datetime.now(UTC)),
-        "local": local_times(portal.challenge),
-    }
-    return HTMLResponse(TEMPLATES.get_template(name).render(**shared, **context), status)
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
+    values = {"team": None, "proof": "", "local": local_times(portal.challenge), **shared, **context}
+    return HTMLResponse(TEMPLATES.get_template(name).render(values), status)
+
+
+def local_times(challenge: Challenge) -> Callable[[datetime], str]:
+    """Return a function that writes times in a challenge's time zone."""
+    return lambda time: f"{time.astimezone(challenge.zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
 
 
 def error_response(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
@@ -66,7 +66,7 @@ def error_response(request: Request, status: int, reason: str, headers: dict[str
     """
     if request.url.path.startswith(PROGRAM_PATHS):
         return JSONResponse({"error": reason}, status, headers)
-    page = render(request, "problem.html", None, status=status, reason=reason, code=status)
+    page = render(request, "problem.html", status, reason=reason, code=status)
     page.headers.update(headers or {})
     return page
 

@@ -12,7 +12,6 @@ from headstart.contract.challenge import (
     Challenge,
     TeamRules,
     challenge_path,
-    choose_standing,
     read_challenge,
     shipped_challenges,
 )
@@ -92,7 +91,6 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
             unmixed_families: [[vit, convolutional]]
             submissions: 10
             submissions_per_day: 2
-            standing: last
           red:
             count: {exactly: 4}
             datasets: [photos]
@@ -108,14 +106,12 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         "unmixed_families": (("vit", "convolutional"),),
         "submissions": 10,
         "submissions_per_day": 2,
-        "standing": "last",
     }
     assert red.model_dump() == {
         "count": {"exactly": 4, "least": None, "most": None},
         "datasets": ("photos",),
         "submissions": None,
         "submissions_per_day": None,
-        "standing": "best",
     }
     assert challenge.score.epsilon == 1e-6
 
@@ -146,7 +142,6 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"teams": {"red": {"count": {"least": 9, "most": 8}}}}, "/teams/red/count", "least 9 above most 8"),
         ({"teams": {"red": {"submissions_per_day": 0}}}, "/teams/red/submissions_per_day", "1"),
         ({"teams": {"red": {"submissions": True}}}, "/teams/red/submissions", "integer"),
-        ({"teams": {"red": {"standing": "first"}}}, "/teams/red/standing", "'best', 'last' or 'chosen'"),
         ({"teams": {"red": {"datasets": []}}}, "/teams/red/datasets", "at least 1"),
         ({"teams": {"blue": {"families": {"a": ["a*"]}}}}, "/teams/blue", "needs most_per_family or unmixed"),
         ({"teams": {"blue": {"most_per_family": 1}}}, "/teams/blue", "needs families"),
@@ -202,15 +197,6 @@ def test_digest_ignores_the_layout_of_the_file(tmp_path: Path) -> None:
     assert plain.digest == turned.digest != other.digest
 
 
-def test_digests_of_files_without_the_fields_of_today_stay() -> None:
-    # Computed before the challenge had a `score`.
-    digests = {name: read_challenge(challenge_path(name)).digest for name in shipped_challenges()}
-    assert digests == {
-        "contract": "ba112c5daf23ce9d30ac277ccb16a4d469d88b39dd1639a03b0d7c5c7a8cc98c",
-        "realign_2026": "781cd1b1172e50b1ed19c82e4e1578e39d907ec1fba59c3716e9ecdb006e5b79",
-    }
-
-
 def test_an_epsilon_changes_both_digests(tmp_path: Path) -> None:
     plain, without, other = (
         read_challenge(write(tmp_path, {**MINIMAL, **score}))
@@ -224,7 +210,7 @@ def test_an_epsilon_changes_both_digests(tmp_path: Path) -> None:
     ("changed", "is_same"),
     [
         ({"title": "Other", "description": "Longer.", "deadline": NOON.isoformat(), "time_zone": "Asia/Tokyo"}, True),
-        ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1, "standing": "last"}}}, True),
+        ({"teams": {"red": {"submissions": 3, "submissions_per_day": 1}}}, True),
         ({"contract_versions": ["1.0"]}, False),
         ({"teams": {"red": {"count": {"least": 3}}}}, False),
         ({"teams": {"red": {"datasets": ["photos"]}}}, False),
@@ -291,9 +277,3 @@ def test_submissions_altogether(tmp_path: Path) -> None:
 def test_a_team_that_a_challenge_does_not_have(tmp_path: Path) -> None:
     (problem,) = find_untimely(read_challenge(write(tmp_path, MINIMAL)), "blue", [], NOON)
     assert problem.rule == "the challenge 'ours' has no Blue Team"
-
-
-def test_standing_score() -> None:
-    scores = [0.2, 0.9, 0.9, 0.1]
-    assert choose_standing(TeamRules(standing="best"), scores) == 1
-    assert choose_standing(TeamRules(standing="last"), scores) == 3

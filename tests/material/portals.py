@@ -1,8 +1,8 @@
 """A portal of a small challenge with a stub for its scoring."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+import re
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,17 +10,15 @@ from typing import Any
 import yaml
 from fastapi.testclient import TestClient
 
-from headstart.contract.challenge import CHALLENGE, Challenge
+from headstart.contract.challenge import CHALLENGE
 from headstart.contract.documents import Catalog, Registry
-from headstart.contract.problems import ContractError
-from headstart.contract.schema import Team as Track
-from headstart.contract.submissions import check_submission
-from headstart.portal.phases import Phase
-from headstart.portal.records.database import Database
+from headstart.portal import admin
+from headstart.portal.database import Database
+from headstart.portal.documents import Documents
+from headstart.portal.queue import Job, claim, finish
 from headstart.portal.settings import Settings
+from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
-from headstart.portal.work.queue import Job, claim, finish
-from headstart.portal.work.validation import DOCUMENT
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.stub_scores import MODELS, stub_score
 
@@ -57,23 +55,6 @@ def red(*indices: int) -> bytes:
     return json.dumps({"differentiating_images": [STIMULI[index] for index in indices]}).encode()
 
 
-class InProcessValidator:
-    """Validates in this process."""
-
-    def __init__(self, phases: Sequence[Phase]) -> None:
-        self.phases = {phase.name: phase for phase in phases}
-
-    async def find_problems(self, content: bytes, phase: str, track: Track, submitted: bool) -> list[dict[str, str]]:
-        each = self.phases[phase]
-        try:
-            check_submission(content, DOCUMENT, each.registry, each.catalog, track, each.challenge)
-        except ContractError as error:
-            return [asdict(problem) for problem in error.problems]
-        return []
-
-    def close(self) -> None: ...
-
-
 @dataclass
 class Site:
     """A portal in this process, and one team's token."""
@@ -94,10 +75,14 @@ class Site:
     def headers(self, token: str | None = None) -> dict[str, str]:
         return {"Authorization": f"Bearer {token or self.token}"}
 
-    def submit(self, content: bytes, track: str = "blue", token: str | None = None, key: str = "") -> Any:
-        headers = {**self.headers(token), **({"Idempotency-Key": key} if key else {})}
-        # Tests submit the same document many times.
-        return self.client.post(f"/api/submissions?team={track}&again=true", content=content, headers=headers)
+    def add_team(self, name: str) -> str:
+        """Add a team, and return its token."""
+        with self.database.writing() as session:
+            return add_team(session, name)
+
+    def submit(self, content: bytes, track: str = "blue", token: str | None = None) -> Any:
+        headers = self.headers(token)
+        return self.client.post(f"/api/submissions?team={track}", content=content, headers=headers)
 
     def read(self, path: str, token: str | None = None) -> Any:
         answer = self.client.get(path, headers=self.headers(token))
@@ -116,12 +101,22 @@ class Site:
         answer = self.client.post("/login", data={"token": token or self.token})
         assert answer.status_code == 303, answer.text
 
+    def proof(self) -> str:
+        """Return the hidden field of the forms of whoever is logged in."""
+        found = re.search(r'name="proof" value="(\w+)"', self.client.get("/blue").text)
+        assert found is not None
+        return found[1]
 
-def make_phase(held_out: bool = False, **changes: Any) -> Phase:
-    """Build a phase without documents."""
+    def admin(self, *words: str) -> None:
+        """Run an organiser's command with the settings of the portal."""
+        names = ("challenge", "registry", "catalog", "held_out_catalog", "data", "database")
+        chosen = {name: getattr(self.settings, name) for name in names}
+        options = [f"--{name}={'null' if value is None else value}" for name, value in chosen.items()]
+        admin.main([*options, "--held_out_registry=null", *words])
+
+
+def make_documents(held_out: bool = False, **changes: Any) -> Documents:
+    """Build documents without models and stimuli."""
     registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), (), "")
-    return Phase(read_rules(**changes), registry, catalog, None, catalog if held_out else None, {})
-
-
-def read_rules(**changes: Any) -> Challenge:
-    return CHALLENGE.validate_python({**RULES, **changes})
+    rules = CHALLENGE.validate_python({**RULES, **changes})
+    return Documents(rules, registry, catalog, None, catalog if held_out else None, {})

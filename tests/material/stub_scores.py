@@ -2,8 +2,8 @@
 
 import json
 
-from headstart.portal.records.scores import Scores
-from headstart.portal.work.queue import Job, Outcome
+from headstart.portal.queue import Job, Outcome
+from headstart.portal.tables import Scores
 
 MODELS = ("owl", "lark", "wren", "rook")
 
@@ -27,4 +27,4 @@ def stub_score(job: Job) -> Outcome:
         "digests": {"registry": "0" * 64},
         "timings": {"cka_seconds": 1.0},
     }
-    return Outcome("scored", scores=scores, document=json.dumps(document), heatmap=b"PNG" if not held_out else None)
+    return Outcome("scored", scores=scores, document=json.dumps(document))

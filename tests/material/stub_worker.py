@@ -4,9 +4,9 @@ import random
 import time
 from datetime import timedelta
 
+from headstart.portal import queue, worker
+from headstart.portal.queue import Job, Outcome
 from headstart.portal.settings import parse_settings
-from headstart.portal.work import queue, worker
-from headstart.portal.work.queue import Job, Outcome
 from headstart.tests.material.stub_scores import stub_score
 
 

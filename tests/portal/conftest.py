@@ -7,19 +7,35 @@ from typing import Any
 
 import pytest
 
-from headstart.portal.records.accounts import add_team
-from headstart.portal.records.database import Database
-from headstart.portal.web import state
-from headstart.tests.material.portals import InProcessValidator, Site, make_settings
+from headstart.portal.database import Database
+from headstart.tests.material.portals import Site, blue, make_settings, red
 from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
 
 
-@pytest.fixture(autouse=True)
-def validated_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Validate in this process, because another takes a second to start; it has tests of its own."""
-    monkeypatch.setattr(state, "Validator", InProcessValidator)
+@pytest.fixture(scope="session", autouse=True)
+def no_database_of_the_environment() -> Iterator[None]:
+    """Keep the tests out of a database that the environment names."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DATABASE_URL", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Open a portal that many tests read: its Owls have submissions 1 to 4 of every state, its Larks number 5."""
+    folder = tmp_path_factory.mktemp("shown")
+    rules = {"deadline": "2999-12-31T23:59:59Z", "time_zone": "Asia/Tokyo", "description": "Owls & larks."}
+    with (site := Site(make_settings(folder, rules, submissions_per_minute=3))).client:
+        site.token = site.add_team("<b>Owls</b>")
+        site.submit(blue("owl", "lark"))
+        site.submit(red(0, 1, 2), "red", site.add_team("Red owls"))
+        site.submit(blue("owl", "Owl", "crow"))
+        site.submit(blue("owl", "lark", "wren"), token=site.add_team("Larks"))
+        site.work()
+        site.submit(blue("owl", "rook"))
+        yield site
 
 
 @pytest.fixture
@@ -30,10 +46,16 @@ def open_site(tmp_path: Path) -> Iterator[OpenSite]:
         def open_one(rules: dict[str, Any] | None = None, **settings: Any) -> Site:
             site = Site(make_settings(tmp_path, rules or {}, **settings))
             opened.enter_context(site.client)
-            site.token = add_team(site.database, "Owls")
+            site.token = site.add_team("Owls")
             return site
 
         yield open_one
+
+
+@pytest.fixture
+def site(open_site: OpenSite) -> Site:
+    """Open a portal with a team and its token."""
+    return open_site()
 
 
 @pytest.fixture(scope="session")
@@ -61,9 +83,3 @@ def database(database_url: str) -> Iterator[Database]:
     database.create_tables()
     yield database
     database.close()
-
-
-@pytest.fixture
-def site(open_site: OpenSite) -> Site:
-    """Open a portal with a team and its token."""
-    return open_site()

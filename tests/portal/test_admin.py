@@ -1,254 +1,213 @@
-"""The organiser's commands."""
+"""The organisers' commands, the files that they write, the settings, and the database that they find."""
 
 import csv
 import json
+import os
+import shutil
 import sqlite3
 import stat
-from collections.abc import Callable
-from contextlib import closing, suppress
+import subprocess
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
+from sqlalchemy import text
 
-from headstart.portal.admin import main
-from headstart.portal.work.queue import Outcome, claim, finish
-from headstart.tests.material.portals import Site, blue, red
-from headstart.tests.material.stub_scores import stub_score
-
-Admin = Callable[..., str]
-OpenSite = Callable[..., Site]
-
-
-@pytest.fixture
-def admin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Admin:
-    """Return a function that runs a command on the portal of the test and returns its output or its error."""
-
-    def run(*words: str, **settings: object) -> str:
-        chosen = {name: str(tmp_path / name) for name in ("challenge.yaml", "registry.json", "catalog.jsonl")}
-        paths = {name.partition(".")[0]: path for name, path in chosen.items()}
-        without = {"held_out_registry": None, "held_out_catalog": None, "datasets": None, "demonstration": False}
-        config = tmp_path / "portal.yaml"
-        config.write_text(yaml.safe_dump({**paths, **without, "data": str(tmp_path), **settings}))
-        with suppress(SystemExit):
-            main([f"--config={config}", *words])
-            return capsys.readouterr().out
-        return capsys.readouterr().err
-
-    return run
+from headstart.output.errors import UserError
+from headstart.portal import admin
+from headstart.portal.database import Database, make_private_folder
+from headstart.portal.settings import Settings
+from headstart.tests.material.portals import Site, blue, make_settings, red
+from headstart.tests.material.root import ROOT, require_checkout
+from headstart.tests.portal.conftest import OpenSite
 
 
-def test_teams(site: Site, admin: Admin) -> None:
-    token = admin("teams", "add", "Night owls").split("token ")[1].split(",")[0]
-    assert site.submit(blue("owl", "lark"), token=token).status_code == 201
-    assert "looks like a team that exists, 'Night owls'" in admin("teams", "add", "night OWLS")
-    for name in ("", " x", "a\u202eb", "x" * 65, "a\nb", "\u3164", "a\ufe0f", "\ufdfa" * 64):
-        assert admin("teams", "add", name).startswith("error: name: ")
-    for name in ("{a: b}", "--x", "-y"):
-        assert admin("teams", "add", "--", name).startswith(f"{name} has the token ")
-    other = admin("teams", "renew", "Night owls").split("token ")[1].split(",")[0]
-    assert site.submit(blue("owl", "lark"), token=token).status_code == 401
-    admin("teams", "revoke", "Night owls")
-    assert site.submit(blue("owl", "lark"), token=other).status_code == 401
-    assert "revoked" in admin("teams", "list")
-    for name in ("Nobody", "\udcff"):
-        assert admin("teams", "revoke", name).startswith(f"error: name: there is no team {name!a}")
-    # No token is anywhere in the database.
-    assert token not in Path(site.settings.data, "portal.sqlite3").read_bytes().decode(errors="replace")
+def test_a_team_from_its_token_to_its_removal(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+    def say(*words: str) -> str:
+        site.admin(*words)
+        return capsys.readouterr().out
 
-
-def test_scored_again(site: Site, admin: Admin) -> None:
-    site.submit(blue("owl", "lark"))
-    site.submit(blue("crow", "lark"))
-    failing = claim(site.database, "first")
-    assert failing is not None
-    assert finish(site.database, failing, Outcome("failed", error="no room/for it"))
-    assert "no room/for it" in admin("log")
-    assert "failed" in admin("status")
-    assert "it was refused" in admin("rescore", "2")
-    assert "there is none" in admin("rescore", "3")
-    assert "give numbers of submissions, or one of" in admin("rescore")
-    admin("rescore", "--failed")
-    assert "it is being scored" in admin("rescore", "1")
-    site.work()
-    before = site.read("/api/leaderboard?team=blue")
-    admin("rescore", "--scored")
-    # The old score stands until there is a new one.
-    assert site.read("/api/leaderboard?team=blue") == before
-    assert site.read("/api/submissions/1")["state"] == "queue"
-    site.work()
-    assert site.read("/api/submissions/1")["state"] == "scored"
-    assert "public  scored" in admin("status")
-
-
-def fail_next(site: Site) -> tuple[int, str]:
-    job = claim(site.database, "first")
-    assert job is not None
-    assert finish(site.database, job, Outcome("failed"))
-    return job.submission_id, job.kind
-
-
-def test_a_held_out_score_that_failed_is_computed_again(open_site: OpenSite, admin: Admin) -> None:
-    held_out = {"held_out_catalog": "held_out.jsonl"}
-    site = open_site(**held_out)
-    held_out = {"held_out_catalog": f"{site.settings.held_out_catalog}"}
-    site.submit(blue("owl", "lark"))
-    site.submit(blue("owl", "wren"))
-    job = claim(site.database, "first")
-    assert job is not None
-    assert finish(site.database, job, stub_score(job))
-    assert fail_next(site) == (2, "public")
-    assert fail_next(site) == (1, "held_out")
-    # The other held-out one waits, and keeps its position.
-    assert "2 submissions are in the queue again" in admin("rescore", "--failed", **held_out)
-    assert [(job.submission_id, job.kind) for job in site.work()] == [
-        (1, "public"),
-        (2, "public"),
-        (2, "held_out"),
-        (1, "held_out"),
-    ]
-    assert "0 submissions" in admin("rescore", "--failed", **held_out)
-
-
-def test_scored_submissions_are_scored_again_while_held_out_scores_wait(open_site: OpenSite, admin: Admin) -> None:
-    held_out = {"held_out_catalog": "held_out.jsonl"}
-    site = open_site(**held_out)
-    held_out = {"held_out_catalog": f"{site.settings.held_out_catalog}"}
-    site.submit(blue("owl", "lark"))
-    job = claim(site.database, "first")
-    assert job is not None
-    assert finish(site.database, job, stub_score(job))
-    assert "1 submission is in the queue again" in admin("rescore", "--scored", **held_out)
-    assert "it is being scored" in admin("rescore", "1", **held_out)
-    assert [job.kind for job in site.work()] == ["public", "held_out"]
-
-
-def test_numbers_that_are_none(site: Site, admin: Admin) -> None:
-    site.submit(blue("owl", "lark"))
-    site.work()
-    assert "1 submission is" in admin("rescore", "1", "1")
-    for number in ("0", "-1", f"{2**31}", "9" * 30):
-        assert "there is none" in admin("rescore", number)
-    for lines in ("0", "-1", "x"):
-        assert admin("log", f"--lines={lines}").startswith("error: lines: ")
-
-
-def test_submissions_that_later_rules_refuse_leave_the_leaderboard(site: Site, admin: Admin) -> None:
-    site.submit(blue("owl", "lark"))
-    site.submit(blue("owl", "lark", "wren"))
-    site.work()
-    admin("rescore", "1")
-    job = claim(site.database, "first")
-    assert job is not None
-    problems = [{"pointer": "", "value": "", "rule": "must have 3 models"}]
-    assert finish(site.database, job, Outcome("refused", "The rules have changed.", problems=problems))
-    assert site.read("/api/submissions/1")["state"] == "refused"
-    assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [2]
-    # The organisers have corrected the rules.
-    admin("rescore", "1")
-    assert site.read("/api/submissions/1")["state"] == "queue"
-    site.work()
-    document = site.read("/api/submissions/1")
-    assert (document["state"], document["problems"]) == ("scored", [])
-    assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [1]
-
-
-def test_a_failed_submission_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
-    site = open_site({"teams": {"blue": {"submissions": 1}}})
-    site.submit(blue("owl", "lark"))
-    failing = claim(site.database, "first")
-    assert failing is not None
-    finish(site.database, failing, Outcome("failed"))
-    assert site.submit(blue("owl", "wren")).status_code == 201
-    assert site.submit(blue("owl", "rook")).status_code == 422
-    admin("rescore", "--failed")
-    assert site.submit(blue("owl", "rook")).status_code == 422
-
-
-def test_freezing(site: Site, admin: Admin) -> None:
-    site.submit(blue("owl", "lark"))
-    admin("freeze")
-    admin("freeze")
-    assert site.submit(blue("owl", "lark")).status_code == 403
-    assert not site.read("/api/challenge")["open"]
-    assert len(site.work()) == 1
-    admin("thaw")
-    assert site.submit(blue("owl", "lark")).status_code == 201
-
-
-def test_export(open_site: OpenSite, admin: Admin, tmp_path: Path) -> None:
-
-    site = open_site(held_out_catalog="held_out.jsonl")
-    site.submit(blue("owl", "lark"))
-    site.submit(b"\xff")
-    site.submit(red(0, 1), "red")
-    site.work()
-    admin("export", str(tmp_path / "out"))
-    board = list(csv.DictReader((tmp_path / "out" / "leaderboard_blue.csv").open()))
-    assert [(line["rank"], line["team"], float(line["score"])) for line in board] == [
-        ("1", "Owls", 1 / len(blue("owl", "lark")))
-    ]
-    records = [json.loads(line) for line in (tmp_path / "out" / "submissions.jsonl").read_text().splitlines()]
-    assert [json.loads(records[index]["document"]) for index in (0, 2)] == [
-        json.loads(blue("owl", "lark")),
-        json.loads(red(0, 1)),
-    ]
-    assert [each["kind"] for each in records[0]["scorings"]] == ["public", "held_out"]
-    assert records[1]["problems"]
-    log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
-    assert {line["event"] for line in log} == {"team added", "received", "refused", "started", "scored"}
-
-
-def test_a_name_is_no_formula_in_a_spreadsheet(site: Site, admin: Admin, tmp_path: Path) -> None:
-    token = admin("teams", "add", "=1+1").split("token ")[1].split(",")[0]
+    token = say("teams", "add", "Night owls").split("token ")[1].split(",")[0]
     site.submit(blue("owl", "lark"), token=token)
+    site.submit(blue("owl", "crow"), token=token)
+    lines = say("teams", "list").splitlines()
+    assert [line.split()[-3:] for line in lines if "owls" in line.lower()] == [
+        ["takes", "part", "1"],
+        ["takes", "part", "0"],
+    ]
+    assert "`teams add` prints a new token" in say("teams", "revoke", "night OWLS")
+    assert "revoked" in say("teams", "list")
     site.work()
-    admin("export", str(tmp_path / "out"))
-    board = csv.DictReader((tmp_path / "out" / "leaderboard_blue.csv").open())
-    assert [line["team"] for line in board] == ["'=1+1"]
-
-
-def test_backup(site: Site, admin: Admin, tmp_path: Path) -> None:
-    site.submit(blue("owl", "lark"))
-    admin("backup", str(tmp_path / "copies" / "copy.sqlite3"))
-    with closing(sqlite3.connect(tmp_path / "copies" / "copy.sqlite3")) as copy:
-        assert copy.execute("SELECT content FROM submissions").fetchall() == [(blue("owl", "lark"),)]
-    (copied,) = (tmp_path / "copies").iterdir()
-    assert copied.name == "copy.sqlite3"
-    assert stat.S_IMODE(copied.stat().st_mode) == 0o600
-
-
-def test_a_backup_is_not_put_in_the_place_of_the_database(site: Site, admin: Admin, tmp_path: Path) -> None:
-    (tmp_path / "link.sqlite3").symlink_to(tmp_path / "portal.sqlite3")
-    before = (tmp_path / "portal.sqlite3").stat().st_ino
-    for name in ("portal.sqlite3", "portal.sqlite3-wal", "portal.sqlite3-shm", "link.sqlite3"):
-        assert "is the database in use" in admin("backup", str(tmp_path / name))
-    assert (tmp_path / "portal.sqlite3").stat().st_ino == before
-
-
-def test_others_on_the_machine_see_nothing(admin: Admin, tmp_path: Path) -> None:
-    assert admin("status", data=str(tmp_path / "new" / "portal"))
-    assert stat.S_IMODE((tmp_path / "new" / "portal").stat().st_mode) == 0o700
+    assert "submissions: 2." in say("teams", "remove", "Night owls")
+    assert "Night" not in say("teams", "list")
+    assert site.client.get("/api/leaderboard?team=blue").json()["standings"] == []
 
 
 @pytest.mark.parametrize(
-    ("database", "says"),
+    ("words", "message"),
     [
-        ("mysql://secret@localhost/x", "database: must be a URL of SQLite or PostgreSQL"),
-        ("nonsense", "database: must be a URL of SQLite or PostgreSQL"),
-        ("postgresql://portal:secret@127.0.0.1:1/x", "database: cannot be used"),
-        ("sqlite:////none/there/portal.sqlite3", "database: cannot be used"),
+        (("teams", "add", "Owls"), "name: there is a team 'Owls'; for another token, run `teams revoke` first"),
+        (("teams", "revoke", "none"), "name: there is no team 'none'; `teams list` names all"),
+        (("teams", "remove", "\udcff"), "name: there is no team '\\udcff'; `teams list` names all"),
+        (("submissions", "show", "9"), "number: there is no submission 9; `submissions list` names all"),
+        (("submissions", "hide", "-1"), "number: there is no submission -1; `submissions list` names all"),
+        (("submissions", "rescore"), "numbers: give numbers of submissions, or one of --failed and --held_back"),
+        (("submissions", "rescore", "1", "--failed"), "numbers: give numbers of submissions, or one of --failed"),
+        (("submissions", "show", "one"), "number"),
+        (("none",), "argument"),
     ],
 )
-def test_databases_that_cannot_be_used(site: Site, admin: Admin, database: str, says: str) -> None:
-    message = admin("status", database=database)
-    assert says in message
-    assert message.count("\n") == 1
-    assert "secret" not in message
+def test_mistakes_are_one_line(
+    site: Site, words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        site.admin(*words)
+    error = capsys.readouterr().err
+    assert (error.count("\n"), message in error) == (1, True), error
 
 
-def test_a_database_of_another_version(site: Site, admin: Admin) -> None:
-    with closing(sqlite3.connect(site.settings.folder / "portal.sqlite3")) as connection:
-        connection.execute("UPDATE alembic_version SET version_num = '9999'")
-        connection.commit()
-    assert "was made by a later version" in admin("status")
+def test_closing_and_opening(site: Site) -> None:
+    site.admin("close")
+    site.admin("close")
+    assert "have closed submissions" in site.client.get("/").text
+    assert "have closed submissions" in site.client.get("/blue").text
+    assert not site.client.get("/api/challenge").json()["open"]
+    assert site.submit(blue("owl", "lark")).status_code == 403
+    site.admin("open")
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    assert [event["event"] for event in site.client.get("/api/log").json()] == ["open", "closed"]
+
+
+def test_everything_is_exported_and_shown(
+    open_site: OpenSite, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site = open_site({"deadline": "2999-01-01T00:00:00Z"}, held_out_catalog="hidden.jsonl")
+    formula = site.add_team("=1+1")
+    site.submit(blue("owl", "lark"))
+    site.submit(red(0, 1), "red", formula)
+    site.submit(blue("owl", "crow"))
+    site.work()
+    site.admin("export", str(tmp_path / "out"))
+    paths = sorted((tmp_path / "out").iterdir())
+    assert [path.name for path in paths] == [
+        *("leaderboard_blue.csv", "leaderboard_red.csv", "log.jsonl", "submissions.jsonl"),
+    ]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in paths} == {0o600}
+    with paths[0].open() as file:
+        (line,) = csv.DictReader(file)
+    assert (line["rank"], line["team"], float(line["score"])) == ("1", "Owls", 1 / len(blue("owl", "lark")))
+    assert "held_out" not in line
+    # No spreadsheet takes a name for a formula.
+    assert "'=1+1" in paths[1].read_text()
+    submissions = [json.loads(line) for line in paths[3].read_text().splitlines()]
+    assert [each["document"] for each in submissions] == [blue("owl", "lark").decode(), red(0, 1).decode(), None]
+    scores = [{each["kind"]: each["score"] for each in one["scorings"]} for one in submissions]
+    value = 1 / len(blue("owl", "lark"))
+    assert scores[0] == {"public": value, "held_out": 1 - value}
+    assert submissions[2]["problems"][0]["pointer"] == "/models/1"
+    events = [json.loads(line) for line in paths[2].read_text().splitlines()]
+    assert [event["public"] for event in events if "held-out" in event["text"]] == [False]
+    capsys.readouterr()
+    site.admin("submissions", "show", "1")
+    assert json.loads(capsys.readouterr().out) == submissions[0]
+    site.admin("submissions", "list")
+    out = capsys.readouterr().out
+    assert [line.split()[0] for line in out.splitlines() if "Owls" in line] == ["3", "1"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"port": 65_536}, "port: 65536 is not a port"),
+        ({"url": "challenge.example.org"}, "is not a portal's address"),
+        ({"url": "https://challenge.example.org/portal"}, "is not a portal's address"),
+        ({"url": "https://"}, "is not a portal's address"),
+    ],
+)
+def test_settings_that_cannot_be_served(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        Settings(**settings)
+
+
+def test_the_database_is_that_of_the_settings_or_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABASE_URL", "postgres://portal@host/portal")
+    assert Settings(database="sqlite:///a").database_url == "sqlite:///a"
+    assert Database(Settings().database_url).engine.dialect.name == "postgresql"
+
+
+@pytest.mark.parametrize("url", ["none", "mysql://root:secret@host/portal", "sqlite+none:///a", ""])
+def test_other_databases_are_refused_without_their_password(url: str) -> None:
+    with pytest.raises(UserError, match=r"^database: ") as caught:
+        Database(url)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("made", ["UPDATE facts SET value = '2' WHERE name = 'schema'", "DROP TABLE facts"])
+def test_a_database_of_another_schema_is_refused(database_url: str, made: str) -> None:
+    with closing(Database(database_url)) as other:
+        other.create_tables()
+        other.create_tables()
+        with other.engine.begin() as connection:
+            connection.execute(text(made))
+        found = "2" if "UPDATE" in made else "of another program"
+        with pytest.raises(UserError, match=rf"^database: has schema {found}, and this portal reads schema 1; use an"):
+            other.create_tables()
+
+
+def test_a_removed_file_takes_nothing_more(site: Site) -> None:
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    file = site.settings.folder / "portal.sqlite3"
+    file.rename(file.with_name("away"))
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    assert site.client.get("/health").status_code == 503
+    with closing(sqlite3.connect(file)) as other:
+        other.execute("CREATE TABLE other (id)")
+    assert site.submit(blue("owl", "wren")).status_code == 503
+    file.with_name("away").replace(file)
+    assert site.client.get("/health").status_code == 200
+    assert site.submit(blue("owl", "wren")).status_code == 201
+
+
+def test_files_are_the_owners_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = make_settings(tmp_path / "data", {})
+    tmp_path.joinpath("data").chmod(0o755)
+    file = tmp_path / "data" / "portal.sqlite3"
+    file.touch(0o644)
+    before = os.umask(0)
+    try:
+        make_private_folder(settings.folder)
+        with closing(Database(settings.database_url)) as opened:
+            opened.create_tables()
+            assert opened.reading().scalar(text("SELECT 1")) == 1
+            modes = [stat.S_IMODE(path.stat().st_mode) for path in settings.folder.glob("portal.sqlite3*")]
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(settings.folder.stat().st_mode) == 0o700
+    assert set(modes) == {0o600}
+
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    settings.folder.chmod(0o750)
+    monkeypatch.setattr(Path, "chmod", refuse)
+    with pytest.raises(UserError, match=r"^data: .* is open to others .* `chmod go= "):
+        make_private_folder(settings.folder)
+
+
+def test_a_database_that_is_away_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        admin.main([f"--data={tmp_path}", "--database=postgresql://nobody@127.0.0.1:1/none", "teams", "list"])
+    error = capsys.readouterr().err
+    assert error.startswith("error: database: cannot be used (")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_portal_hands_its_options_on() -> None:
+    require_checkout()
+    # Independent of a make that runs this test, and with an environment that is ready.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    command = ["make", "--just-print", "--old-file=.venv/.ready-portal", "portal", "ARGS=--port 8000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines()[-1] == ".venv/bin/headstart portal --port 8000"

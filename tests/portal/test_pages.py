@@ -1,256 +1,235 @@
-"""The pages over HTTP: forms, private submissions, headers for browsers."""
+"""The pages and the JSON of one portal: what they show, and to whom."""
 
+import json
 import re
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
-from hashlib import sha256
-from xml.etree import ElementTree
+from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import select
-from sqlalchemy.orm import undefer
 
-from headstart.output.errors import UserError
-from headstart.portal.records.accounts import add_team
-from headstart.portal.records.tables import SubmissionRow
-from headstart.portal.settings import Settings
-from headstart.portal.work.intake import freeze
-from headstart.tests.material.portals import Site, blue, red
-from headstart.tests.material.stub_scores import MODELS
+from headstart.tests.material.portals import STIMULI, Site, blue, red
+from headstart.tests.portal.conftest import OpenSite
 
-OpenSite = Callable[..., Site]
-PAGES = ("/", "/blue", "/red", "/submissions", "/leaderboard", "/log", "/login")
+PAGES = ("/", "/blue", "/red", "/login", "/leaderboard", "/log")
+SCORES = [f"{1 / len(content):.6f}" for content in (blue("owl", "lark"), blue("owl", "lark", "wren"))]
 
 
-def hidden(page: str) -> dict[str, str]:
-    """Return the hidden fields of a form."""
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition("<main")[2]))
+def read(site: Site, path: str, token: str = "") -> str:
+    """Return a page as who has a token sees it, or nobody."""
+    site.client.cookies.clear()
+    if token:
+        site.log_in(token)
+    answer = site.client.get(path)
+    assert answer.status_code == 200, answer.text
+    return answer.text
 
 
-def send(site: Site, track: str = "blue", document: str = "", file: bytes = b"", action: str = "submit") -> str:
-    fields = {**hidden(site.client.get(f"/{track}").text), "document": document, "action": action}
-    answer = site.client.post(f"/{track}", data=fields, files={"file": ("it.json", file) if file else ("", b"")})
-    return site.client.get(answer.headers["location"]).text if answer.status_code == 303 else answer.text
+@pytest.mark.parametrize("path", PAGES)
+def test_names_are_escaped_and_nothing_is_loaded_from_elsewhere(shown: Site, path: str) -> None:
+    text = read(shown, path, shown.token)
+    assert "&lt;b&gt;Owls&lt;/b&gt;" in text
+    assert "<b>" not in text
+    assert re.findall(r'(?:src|href|action)="(?!/|#)', text) == []
+    assert "<script" not in text
+    assert " style=" not in text
 
 
-def test_a_submission_by_form(site: Site) -> None:
-    assert site.client.get("/submissions").headers["location"] == "/login"
+def test_the_overview_has_rules_and_dates(shown: Site) -> None:
+    text = read(shown, "/")
+    assert "Owls &amp; larks." in text
+    assert "2 or more of 4 models" in text
+    assert "2 or more of 8 stimuli" in text
+    # In the time zone of the rules.
+    assert "open until" in text
+    assert "3000-01-01 08:59:59 Asia/Tokyo" in text
+
+
+def test_the_leaderboard_ranks_the_best_score_of_each(shown: Site) -> None:
+    boards = {track: shown.client.get(f"/api/leaderboard?team={track}").json() for track in ("blue", "red")}
+    lines = boards["blue"]["standings"]
+    ranked = [(line["rank"], line["participant"], line["submission"], line["submissions"]) for line in lines]
+    assert ranked == [(1, "<b>Owls</b>", 1, 1), (2, "Larks", 4, 1)]
+    assert lines[0]["ci95"] == [lines[0]["score"] - 0.01, lines[0]["score"] + 0.01]
+    assert (boards["red"]["standings"][0]["participant"], boards["red"]["held_back"]) == ("Red owls", 0)
+    text = read(shown, "/leaderboard", shown.token)
+    assert text.index(SCORES[0]) < text.index(SCORES[1])
+    assert f"{lines[0]['ci95'][0]:.4f} to {lines[0]['ci95'][1]:.4f}" in text
+    # The own line is marked, and no other.
+    assert re.findall(r'class="own".*?row" class="text">([^<]*)<', text) == ["&lt;b&gt;Owls&lt;/b&gt;"]
+
+
+def test_my_submissions_have_states_and_problems(shown: Site) -> None:
+    text = read(shown, "/submissions", shown.token)
+    states = [re.sub("<[^>]*>", "", cell).strip() for cell in re.findall(r'data-label="State">(.*?)</td>', text, re.S)]
+    assert states == ["queue place 1", "refused", "scored"]
+    assert " (and 2 more)</td>" in text
+    # A waiting one has the page load itself again.
+    assert 'http-equiv="refresh"' in text
+    refused = read(shown, "/submissions/3", shown.token)
+    assert "3 problems" in refused
+    assert "<code>/models/1</code>" in refused
+    assert 'http-equiv="refresh"' not in refused
+    scored = read(shown, "/submissions/1", shown.token)
+    assert SCORES[0] in scored
+    assert '<th scope="col" class="number">lark</th>' in scored
+
+
+def test_others_submissions_are_not_there(shown: Site) -> None:
+    shown.client.cookies.clear()
+    assert shown.client.get("/submissions").headers["location"] == "/login"
+    for number in (1, 4, 999, 2**31 - 1):
+        answer = shown.client.get(f"/submissions/{number}")
+        assert (answer.status_code, "or it is another team" in answer.text) == (404, True)
+    shown.log_in()
+    assert shown.client.get("/submissions/4").status_code == 404
+    for text in ("0", str(2**31), "one"):
+        assert shown.client.get(f"/submissions/{text}").status_code == 404
+    # The log says of others' submissions nothing.
+    text = read(shown, "/log", shown.token)
+    assert "of &lt;b&gt;Owls&lt;/b&gt; (Blue Team): scored" in text
+    assert "Larks" not in text
+    assert "refused" not in text
+    assert "Submission" not in read(shown, "/log")
+
+
+def test_programs_read_the_same(shown: Site) -> None:
+    one, two, three = shown.read("/api/submissions")
+    assert [each["id"] for each in (one, two, three)] == [5, 3, 1]
+    assert (one["state"], one["place_in_queue"], one["problems"]) == ("queue", 1, [])
+    assert {problem["pointer"] for problem in two["problems"]} == {"/models/1", "/models/2"}
+    assert [each["id"] for each in shown.read("/api/submissions?before=5")] == [3, 1]
+    whole = shown.read("/api/submissions/1")
+    assert whole["result"]["pairwise"]["names"] == ["owl", "lark"]
+    assert not {"digests", "timings"} & set(whole["result"])
+    assert whole == {**three, "result": whole["result"]}
+    rules = shown.client.get("/api/challenge").json()
+    assert rules["open"]
+    assert rules["models"] == ["owl", "lark", "wren", "rook"]
+    lines = shown.client.get("/api/stimuli").text.splitlines()
+    assert [json.loads(line) for line in lines] == STIMULI
+    assert shown.client.get("/api/schemas/none").status_code == 404
+    schema = shown.client.get("/api/schemas/blue_submission").json()
+    assert "models" in schema["properties"]
+    assert [event["event"] for event in shown.read("/api/log")] == ["received", "scored", "received"]
+
+
+def test_a_program_needs_a_token_and_a_cookie_opens_nothing_for_it(shown: Site) -> None:
+    shown.log_in()
+    for answer in (shown.client.get("/api/submissions"), shown.client.post("/api/submissions?team=blue")):
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+    assert shown.client.get("/api/submissions/1").status_code == 404
+
+
+def test_a_document_is_checked_without_being_submitted(shown: Site) -> None:
+    answer = shown.client.post("/api/validate?team=red", content=red(0, 0)).json()
+    (problem,) = answer["problems"]
+    assert (answer["valid"], problem["pointer"]) == (False, "/differentiating_images/1")
+    assert shown.client.post("/api/validate?team=red", content=red(0, 1)).json() == {"valid": True, "problems": []}
+    assert shown.client.post("/api/validate?team=green").json() == {"error": "team: Input should be 'blue' or 'red'"}
+    assert shown.client.post("/api/validate").status_code == 400
+
+
+def form(site: Site, track: str = "blue", action: str = "submit", **more: Any) -> Any:
+    files = {"file": more.pop("file")} if "file" in more else {"file": ("", b"")}
+    data = {"proof": site.proof(), "action": action, **more}
+    return site.client.post(f"/{track}", data=data, files=files)
+
+
+def test_a_form_takes_a_file_a_text_or_models(site: Site) -> None:
     site.log_in()
-    assert "place 1" in send(site, document=blue("owl", "lark").decode())
-    assert "place 2" in send(site, "red", file=red(0, 1, 2))
-    site.work()
-    page = site.client.get("/submissions/1").text
-    assert "scored" in page
-    assert f"{1 / len(blue('owl', 'lark')):.6f}" in page
-    assert '/submissions/1/heatmap.png"' in page
-    assert site.client.get("/submissions/1/heatmap.png").content == b"PNG"
-    assert page.count(f">{1 / len(blue('owl', 'lark')):.4f}<") == 2  # the matrix
-    assert "Owls" in site.client.get("/leaderboard").text
+    documents: list[dict[str, Any]] = [
+        {"file": ("mine.json", blue("owl", "lark"))},
+        # Browsers write the end of a line as two bytes.
+        {"document": '{"models":\r\n["owl", "wren"]}'},
+        {"models": ["owl", "rook"]},
+    ]
+    for number, document in enumerate(documents, 1):
+        assert form(site, **document).headers["location"] == f"/submissions/{number}"
+    assert form(site, models=["owl", "rook"]).headers["location"] == "/submissions/3"
+    assert [job.content for job in site.work()] == [
+        blue("owl", "lark"),
+        b'{"models":\n["owl", "wren"]}',
+        blue("owl", "rook"),
+    ]
+    for mistake in ({}, {"document": "{}", "models": ["owl"]}, {"document": " ", "file": ("", b"")}):
+        answer = form(site, **mistake)
+        assert (answer.status_code, "Give one document" in answer.text) == (400, True)
+    assert len(site.read("/api/submissions")) == 3
 
 
-def test_problems_are_shown_and_escaped(site: Site) -> None:
+def test_a_form_only_checks_where_that_is_asked_for(site: Site) -> None:
     site.log_in()
-    document = '{"models": ["owl", "<script>alert(1)</script>"]}'
-    for action in ("check", "submit"):
-        page = send(site, document=document, action=action)
-        assert "/models/1" in page
-        assert "not in the model registry" in page
-        assert "<script>alert" not in page
-    assert len(site.read("/api/submissions")) == 1
-    assert "Valid. It is not submitted yet." in send(site, document=blue("owl", "lark").decode(), action="check")
-    assert "not both" in send(site, document="{}", file=b"{}")
-    assert "Choose a file or paste a document" in send(site)
-    empty = site.client.post("/blue", data=hidden(site.client.get("/blue").text), files={"file": ("it.json", b"")})
-    assert "The file is empty." in empty.text
-    assert len(site.read("/api/submissions")) == 1
-
-
-def test_a_pasted_document_has_the_size_that_it_was_pasted_with(open_site: OpenSite) -> None:
-    content = blue("owl", "lark").decode() + "\n" * 100
-    site = open_site(max_submission_bytes=len(content))
-    site.log_in()
-    # Browsers write the end of a line as two bytes.
-    assert "place 1" in send(site, document=content.replace("\n", "\r\n"))
-    (record,) = site.read("/api/submissions")
-    assert record["sha256"] == sha256(content.encode()).hexdigest()
-
-
-def test_one_form_sent_twice_is_one_submission_and_changed_another(site: Site) -> None:
-    site.log_in()
-    fields = hidden(site.client.get("/blue").text)
-    for document, count in ((blue("owl", "lark"), 1), (blue("owl", "lark"), 1), (blue("owl", "wren"), 2)):
-        site.client.post("/blue", data={**fields, "document": document.decode()})
-        assert len(site.read("/api/submissions")) == count
-
-
-def test_forms_of_other_sites_do_nothing(site: Site) -> None:
-    site.log_in()
-    form = {**hidden(site.client.get("/blue").text), "document": blue("owl", "lark").decode()}
-    assert site.client.post("/blue", data={**form, "proof": "0" * 64}).status_code == 403
-    assert site.client.post("/blue", data=form, headers={"Origin": "https://elsewhere.example"}).status_code == 403
-    assert site.client.post("/blue", data=form, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
-    assert site.client.post("/logout").status_code == 403
+    text = form(site, action="check", models=["owl", "lark"]).text
+    assert "Valid. It is not submitted yet." in text
+    assert re.findall(r'value="(\w+)" checked', text) == ["owl", "lark"]
+    text = form(site, "red", "check", file=("mine.json", red(0, 0))).text
+    assert "1 problem" in text
+    # The text of the file stands in the form, so that it can be mended there.
+    assert "image_identifier&#34;: &#34;0.png" in text
     assert site.read("/api/submissions") == []
-    assert site.client.post("/blue", data=form, headers={"Origin": "http://testserver"}).status_code == 303
 
 
-def test_cookies_and_headers_are_secure(open_site: OpenSite) -> None:
-    site = open_site(url="https://challenge.example.org")
-    site.client.base_url = site.client.base_url.copy_with(scheme="https")
-    answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": "https://challenge.example.org"})
-    cookie = answer.headers["set-cookie"].lower()
-    assert all(word in cookie for word in ("httponly", "samesite=strict", "secure", "path=/"))
-    for path in (*PAGES, "/none", "/static/portal.css", "/api/log"):
-        headers = site.client.get(path).headers
-        assert "default-src 'none'" in headers["content-security-policy"]
-        assert "unsafe" not in headers["content-security-policy"]
-        assert headers["x-content-type-options"] == "nosniff"
-        assert "max-age" in headers["strict-transport-security"]
-
-
-@pytest.mark.parametrize("url", ["https://Challenge.example.org:443", "https://challenge.example.org/"])
-def test_an_address_may_be_written_otherwise_than_browsers_do(open_site: OpenSite, url: str) -> None:
-    site = open_site(url=url)
-    for origin, status in (
-        ("https://challenge.example.org", 303),
-        ("http://challenge.example.org", 403),
-        ("https://challenge.example.org:8443", 403),
-        ("https://challenge.example.org:x", 403),
-        ("null", 403),
-    ):
-        answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": origin})
-        assert answer.status_code == status, origin
+def test_who_is_logged_out_meanwhile_is_told_so(site: Site) -> None:
+    site.log_in()
+    proof, cookies = site.proof(), dict(site.client.cookies)
+    assert site.client.post("/logout", data={"proof": proof}).headers["location"] == "/"
+    assert "Log in" in site.client.get("/").text
+    site.client.cookies.update(cookies)
+    answer = site.client.post("/blue", data={"proof": proof})
+    assert (answer.status_code, "no longer logged in" in answer.text) == (401, True)
 
 
 @pytest.mark.parametrize(
-    "url", ["example.org", "https://", "https://a.example/portal", "https://a.example:x", "ftp://a"]
+    ("rules", "text"),
+    [
+        ({"opens": "2999-01-01T00:00:00Z"}, "Submissions open on"),
+        ({"deadline": "2020-01-01T00:00:00Z"}, "has passed"),
+    ],
 )
-def test_addresses_that_are_no_portals_raise_an_error(url: str) -> None:
-    with pytest.raises(UserError, match="url: "):
-        Settings(url=url)
-
-
-def test_a_cookie_without_tls(site: Site) -> None:
-    cookie = site.client.post("/login", data={"token": site.token}).headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "secure" not in cookie
-
-
-def test_a_wrong_token_and_logging_out(site: Site) -> None:
-    assert site.client.post("/login", data={"token": "wrong"}).status_code == 401
-    site.log_in()
-    proof = hidden(site.client.get("/blue").text)["proof"]
-    assert site.client.post("/logout", data={"proof": proof}).status_code == 303
-    assert site.client.get("/submissions").status_code == 303
-
-
-def test_pages_of_others(open_site: OpenSite) -> None:
-    shown = open_site(show_submissions=True, show_matrix=False)
-    shown.submit(blue("owl", "lark"))
-    shown.client.cookies.clear()
-    assert shown.client.get("/submissions/1").status_code == 404
-    shown.work()
-    page = shown.client.get("/submissions/1")
-    assert page.status_code == 200
-    assert "heatmap" not in page.text
-    assert "The organisers show only scores." in page.text
-    assert shown.client.get("/submissions/1/heatmap.png").status_code == 404
-    assert "pairwise" not in shown.client.get("/api/submissions/1").json()["result"]
-
-
-def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
-    deadline = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
-    rules = {
-        "deadline": deadline.isoformat(),
-        "time_zone": "Europe/Berlin",
-        "teams": {
-            "blue": {
-                "count": {"exactly": 3},
-                "submissions": 7,
-                "families": {"singers": ["lark", "wren"]},
-                "most_per_family": 1,
-            }
-        },
-    }
+def test_before_and_after_the_dates_documents_are_refused_and_checked(
+    open_site: OpenSite, rules: dict[str, Any], text: str
+) -> None:
     site = open_site(rules)
-    page = " ".join(site.client.get("/").text.split())
-    for text in ("exactly 3 of 4 models", "7 submissions per participant", "singers: lark, wren", "Europe/Berlin"):
-        assert text in page
-    assert "Red Team" not in page
-    assert site.client.get("/red").status_code == 404
+    assert text in site.client.get("/").text
+    assert text in site.client.get("/blue").text
+    assert not site.client.get("/api/challenge").json()["open"]
+    answer = site.submit(blue("owl", "lark"))
+    assert (answer.status_code, answer.json()["state"]) == (422, "refused")
+    assert site.client.post("/api/validate?team=blue", content=blue("owl", "lark")).json()["valid"]
 
 
-def test_counts_are_reported_by_day_and_in_total(open_site: OpenSite) -> None:
-    site = open_site({"teams": {"blue": {"submissions": 7, "submissions_per_day": 2}}})
-    site.log_in()
-    assert "Your submissions: 0 of 2 today, 0 of 7 in total." in site.client.get("/blue").text
-    for count in (2, 3, 4):
-        site.submit(blue(*MODELS[:count]))
-    with site.database.writing() as session:
-        for row in session.scalars(select(SubmissionRow).where(SubmissionRow.id == 1)):
-            row.received -= timedelta(days=1)
-    assert "Your submissions: 1 of 2 today, 2 of 7 in total." in site.client.get("/blue").text
-    site.submit(blue("wren", "rook"))
-    assert "Your submissions: 2 of 2 today, 3 of 7 in total." in site.client.get("/blue").text
+def test_a_challenge_without_a_red_team_has_no_page_of_it(open_site: OpenSite) -> None:
+    site = open_site({"teams": {"blue": {}}})
+    assert '"/red"' not in site.client.get("/").text
+    for path in ("/red", "/api/stimuli"):
+        assert site.client.get(path).status_code == 404
+    assert "Red Team" not in site.client.get("/leaderboard").text
+    assert site.submit(red(0, 1), "red").json()["problems"][0]["rule"].endswith("has no Red Team")
 
 
-def test_many_submissions_are_shown_by_and_by(site: Site) -> None:
-    site.log_in()
-    assert "No submissions yet." in site.client.get("/submissions").text
-    site.submit(b"{}")
-    with site.database.writing() as session:
-        first = session.scalars(select(SubmissionRow).options(undefer("*"))).one()
-        columns = {name: getattr(first, name) for name in ("team_id", "phase", "track", "size", "sha256", "received")}
-        session.add_all(
-            SubmissionRow(**columns, key=f"{number}", refused=first.refused, is_refused=True) for number in range(204)
-        )
-    seen, path = [], "/submissions"
-    while path:
-        page = site.client.get(path).text
-        seen += [int(number) for number in re.findall(r'href="/submissions/(\d+)"', page)]
-        path = "".join(re.findall(r'href="(/submissions\?before=\d+)"', page))
-    assert seen == list(range(205, 0, -1))
-    listed = [site.read(f"/api/submissions{before}") for before in ("", "?before=106", "?before=6", "?before=1")]
-    assert [[each["id"] for each in part] for part in listed] == [
-        list(range(205, 105, -1)),
-        list(range(105, 5, -1)),
-        list(range(5, 0, -1)),
-        [],
-    ]
-    assert all(each["problems"] for part in listed for each in part)
-    assert "No earlier submissions." in site.client.get("/submissions?before=1").text
-    assert site.client.get("/submissions?before=0").status_code == 400
-
-
-def test_a_closed_portal_says_so(site: Site) -> None:
-    site.log_in()
-    freeze(site.database)
-    assert "paused submissions" in site.client.get("/").text
-    assert "paused submissions" in send(site, document=blue("owl", "lark").decode())
-    assert site.submit(blue("owl", "lark")).status_code == 403
-
-
-def test_the_feed_is_atom(open_site: OpenSite) -> None:
-    site = open_site(show_submissions=True)
+def test_scored_submissions_are_shown_where_the_organisers_show_them(open_site: OpenSite, tmp_path: Path) -> None:
+    site = open_site(show_submissions=True, show_matrix=False)
     site.submit(blue("owl", "lark"))
-    site.submit(blue("owl"))
-    add_team(site.database, "A & <B>")
-    feed = ElementTree.fromstring(site.client.get("/log.atom").text)
-    names = {"atom": "http://www.w3.org/2005/Atom"}
-    titles = [entry.text for entry in feed.findall("atom:entry/atom:title", names)]
-    assert titles == ["Submission 1 of Owls (Blue Team): received."]
-    assert feed.find("atom:entry/atom:updated", names) is not None
+    assert site.client.get("/submissions/1").status_code == 404
+    site.work()
+    text = site.client.get("/submissions/1").text
+    assert SCORES[0] in text
+    assert "only scores" in text
+    assert "pairwise" not in site.client.get("/api/submissions/1").json()["result"]
+    assert "scored" in site.client.get("/log").text
+    site.admin("submissions", "hide", "1")
+    assert site.client.get("/submissions/1").status_code == 404
+    assert site.client.get("/api/leaderboard?team=blue").json()["standings"] == []
+    site.log_in()
+    assert "removed it from the leaderboard" in site.client.get("/submissions/1").text
 
 
-@pytest.mark.parametrize("path", ["/none", "/submissions/1", "/submissions/x", "/api/submissions/99999999999999999999"])
-def test_missing_pages_are_not_found(site: Site, path: str) -> None:
-    answer = site.client.get(path, headers=site.headers())
-    assert answer.status_code == 404
-    assert "Traceback" not in answer.text
-
-
-def test_requests_for_headers_alone_are_answered(site: Site) -> None:
-    for path in ("/", "/health", "/static/portal.css"):
-        shown, headers = site.client.get(path), site.client.head(path)
-        assert (headers.status_code, headers.content) == (200, b"")
-        assert headers.headers["content-length"] == shown.headers["content-length"]
+def test_a_list_has_pages(site: Site) -> None:
+    for number in range(101):
+        site.submit(blue("owl", "crow") + b" " * number)
+    site.log_in()
+    text = site.client.get("/submissions").text
+    assert text.count("/submissions/") == 100
+    (earlier,) = re.findall(r'href="(/submissions\?before=\d+)"', text)
+    assert site.client.get(earlier).text.count('href="/submissions/') == 1

@@ -1,192 +1,240 @@
-"""The queue: who may claim a scoring, and who may end it."""
+"""The queue and what enters it, on either kind of database: leases, order, quotas, and requests at the same time."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from threading import Barrier, Thread
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from headstart.portal.phases import record_bases
-from headstart.portal.records.accounts import add_team, find_account
-from headstart.portal.records.database import Database
-from headstart.portal.records.log import log_event
-from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import AccountRow, ScoringRow
-from headstart.portal.web.boards import Boards
-from headstart.portal.work import queue
-from headstart.portal.work.intake import store_submission
-from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
-from headstart.tests.material.portals import blue, make_phase
-from headstart.tests.material.postgresql import Server
+from headstart.contract.problems import Problem
+from headstart.output.errors import UserError
+from headstart.portal.database import Database
+from headstart.portal.documents import Documents
+from headstart.portal.intake import NotTakenError, Receipt, score_again, set_closed, store_submission
+from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.teams import add_team, remove_team, revoke_team
+from headstart.tests.material.portals import blue, make_documents
 from headstart.tests.material.stub_scores import stub_score
 
-
-@pytest.fixture
-def database(database_url: str) -> Iterator[Database]:
-    database = Database(database_url)
-    database.create_tables()
-    yield database
-    database.close()
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def submit(database: Database, count: int = 1, held_out: bool = False) -> AccountRow:
-    account = find_account(database, add_team(database, "Owls"))
-    assert account is not None
-    phase = make_phase(held_out)
-    for number in range(count):
-        content = blue("owl", "lark")
-        store_submission(database, phase, account, "blue", content, [], f"{number}", 10**6, datetime.now(UTC))
-    return account
+def add(database: Database, name: str = "Owls") -> int:
+    """Add a team, and return its number."""
+    with database.writing() as session:
+        add_team(session, name)
+        return len(session.scalars(select(TeamRow)).all())
 
 
-def states(database: Database) -> list[str]:
+def store(database: Database, team: int, number: int = 0, documents: Documents | None = None, **more: Any) -> Receipt:
+    """Store the submission of a number."""
+    options = {"problems": [], "bytes_per_day": 10**6, "now": NOW, **more}
+    content = blue("owl", "lark") + b" " * number
+    return store_submission(database, documents or make_documents(), team, "blue", content, **options)
+
+
+def rows(database: Database) -> list[ScoringRow]:
     with database.reading() as session:
-        return list(session.scalars(select(ScoringRow.state).order_by(ScoringRow.id)))
+        return list(session.scalars(select(ScoringRow).order_by(ScoringRow.id)))
 
 
-def expire(database: Database) -> None:
+def expire_leases(database: Database) -> None:
     with database.writing() as session:
-        session.execute(update(ScoringRow).values(lease_until=datetime.now(UTC) - timedelta(seconds=1)))
+        session.execute(update(ScoringRow).values(lease_until=NOW - timedelta(days=999)))
 
 
-def claimed(database: Database, worker: str = "first") -> Job:
-    job = claim(database, worker)
-    assert job is not None
-    return job
+def together(*actions: Callable[[], object]) -> list[Exception]:
+    """Do all at once, and return what was raised."""
+    barrier, raised = Barrier(len(actions)), list[Exception]()
 
+    def act(action: Callable[[], object]) -> None:
+        barrier.wait()
+        try:
+            action()
+        except Exception as error:
+            raised.append(error)
 
-def test_each_is_claimed_once_and_in_order_public_ones_first(database: Database) -> None:
-    submit(database, 3, held_out=True)
-    jobs = [claimed(database) for _ in range(6)]
-    assert [(job.kind, job.submission_id) for job in jobs] == [
-        *(("public", number) for number in (1, 2, 3)),
-        *(("held_out", number) for number in (1, 2, 3)),
-    ]
-    assert claim(database, "second") is None
-
-
-def test_a_clock_that_was_ahead_holds_nothing_up(database: Database) -> None:
-    submit(database, 2)
-    job = claimed(database)
-    tomorrow = datetime.now(UTC) + timedelta(days=1)
-    with database.writing() as session:
-        session.execute(update(ScoringRow).values(not_before=tomorrow, queued=tomorrow))
-        session.execute(update(ScoringRow).where(ScoringRow.id == job.id).values(lease_until=tomorrow))
-    assert [claimed(database, "second").submission_id for _ in range(2)] == [1, 2]
-    assert not finish(database, job, stub_score(job))
-
-
-def test_two_workers_claim_different_ones(database: Database) -> None:
-    submit(database, 20)
-    together, claimed = Barrier(2), []
-
-    def work(name: str) -> None:
-        together.wait()
-        while (job := claim(database, name)) is not None:
-            claimed.append(job.submission_id)
-
-    threads = [Thread(target=work, args=(name,)) for name in ("first", "second")]
+    threads = [Thread(target=act, args=(action,)) for action in actions]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(claimed) == list(range(1, 21))
+    return raised
 
 
-def test_a_worker_that_lost_the_lease_changes_nothing(database: Database) -> None:
-    submit(database)
-    late = claimed(database)
-    expire(database)
-    again = claimed(database, "second")
-    assert (again.id, again.attempt) == (late.id, 2)
-    assert not prolong(database, late)
-    assert not finish(database, late, Outcome("failed", error="late"))
-    put_back(database, late, "late", "late")
-    assert states(database) == ["running"]
-    assert finish(database, again, stub_score(again))
-    # The holder of the lease cannot end it a second time.
-    assert not finish(database, again, Outcome("failed"))
-    assert states(database) == ["scored"]
-
-
-def test_a_lease_that_ran_out_while_the_database_was_away_does_not_lose_the_score(database: Database) -> None:
-    submit(database)
-    job = claimed(database)
-    expire(database)
-    assert finish(database, job, stub_score(job))
-    assert states(database) == ["scored"]
-
-
-def test_a_prolonged_lease_is_kept(database: Database) -> None:
-    submit(database)
-    job = claimed(database)
-    expire(database)
-    assert prolong(database, job)
+def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
+    store(database, add(database))
+    first = claim(database, "first")
+    assert first is not None
+    assert first.content == blue("owl", "lark")
     assert claim(database, "second") is None
+    assert prolong(database, first)
+    expire_leases(database)
+    second = claim(database, "second")
+    assert second is not None
+    assert (second.id, second.attempt) == (first.id, 2)
+    # The first was only believed to be dead, and can change nothing any more.
+    assert not prolong(database, first)
+    assert not finish(database, first, failed("late", "late"))
+    assert finish(database, second, stub_score(second))
+    assert not finish(database, second, failed("again", "again"))
+    (row,) = rows(database)
+    assert (row.state, row.worker, row.scores.score) == ("scored", "second", 1 / len(second.content))
+    with database.reading() as session:
+        assert list(session.scalars(select(EventRow.kind))) == ["team added", "received", "scored"]
 
 
-def test_the_task_of_a_worker_that_ended_is_free_at_once(database: Database) -> None:
-    submit(database, 2)
-    claimed(database)
-    other = claimed(database, "second")
-    free(database, "first")
-    assert claimed(database, "second").submission_id == 1
-    assert prolong(database, other)
-
-
-def test_a_task_put_back_waits_and_lets_others_pass(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    submit(database, 2)
-    job = claimed(database)
-    put_back(database, job, "The disk is full.", "No space left on device")
-    assert claimed(database).submission_id == 2
-    assert claim(database, "first") is None
-
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
-            return datetime.now(UTC) + timedelta(seconds=3)
-
-    monkeypatch.setattr(queue, "datetime", Later)
-    assert claimed(database).submission_id == 1
-
-
-def test_a_task_that_ends_every_process_fails_at_last_and_delays_no_other(database: Database) -> None:
-    submit(database, 2)
-    for attempt in range(1, 5):
-        assert claimed(database).attempt == attempt
-        expire(database)
-    # The first submission now comes after the second.
-    second = claimed(database)
-    assert second.submission_id == 2
-    finish(database, second, stub_score(second))
-    for attempt in range(5, MAX_ATTEMPTS + 1):
-        assert claimed(database).attempt == attempt
-        expire(database)
-    assert claim(database, "first") is None
-    assert states(database) == ["failed", "scored"]
-
-
-def test_a_score_that_is_seen_after_a_later_one_is_on_the_leaderboard(postgresql: Server) -> None:
-    database, phase = Database(postgresql.make_database()), make_phase()
-    database.create_tables()
+def test_a_late_worker_cannot_end_a_scoring_that_was_queued_again(database: Database) -> None:
+    store(database, add(database))
+    late = claim(database, "first")
+    assert late is not None
+    expire_leases(database)
+    job = claim(database, "second")
+    assert job is not None
+    assert finish(database, job, stub_score(job))
     with database.writing() as session:
-        record_bases(session, [phase], datetime.now(UTC))
-    account = submit(database, 2)
-    boards, (first, second) = Boards(), [claimed(database) for _ in range(2)]
+        score_again(session, [1], make_documents())
+    assert claim(database, "third") is not None
+    assert not finish(database, late, failed("late", "late"))
 
-    def scored() -> int:
+
+def test_public_scores_come_first_and_what_kills_workers_last(database: Database) -> None:
+    team = add(database)
+    for number in range(3):
+        store(database, team, number, make_documents(held_out=True))
+    with database.writing() as session:
+        session.execute(update(ScoringRow).where(ScoringRow.submission_id == 1).values(tries=4))
+    jobs = [claim(database, "test") for _ in range(6)]
+    order = [(job.submission_id, job.kind) for job in jobs if job is not None]
+    assert order == [(2, "public"), (3, "public"), (1, "public"), (2, "held_out"), (3, "held_out"), (1, "held_out")]
+
+
+def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
+    store(database, add(database))
+    for _ in range(MAX_TRIES):
+        assert claim(database, "test") is not None
+        expire_leases(database)
+    assert claim(database, "test") is None
+    (row,) = rows(database)
+    assert row.state == "failed"
+    assert f"ended {MAX_TRIES} times" in row.error
+
+
+def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
+    store(database, add(database))
+    job = claim(database, "test")
+    assert job is not None
+    finish(database, job, stub_score(job))
+    for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
+        with database.writing() as session:
+            assert score_again(session, [1, 1], make_documents()) == 1
+        (row,) = rows(database)
+        assert (row.state, row.scores.score) == ("queue", 1 / len(job.content))
+        again = claim(database, "test")
+        assert again is not None
+        finish(database, again, outcome)
+        (row,) = rows(database)
+        assert (row.state, row.scores.score) == (state, 1 / len(job.content))
+
+
+@pytest.mark.parametrize(
+    ("number", "reason"), [(9, "there is no submission 9"), (2**40, "there is no"), (1, "refused"), (2, "being scored")]
+)
+def test_what_cannot_be_scored_again(database: Database, number: int, reason: str) -> None:
+    team = add(database)
+    store(database, team, problems=[Problem("", "", "a test")])
+    store(database, team)
+    with database.writing() as session, pytest.raises(UserError, match=reason):
+        score_again(session, [number], make_documents())
+
+
+def test_the_same_document_counts_once(database: Database) -> None:
+    team, other = add(database), add(database, "Larks")
+    documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
+    assert store(database, team, documents=documents) == Receipt(1, [], new=True)
+    # Also when the quota is used up, submissions are closed, and the score is there.
+    with database.writing() as session:
+        set_closed(session, True)
+    assert store(database, team, documents=documents) == Receipt(1, [], new=False)
+    job = claim(database, "test")
+    assert job is not None
+    finish(database, job, stub_score(job))
+    assert store(database, team, documents=documents).id == 1
+    with pytest.raises(NotTakenError, match="closed"):
+        store(database, other, documents=documents)
+    with database.writing() as session:
+        set_closed(session, False)
+    assert store(database, other, documents=documents) == Receipt(2, [], new=True)
+    # What could not be scored does not count, and may be sent again.
+    job = claim(database, "test")
+    assert job is not None
+    finish(database, job, failed("a test", "a test"))
+    assert store(database, other, documents=documents) == Receipt(3, [], new=True)
+
+
+def test_quotas_dates_and_bytes(database: Database) -> None:
+    team = add(database)
+    rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
+    documents = make_documents(**rules, teams={"blue": {"submissions_per_day": 1}})
+    before, at_once = NOW - timedelta(days=1), NOW - timedelta(hours=1)
+    assert store(database, team, 0, documents, now=before).problems == []
+    assert store(database, team, 1, documents, now=at_once).problems == []
+    (problem,) = store(database, team, 2, documents).problems
+    assert problem.rule.startswith("all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)")
+    (_, late) = sorted(
+        problem.rule for problem in store(database, team, 3, documents, now=NOW + timedelta(seconds=1)).problems
+    )
+    assert late.startswith("the deadline was 2026-03-01T21:00:00+09:00")
+    # The refused ones count with their problems, and their documents are not kept.
+    with database.reading() as session:
+        contents = session.scalars(select(SubmissionRow.content).order_by(SubmissionRow.id)).all()
+    assert [content is None for content in contents] == [False, False, True, True]
+    with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
+        store(database, team, 4, documents, bytes_per_day=300)
+    with database.writing() as session:
+        revoke_team(session, "Owls")
+    with pytest.raises(NotTakenError, match="revoked"):
+        store(database, team, 5, documents)
+
+
+def test_of_submissions_at_once_no_more_count_than_are_allowed(database: Database) -> None:
+    team = add(database)
+    documents = make_documents(teams={"blue": {"submissions": 3}})
+    assert together(*(lambda n=number: store(database, team, n // 2, documents) for number in range(16))) == []
+    with database.reading() as session:
+        digests = session.scalars(select(SubmissionRow.sha256).where(SubmissionRow.problems.is_(None))).all()
+    assert len(digests) == len(set(digests)) == 3
+
+
+def test_workers_at_once_claim_different_scorings(database: Database) -> None:
+    team = add(database)
+    for number in range(12):
+        store(database, team, number)
+    jobs: list[Any] = []
+    for _ in range(4):
+        raised = together(*[lambda: jobs.append(claim(database, "test"))] * 4)
+        assert raised == []
+    claimed = [job.id for job in jobs if job is not None]
+    assert len(claimed) == len(set(claimed)) >= 4
+
+
+def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) -> None:
+    for turn in range(6):
+        with database.writing() as session:
+            add_team(session, f"Owls {turn}")
         with database.reading() as session:
-            (line,) = boards.find(session, phase, "blue", False).standings
-            return line.submissions
+            (team,) = session.scalars(select(TeamRow)).all()
+        store(database, team.id)
+        job = claim(database, "test")
+        assert job is not None
 
-    # The first scoring has a lower number, and becomes visible later.
-    with database.writing() as session:
-        row = session.get_one(ScoringRow, first.id)
-        row.state, row.scores = "scored", Scores(0.5)
-        log_event(session, datetime.now(UTC), "scored", "Submission 1 is scored.", account.team_id, first.submission_id)
-        session.flush()
-        assert finish(database, second, stub_score(second))
-        assert scored() == 1
-    assert scored() == 2
-    database.close()
+        def remove(name: str = team.name) -> None:
+            with database.writing() as session:
+                assert remove_team(session, name) == 1
+
+        raised = together(remove, lambda job=job: finish(database, job, stub_score(job)))  # type: ignore[misc]
+        assert raised == []
+        assert rows(database) == []

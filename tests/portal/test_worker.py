@@ -1,31 +1,29 @@
-"""The process that scores: what it does when the database, the disk or the submission fail it."""
+"""The process that scores, and pages: what they do when the database or the submission fails them; what is watched."""
 
-import os
-import socket
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
 from time import monotonic, sleep
 from typing import Any
 
 import pytest
-from sqlalchemy import event, select
+from sqlalchemy import event, select, update
 
-from headstart.portal.records import database as database_module
-from headstart.portal.records.accounts import add_team, find_account
-from headstart.portal.records.database import Database
-from headstart.portal.records.tables import ScoringRow
-from headstart.portal.work import worker as worker_module
-from headstart.portal.work.intake import store_submission
-from headstart.portal.work.queue import LEASE, Job, Outcome
-from headstart.portal.work.scoring import TransientError
-from headstart.portal.work.worker import Worker
-from headstart.tests.material.portals import Site, blue, make_phase
+from headstart.portal import database as database_module
+from headstart.portal import worker as worker_module
+from headstart.portal.database import Database
+from headstart.portal.intake import store_submission
+from headstart.portal.queue import Job, Outcome, claim
+from headstart.portal.tables import ScoringRow
+from headstart.portal.teams import add_team
+from headstart.portal.worker import Worker
+from headstart.tests.material.portals import Site, blue, make_documents
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
+from headstart.tests.portal.conftest import OpenSite
 
 PATIENCE = 30.0
 
@@ -41,16 +39,15 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def open_database(url: str) -> Database:
     database = Database(url)
     database.create_tables()
-    account = find_account(database, add_team(database, "Owls"))
-    assert account is not None
-    content = blue("owl", "lark")
-    store_submission(database, make_phase(), account, "blue", content, [], "key", 10**6, datetime.now(UTC))
+    with database.writing() as session:
+        add_team(session, "Owls")
+    store_submission(database, make_documents(), 1, "blue", blue("owl", "lark"), [], 10**6, datetime.now(UTC))
     return database
 
 
 @contextmanager
-def working(database: Database, scorer: Callable[[Job], Outcome]) -> Iterator[None]:
-    worker = Worker(database, scorer, "first", PATIENCE)
+def working(database: Database, scorer: Callable[[Job], Outcome], **more: Any) -> Iterator[None]:
+    worker = Worker(database, scorer, "first", **{"max_seconds": PATIENCE, **more})
     thread = Thread(target=worker.run)
     thread.start()
     try:
@@ -92,8 +89,9 @@ def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
     assert row.attempt == len(calls) == 1
 
 
-def test_a_score_is_kept_while_postgresql_is_away(postgresql: Server) -> None:
-    database, scored, calls = open_database(postgresql.make_database()), Event(), []
+def test_a_score_is_kept_and_pages_come_back_when_postgresql_was_away(open_site: OpenSite, postgresql: Server) -> None:
+    site, scored, calls = open_site(database=postgresql.make_database()), Event(), []
+    site.submit(blue("owl", "lark"))
 
     def score(job: Job) -> Outcome:
         postgresql.stop()
@@ -101,68 +99,59 @@ def test_a_score_is_kept_while_postgresql_is_away(postgresql: Server) -> None:
         scored.set()
         return stub_score(job)
 
-    with working(database, score):
+    with working(site.database, score):
         assert scored.wait(PATIENCE)
-        sleep(0.5)
-        postgresql.start()
-        row = wait_for(database, "scored")
-    database.close()
+        try:
+            health = site.client.get("/health")
+            answers = [health, site.client.get("/leaderboard"), site.submit(blue("owl", "wren"))]
+            assert "headstart_database_up 0.0" in site.client.get("/metrics").text
+        finally:
+            postgresql.start()
+        row = wait_for(site.database, "scored")
     assert row.attempt == len(calls) == 1
-
-
-def test_a_scoring_that_a_full_disk_stopped_is_tried_again(tmp_path: Path) -> None:
-    database = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}")
-    full = [True]
-
-    def score(job: Job) -> Outcome:
-        if full:
-            raise TransientError("No space left on device")
-        return stub_score(job)
-
-    with working(database, score):
-        row = wait_for(database, "queue")
-        end = monotonic() + PATIENCE
-        while not row.note and monotonic() < end:
-            row = wait_for(database, "queue")
-        assert "try again" in row.note
-        assert "No space" not in row.note
-        assert row.error == "No space left on device"
-        full.clear()
-        row = wait_for(database, "scored")
-    assert (row.attempt, row.note, row.error) == (2, "", "")
+    assert [answer.status_code for answer in answers] == [503, 503, 503]
+    assert all("Try again" in answer.text for answer in answers[1:])
+    assert not any("127.0.0.1" in answer.text for answer in answers)
+    assert site.submit(blue("owl", "wren")).status_code == 201
 
 
 def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> None:
-    assert site.submit(blue("owl", "lark"), key="one").status_code == 201
+    assert site.submit(blue("owl", "lark")).status_code == 201
     engine = site.database.engine
 
     def limit(connection: Any, _: object, *more: object) -> None:
         connection.execute("PRAGMA max_page_count = 1")  # as many as there are
 
     event.listen(engine, "checkout", limit)
-    answer = site.submit(blue("owl", "lark") + b" " * 100_000, key="two")
+    answer = site.submit(blue("owl", "lark") + b" " * 100_000)
     assert answer.status_code == 503
     assert str(site.settings.folder) not in answer.text
     event.remove(engine, "checkout", limit)
     site.database.close()
-    assert [each["id"] for each in site.read("/api/submissions")] == [1]
-    assert site.submit(blue("owl", "lark") + b" " * 100_000, key="two").status_code == 201
+    assert site.submit(blue("owl", "lark") + b" " * 100_000).status_code == 201
     assert [job.submission_id for job in site.work()] == [1, 2]
 
 
-def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(site: Site, tmp_path: Path) -> None:
+def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def score(job: Job) -> Outcome:
         raise RuntimeError(f"no {tmp_path}/weights.pth")
 
     site.submit(blue("owl", "lark"))
     with working(site.database, score):
-        row = wait_for(site.database, "failed")
-    assert "weights.pth" in row.error
+        wait_for(site.database, "failed")
     site.log_in()
-    pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log", "/log.atom")]
+    pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log")]
     pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
     assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
     assert "for a reason on our side" in pages[1]
+    site.admin("submissions", "list")
+    assert "weights.pth" in capsys.readouterr().out
+    site.admin("submissions", "rescore", "--failed")
+    with working(site.database, stub_score):
+        row = wait_for(site.database, "scored")
+    assert (row.note, row.error) == ("", "")
 
 
 def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> None:
@@ -173,50 +162,43 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
         assert ended.wait(PATIENCE)
         return stub_score(job)
 
-    worker = Worker(site.database, hang, "first", 0.2, end=ended.set)
-    thread = Thread(target=worker.run)
-    thread.start()
-    row = wait_for(site.database, "failed")
-    worker.stopping.set()
-    thread.join(PATIENCE)
+    with working(site.database, hang, max_seconds=0.2, end=ended.set):
+        row = wait_for(site.database, "failed")
     assert "took longer" in row.error
     # The result comes too late.
     assert wait_for(site.database, "failed").scores.score is None
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such time limit")
-def test_a_database_whose_machine_lost_its_power_is_not_waited_for(postgresql: Server) -> None:
-    database = Database(postgresql.make_database())
-    with database.engine.connect() as connection:
-        driver_connection = connection.connection.driver_connection
-        assert driver_connection is not None
-        with socket.socket(fileno=os.dup(driver_connection.fileno())) as used:
-            idle, between, count, without_answer = (
-                used.getsockopt(socket.IPPROTO_TCP, getattr(socket, f"TCP_{name}"))
-                for name in ("KEEPIDLE", "KEEPINTVL", "KEEPCNT", "USER_TIMEOUT")
-            )
-            assert used.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    database.close()
-    lease = LEASE.total_seconds()
-    assert idle + between * count <= lease
-    assert 0 < without_answer <= 1000 * lease
+def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    site.submit(blue("owl", "lark"))
+    monkeypatch.setattr(worker_module, "LEASE", timedelta(seconds=0.3))
+    begun, ended = Event(), Event()
+
+    def hang(job: Job) -> Outcome:
+        begun.set()
+        assert ended.wait(PATIENCE)
+        return stub_score(job)
+
+    with working(site.database, hang, end=ended.set):
+        assert begun.wait(PATIENCE)
+        site.admin("teams", "remove", "Owls")
+    assert site.database.reading().scalars(select(ScoringRow)).all() == []
 
 
-def test_pages_say_that_the_database_is_away_and_come_back(open_site: Callable[..., Site], postgresql: Server) -> None:
-    site = open_site(database=postgresql.make_database())
-    assert site.submit(blue("owl", "lark"), key="one").status_code == 201
-    postgresql.stop()
-    try:
-        answers = [
-            site.client.get("/leaderboard"),
-            site.submit(blue("owl", "wren"), key="two"),
-            site.client.get("/health"),
-        ]
-    finally:
-        postgresql.start()
-    assert [answer.status_code for answer in answers] == [503, 503, 503]
-    assert all("Try again" in answer.text for answer in answers[:2])
-    assert answers[2].json()["database"] == "it does not answer"
-    assert not any("127.0.0.1" in answer.text for answer in answers)
-    assert site.submit(blue("owl", "wren"), key="two").status_code == 201
-    assert len(site.work()) == 2
+def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    from headstart.portal.web import api
+
+    monkeypatch.setattr(api, "LOW", 0)
+    site.submit(blue("owl", "lark"))
+    assert site.client.get("/health").json() == {"status": "ok", "warnings": []}
+    with site.database.writing() as session:
+        session.execute(update(ScoringRow).values(queued=datetime.now(UTC) - timedelta(minutes=11)))
+    assert "no worker is active" in site.client.get("/health").json()["warnings"][0]
+    lines = site.client.get("/metrics").text.splitlines()
+    assert 'headstart_submissions{state="queue"} 1.0' in lines
+    assert any(float(line.split()[1]) > 600 for line in lines if line.startswith("headstart_oldest_waiting_seconds "))
+    assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in lines
+    assert claim(site.database, "test") is not None
+    assert site.client.get("/health").json()["warnings"] == []
+    monkeypatch.setattr(api, "LOW", 2**80)
+    assert "of the data folder has only" in site.client.get("/health").json()["warnings"][0]

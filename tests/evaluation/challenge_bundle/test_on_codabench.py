@@ -35,7 +35,7 @@ def test_the_unpacker_of_the_test_finds_what_is_missing(field: str, bundles: dic
 
 
 def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    teams = {"blue": {"submissions": 7, "submissions_per_day": 2, "standing": "last"}, "red": {}}
+    teams = {"blue": {"submissions": 7, "submissions_per_day": 2}, "red": {}}
     rules = host.write_rules(deadline="2099-03-31T23:59:59-12:00", time_zone="Europe/Berlin", teams=teams)
     folder = host.write_bundle("codabench", tmp_path / "out", "--image=owls/scoring:1", rules=rules)
     documents = {}
@@ -50,7 +50,7 @@ def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: py
     assert (blue["max_submissions"], blue["max_submissions_per_day"]) == (7, 2)
     assert (red["max_submissions"], red["max_submissions_per_day"]) == (None, None)
     boards = [documents[team]["leaderboards"][0]["submission_rule"] for team in ("blue", "red")]
-    assert boards == ["Force_Last", "Force_Best"]
+    assert boards == ["Force_Best", "Force_Best"]
     assert documents["blue"]["docker_image"] == "owls/scoring:1"
     lines = capsys.readouterr().out
     assert "time_zone: days end at midnight in UTC there, not in Europe/Berlin\n" in lines

@@ -36,7 +36,7 @@ def test_the_validation_of_the_test_finds_what_is_missing(field: str, bundles: d
 
 
 def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    teams = {"red": {"submissions": 7, "submissions_per_day": 2, "standing": "last"}}
+    teams = {"red": {"submissions": 7, "submissions_per_day": 2}}
     deadline = "2099-03-31T23:59:59-12:00"
     rules = host.write_rules(deadline=deadline, title="An owl & " * 20, description="Hoot. " * 40, teams=teams)
     folder = host.write_bundle("evalai", tmp_path / "out", rules=rules)
@@ -47,11 +47,11 @@ def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: py
     (phase,), (join,) = document["challenge_phases"], document["challenge_phase_splits"]
     assert document["end_date"] == phase["end_date"] == "2099-04-01 11:59:59"
     assert (phase["codename"], phase["max_submissions"], phase["max_submissions_per_day"]) == ("red", 7, 2)
-    assert join["show_leaderboard_by_latest_submission"]
+    assert not join["show_leaderboard_by_latest_submission"]
     assert len(document["short_description"]) <= 140
     assert "An owl &amp; An" in (bundle / "templates" / "overview.html").read_text()
     out = capsys.readouterr().out
-    assert [line for line in ("title: ", "standing: ", "ties: ", "held-out scores: ") if f"\n{line}" not in out] == []
+    assert [line for line in ("title: ", "ties: ", "held-out scores: ") if f"\n{line}" not in out] == []
 
 
 def test_an_open_end_is_said(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,1 +1,0 @@
-"""What organisers do, as commands and in the browser."""

@@ -1,0 +1,183 @@
+"""The queue of scorings: each is claimed under a lease and ends once.
+
+A worker prolongs the lease of the scoring that it works on. When the worker dies, the lease runs out and another worker
+claims the scoring with the next attempt number. Only the latest attempt can end a scoring, so a worker that was only
+believed to be dead changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from headstart.contract.problems import Problem
+from headstart.contract.schema import Team as Track
+from headstart.output.errors import UserError
+from headstart.portal.database import Database
+from headstart.portal.documents import basis_key, read_bases
+from headstart.portal.tables import (
+    QUEUE_ORDER,
+    Kind,
+    Scores,
+    ScoringRow,
+    State,
+    SubmissionRow,
+    TeamRow,
+    log_event,
+    name_of,
+)
+
+LEASE = timedelta(seconds=30)
+MAX_TRIES = 10
+# Refused documents count against no quota of submissions, so little is kept of each.
+KEPT_PROBLEMS = 100
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed scoring.
+
+    Attributes:
+        id: Its number.
+        attempt: The attempt that may end it.
+        submission_id: The submission.
+        kind: Which of the submission's two scores.
+        track: Team of the contract, `blue` or `red`.
+        basis: What it is computed from.
+        content: The submitted document.
+    """
+
+    id: int
+    attempt: int
+    submission_id: int
+    kind: Kind
+    track: Track
+    basis: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a scoring.
+
+    Attributes:
+        state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
+        note: Note for the team.
+        error: Error for the organisers.
+        scores: The scores of a `scored` one.
+        document: The content of `score.json`, as JSON.
+        problems: Problems for which it is refused.
+    """
+
+    state: State
+    note: str = ""
+    error: str = ""
+    scores: Scores = Scores()  # noqa: RUF009 - frozen
+    document: str | None = None
+    problems: list[Problem] | None = None
+
+
+def failed(reason: str, error: str) -> Outcome:
+    """Return the outcome of a scoring that failed.
+
+    Args:
+        reason: The reason without any name, for the team: models and stimuli may be held out.
+        error: The reason, for organisers.
+    """
+    note = f"It could not be scored, for a reason on our side: {reason}."
+    return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
+
+
+class OtherDocumentsError(UserError):
+    """A process that scores has read other documents than the server."""
+
+
+def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None = None) -> Job | None:
+    """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
+
+    Args:
+        database: The portal's database.
+        worker: Name of the process that claims.
+        own_bases: What the process computes scores from, by team of the contract and kind; None for a stub.
+
+    Returns:
+        The scoring; None where none is due, or no server has started yet.
+
+    Raises:
+        OtherDocumentsError: The server has recorded that scores are computed from something else.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        bases = read_bases(session)
+        if own_bases is not None and not bases:
+            return None
+        if own_bases is not None and own_bases != bases:
+            raise OtherDocumentsError(
+                "settings: this worker has read other documents or rules than the server; restart both with the same "
+                "settings"
+            )
+
+        abandoned = and_(ScoringRow.state == "running", ScoringRow.lease_until < now)
+        query = select(ScoringRow).where(or_(ScoringRow.state == "queue", abandoned)).order_by(*QUEUE_ORDER).limit(1)
+        row = session.scalar(query.with_for_update(skip_locked=True))
+        if row is None:
+            return None
+        if row.tries >= MAX_TRIES:
+            error = f"the worker ended {MAX_TRIES} times while scoring this submission"
+            _end(session, row, failed(error, error), row.basis, now)
+            return None
+
+        row.state, row.worker, row.started, row.lease_until = "running", worker, now, now + LEASE
+        row.attempt, row.tries = row.attempt + 1, row.tries + 1
+        submission = session.get_one(SubmissionRow, row.submission_id)
+        basis = bases.get(basis_key(submission.track, row.kind), "")
+        assert submission.content is not None
+        return Job(row.id, row.attempt, submission.id, row.kind, submission.track, basis, submission.content)
+
+
+def prolong(database: Database, job: Job) -> bool:
+    """Prolong the lease of a claimed scoring; False where another attempt has it, or it is gone."""
+    with database.writing() as session:
+        changed = session.execute(update(ScoringRow).where(*_held(job)).values(lease_until=datetime.now(UTC) + LEASE))
+        return bool(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
+
+
+def finish(database: Database, job: Job, outcome: Outcome) -> bool:
+    """End a claimed scoring; False, without any change, where another attempt has it or it has ended."""
+    with database.writing() as session:
+        row = session.scalar(select(ScoringRow).where(*_held(job)).with_for_update())
+        if row is not None:
+            _end(session, row, outcome, job.basis, datetime.now(UTC))
+        return row is not None
+
+
+def limit_problems(problems: list[Problem], limit: int) -> list[Problem]:
+    """Return the first problems, and how many others there are."""
+    more = len(problems) - limit
+    return [*problems[:limit], Problem("", "", f"and {more:,} more problems")] if more > 0 else problems
+
+
+def _held(job: Job) -> tuple[Any, ...]:
+    return ScoringRow.id == job.id, ScoringRow.attempt == job.attempt, ScoringRow.state == "running"
+
+
+def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: datetime) -> None:
+    row.state, row.ended, row.lease_until = outcome.state, now, None
+    row.note, row.error = outcome.note, outcome.error
+    # What fails leaves an earlier score as it is.
+    if outcome.state == "scored":
+        row.scores, row.basis, row.document = outcome.scores, basis, outcome.document
+
+    submission = session.get_one(SubmissionRow, row.submission_id)
+    if outcome.problems is not None:
+        submission.problems = limit_problems(outcome.problems, KEPT_PROBLEMS)
+    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
+    kind = "" if row.kind == "public" else "held-out "
+    score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
+    message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
+    # Only organisers may read about held-out scores.
+    public = row.kind == "public" and row.state == "scored"
+    log_event(session, now, row.state, message, submission.team_id, submission.id, public)

@@ -1,1 +1,0 @@
-"""The database: teams, submissions, their scorings, the leaderboard and the log."""

@@ -1,0 +1,67 @@
+"""The two scores of a submission: the public one, and the one on held-out stimuli or models."""
+
+import json
+import re
+
+from headstart.contract.problems import ContractError
+from headstart.contract.submissions import check_submission
+from headstart.evaluation.alignment.scoring import ScoringSetup, score
+from headstart.output.errors import UserError, is_out_of_memory
+from headstart.portal.documents import read_documents
+from headstart.portal.queue import Job, Outcome, failed
+from headstart.portal.settings import Settings
+from headstart.portal.tables import Scores
+
+# Classes of errors by what their messages have; all other errors come from the models.
+CLASSES = {
+    "No space left|Disk quota exceeded|Too many open files": "the scoring machine has no free space",
+    "^stimuli: |cannot be decoded|cannot be read at the moment": "a stimulus could not be read",
+    "^extraction": "the scoring machine lacks a device or a folder",
+    "returns NaN or infinite|undefined": "an embedding has no similarity to others",
+}
+OTHER_CLASS = "a model could not be loaded or run"
+
+
+class Scorer:
+    """Scores submissions by the documents that an organiser's settings name.
+
+    Args:
+        settings: The settings.
+
+    Attributes:
+        bases: What it computes scores from, by team of the contract and kind.
+
+    Raises:
+        UserError: A document cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._options = settings.extraction
+        self._documents = read_documents(settings)
+        self.bases = self._documents.bases
+
+    def __call__(self, job: Job) -> Outcome:
+        """Score a submission, and return its end; only organisers see errors of models and stimuli."""
+        documents = self._documents
+        rules, (registry, catalog) = documents.challenge, documents.of(job.track, job.kind)
+        try:
+            known = documents.of(job.track, "public")
+            submission = check_submission(job.content, "submission", *known, challenge=rules)
+        except ContractError as error:
+            # It was valid when it was submitted.
+            note = "The rules have changed since it was submitted."
+            return Outcome("refused", note, str(error), problems=error.problems)
+
+        try:
+            document, _ = score(submission, ScoringSetup(registry, catalog, self._options), rules.score.epsilon)
+            text = json.dumps(document, allow_nan=False)
+            return Outcome("scored", scores=Scores.from_document(document), document=text)
+        except (UserError, OSError, RuntimeError, MemoryError) as error:
+            return failed(_class_of(error), f"{type(error).__name__}: {error}")
+
+
+def _class_of(error: Exception) -> str:
+    """Return what a scoring failed of, without any name."""
+    if is_out_of_memory(error):
+        return "the scoring machine has too little memory"
+    return next((reason for pattern, reason in CLASSES.items() if re.search(pattern, str(error))), OTHER_CLASS)

@@ -1,1 +1,0 @@
-"""The work on submissions: receiving, validating, queueing and scoring them."""
