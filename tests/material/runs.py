@@ -65,20 +65,18 @@ def write_run(
     curves.save(folder / "curves.npz")
     fed = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0, **protocol}
     baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
-    others = {name: {"class_path": "headstart.modules.NearestClassMean"} for name in methods[1:]}
-    described = {
-        name: {"hyperparameters": {}, **options} for name, options in (("baseline", baseline), *others.items())
-    }
+    mean = {"class_path": "headstart.modules.NearestClassMean"}
+    described = {name: {"hyperparameters": {}, **(baseline if name == "baseline" else mean)} for name in methods}
     document = {
         "schema": 2,
         "complete": complete,
         "stopped_because": "it was interrupted",
-        "methods": {name: {"provenance": described[name]} for name in methods},
+        "methods": {name: {"provenance": description} for name, description in described.items()},
         "protocol": {"order": "shuffled", "max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
     }
     (folder / "results.json").write_text(json.dumps(document))
     config = {
-        "model": {"baseline": baseline, "methods": others},
+        "model": {"baseline": baseline, "methods": dict.fromkeys(methods[1:], mean)},
         "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
     }
     (folder / "config.yaml").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")

@@ -28,7 +28,7 @@ def test_a_run_without_methods_is_left_out_by_name(tmp_path: Path) -> None:
     path = tmp_path / "runs" / "b" / "results.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "methods": None}))
     [left_out] = rank(tmp_path / "runs")["left_out"]
-    assert "damaged (no methods)" in left_out["reason"]
+    assert "damaged (no provenance of baseline, provenance of mine)" in left_out["reason"]
 
 
 def test_marks_of_a_suite_hold_for_a_part_of_it(tmp_path: Path) -> None:
