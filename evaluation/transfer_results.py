@@ -29,9 +29,7 @@ Trained = Literal["all", "tail", "head"]
 # Settings that all sources of a target share, and settings that all targets of a source share.
 OF_A_TARGET = ("train_photos_sha256", "validation_photos_sha256", "unreadable")
 OF_A_SOURCE = ("network", "preprocessing", "trainable_from")
-# What runs and ledgers of versions without these options were made with.
 SHARE = "selection_share"
-BEFORE = {SHARE: 0.0, "trainable_from": WHOLE}
 TITLES = {
     "all": "the whole network fine-tuned",
     "tail": "fine-tuned behind a freeze boundary",
@@ -255,7 +253,6 @@ def _result(
     only: Mapping[int, str],
     selection: Mapping[int, float],
 ) -> TransferResult:
-    fed = {**BEFORE, **fed}
     common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
 
     trainer = common.pop("trainer")

@@ -159,7 +159,7 @@ class Ledger(LedgerFile):
         return self._documents("?", [digest])[digest]
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
-        """Store traces in one transaction, in place of their earlier versions.
+        """Store traces in one transaction, in place of those of the same keys.
 
         Args:
             traces: The traces from their first evaluation on; stored counts of classes stay where one has none.

@@ -170,17 +170,14 @@ def test_only_settings_of_the_optimizer_are_to_be_tried_more_widely(
 
 def test_a_ledger_of_runs_with_and_without_selection_photos(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def store(ledger: Ledger, source: str, counted: Counted, **fed: Any) -> None:
-        made_from, training = documents(source, "pets", 0.1, **fed)
-        if not fed:
-            # As in ledgers of earlier versions.
-            del made_from["selection_share"]
+        made_from, training = documents(source, "pets", 0.1, trainable_from="all", **fed)
         stream = ledger.record(made_from, description=protocol(source, "pets"))
         ledger.write({TraceKey(stream, ledger.record(training), 0): counted.trace()})
 
     with Ledger(tmp_path / "ledger") as ledger:
-        store(ledger, "one", Counted(90))
-        store(ledger, "one", Counted(80, None, 15), selection_share=0.2, trainable_from="all")
-        store(ledger, "two", Counted(70, None, 15), selection_share=0.2, trainable_from="all")
+        store(ledger, "one", Counted(90), selection_share=0.0)
+        store(ledger, "one", Counted(80, None, 15))
+        store(ledger, "two", Counted(70, None, 15))
     output = str(tmp_path / "table.csv")
     message = (
         r"runs: (one|two) on pets in '.*ledger' differs from (one|two) on pets in '.*ledger' in selection_share "
@@ -192,9 +189,9 @@ def test_a_ledger_of_runs_with_and_without_selection_photos(tmp_path: Path, caps
     assert chosen == {("one", "pets"): 0.8, ("two", "pets"): 0.7}
     assert "WARNING: Left out, without an accuracy on selection photos: one on pets in" in words(capsys)
 
-    with Ledger(tmp_path / "earlier") as ledger:
-        store(ledger, "one", Counted(90))
-    assert performances(str(tmp_path / "earlier"), output=output, overwrite=True) == {("one", "pets"): 0.9}
+    with Ledger(tmp_path / "without") as ledger:
+        store(ledger, "one", Counted(90), selection_share=0.0)
+    assert performances(str(tmp_path / "without"), output=output, overwrite=True) == {("one", "pets"): 0.9}
 
 
 def test_a_ledger_gives_the_same_choice(tmp_path: Path) -> None:
