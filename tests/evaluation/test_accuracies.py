@@ -47,7 +47,7 @@ def write(
     pair: tuple[str, str],
     counts: dict[int, int],
     trained: str = "all",
-    only_classes: Sequence[str] | None = None,
+    only_classes: Sequence[str | None] = (),
     **change: Any,
 ) -> None:
     fed, training = documents(*pair, trained, **change)
@@ -58,7 +58,7 @@ def write(
         "accuracies": [count / VALIDATED for count in counts.values()],
         "protocol": protocol(*pair),
         "made_from": {**fed, "training": training, "orderings": list(counts)},
-        "only_classes": only_classes or [None] * len(counts),
+        "only_classes": list(only_classes) or [None] * len(counts),
     }
     folder.mkdir(parents=True)
     (folder / "results.json").write_text(json.dumps(document))

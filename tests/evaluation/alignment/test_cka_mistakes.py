@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from headstart.evaluation.alignment.score_log import read_scores
 from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
@@ -110,17 +111,20 @@ def test_submission_of_the_other_team(arena: Arena, refused: Callable[..., str])
     assert not (arena.folder / "out").exists()
 
 
-def test_nothing_is_written_where_the_log_fails(arena: Arena, refused: Callable[..., str]) -> None:
+def test_the_same_command_logs_a_score_whose_log_failed(arena: Arena, refused: Callable[..., str]) -> None:
     log = arena.folder / "log"
     (log / "scores.jsonl").mkdir(parents=True)
-    assert "log_dir" in refused(lambda: arena.score(arena.red([0, 1, 2]), f"--log_dir={log}"))
-    assert list((arena.folder / "out").iterdir()) == []
+    submission, options = arena.red([0, 1, 2]), (f"--log_dir={log}", "--overwrite=false")
+    assert "log_dir" in refused(lambda: arena.score(submission, *options))
+    (log / "scores.jsonl").rmdir()
+    score = arena.score(submission, *options)
+    assert [each["score"] for each in read_scores(log)] == [score["score"]]
 
 
 def test_nothing_is_logged_where_the_files_fail(arena: Arena, refused: Callable[..., str]) -> None:
     (arena.folder / "out" / "score.json").mkdir(parents=True)
     assert "output" in refused(lambda: arena.score(arena.red([0, 1, 2]), f"--log_dir={arena.folder / 'log'}"))
-    assert [path.name for path in (arena.folder / "out").iterdir()] == ["score.json"]
+    assert not (arena.folder / "log" / "scores.jsonl").exists()
 
 
 @pytest.mark.usefixtures("no_forward_pass")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.report.report import report
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.output.errors import UserError
@@ -43,6 +44,8 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
         },
         "mean_ranks": {"pets": {"one": 1.0, EVIL[0]: None}},
         "saturated": {"pets": {"logme": names}},
+        "titles": dict(zip(["logme"], metric_titles(["logme"]), strict=True)),
+        "performance_warnings": {},
         "digests": digests,
     }
     stability = {

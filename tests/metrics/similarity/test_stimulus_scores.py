@@ -145,12 +145,12 @@ def test_any_measure_against_every_subset() -> None:
     embeddings = make_catalog(9, seed=1, widths=(2, 3, 4))
     for each in embeddings:
         each -= np.median(each, axis=0)
-    values = {}
+    values: dict[tuple[int, ...], float] = {}
     for subset in combinations(range(9), 4):
         chosen = [each[list(subset)] for each in embeddings]
         if not any((each[:, 0] > 0).all() for each in chosen):
             matrix, _ = signs_that_agree(chosen)
-            values[subset] = 1 - np.mean([matrix[i, j] for i, j in combinations(range(3), 2)])
+            values[subset] = 1 - float(np.mean([matrix[i, j] for i, j in combinations(range(3), 2)]))
     found = find(MeasuredStimuli(SIGNS, embeddings), 4, steps=100)
     assert found.score == pytest.approx(max(values.values()))
     assert values[found.members] == pytest.approx(found.score)
