@@ -181,6 +181,9 @@ def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:
     (runs / "mine-pets" / "results.json").write_text('{"task": "source_training"}')
     with pytest.raises(UserError, match="is of source_training, which has no performance"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
+    (runs / "mine-pets" / "results.json").write_text('{"schema": 2, "task": "target_accuracy"}')
+    with pytest.raises(UserError, match=r"has schema 2, but this version of Headstart reads schema 1; make it again"):
+        performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
     (runs / "mine-pets" / "results.json").write_text('{"schema": 1, "task": "target_accuracy"}')
     with pytest.raises(UserError, match=r"results\.json in '.*' is damaged"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))

@@ -125,3 +125,9 @@ def test_errors_of_the_ledger_are_raised_in_the_run(tmp_path: Path) -> None:
     table = RunsTable(tmp_path, [Run("a", ())])
     with serving(tmp_path, table) as server, pytest.raises(LedgerError, match="cannot be used"):
         _call(lambda message: server.receive(Task("a", "", None), message), "read", set())
+
+
+def test_a_table_of_another_schema_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "sweep.json").write_text('{"schema": 2, "runs": []}')
+    with pytest.raises(UserError, match=r"has schema 2, but this version .* reads schema 1\); choose another"):
+        RunsTable(tmp_path, [])

@@ -198,6 +198,8 @@ def test_damaged_classifiers(photos: Path, capsys: pytest.CaptureFixture[str]) -
     document["backbone"]["weights_sha256"] = "0"
     (folder / "classifier.json").write_text(json.dumps(document))
     assert "now holds other weights" in fail(capsys, "predict", folder, photos, "--features.num_workers=0")
+    (folder / "classifier.json").write_text(json.dumps({**json.loads(text), "schema_version": 2}))
+    assert "has schema 2, but this version of Headstart reads schema 1" in fail(capsys, "predict", folder, photos)
     (folder / "classifier.json").write_text(text[:40])
     assert "cannot be read" in fail(capsys, "predict", folder, photos)
 
