@@ -7,7 +7,9 @@ packages come from are translated. pip itself installs if it has a setting that 
 from __future__ import annotations
 
 import ast
+import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -30,8 +32,10 @@ TRANSLATED = {
     "trusted-host": "UV_INSECURE_HOST",
 }
 SWITCHES = {"no-cache-dir", "no-index"}
+SECONDS = {"default-timeout", "timeout"}
 # Settings of pip that do not change what is installed.
 WITHOUT_EFFECT = {
+    "break-system-packages",
     "cache-dir",
     "config-file",
     "disable-pip-version-check",
@@ -48,16 +52,20 @@ WITHOUT_EFFECT = {
 
 
 def read_pip_settings() -> dict[str, str]:
-    """Return the settings that `pip install` uses, from pip's files and from variables such as `PIP_INDEX_URL`."""
-    command = [sys.executable, "-m", "pip", "config", "list"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    """Return the settings that `pip install` uses, from pip's files and from variables such as `PIP_INDEX_URL`.
+
+    Raises:
+        ValueError: A file of pip's cannot be read.
+    """
+    # pip may be configured to be quiet, and then lists nothing.
+    command = [sys.executable, "-m", "pip", "config", "list", "-vvv"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        raise ValueError("pip's configuration cannot be read")
 
     settings: dict[str, dict[str, str]] = {"global": {}, "install": {}, ":env:": {}}
-    for line in printed.splitlines():
-        name, _, value = line.partition("=")
-        section, _, key = name.rpartition(".")
-        if section in settings:
-            settings[section][key] = ast.literal_eval(value)
+    for section, key, value in re.findall(r"^(global|install|:env:)\.([\w-]+)=(.*)$", listed.stdout, re.MULTILINE):
+        settings[section][key] = ast.literal_eval(value)
 
     # The later ones take precedence, and pip passes over empty ones.
     return {name: value for section in settings.values() for name, value in section.items() if value.strip()}
@@ -75,26 +83,37 @@ def translate(settings: dict[str, str]) -> dict[str, str]:
     # As pip does: the newest version of all indexes, not of the first index that has the package.
     variables = {"UV_INDEX_STRATEGY": "unsafe-best-match"}
     for name in sorted(settings.keys() - WITHOUT_EFFECT):
-        words = settings[name].split()
-        if name not in TRANSLATED:
+        value = settings[name]
+        # uv splits folders of wheels at commas, and pip at spaces.
+        if name not in TRANSLATED or (name == "find-links" and "," in value):
             raise ValueError(f"pip's setting {name} is unknown to uv")
-        if name in SWITCHES:
-            words = ["true" if words[0].lower() in {"1", "on", "t", "true", "y", "yes"} else "false"]
-        # Of the settings that may name several places, uv splits one at commas and the others at spaces.
-        variables[TRANSLATED[name]] = ("," if name == "find-links" else " ").join(words)
+        variables[TRANSLATED[name]] = _as_uv_value(name, value)
     return variables
 
 
-def install_with_uv(arguments: list[str]) -> None:
+def _as_uv_value(name: str, value: str) -> str:
+    if name in SWITCHES:
+        return "true" if value.strip().lower() in {"1", "on", "t", "true", "y", "yes"} else "false"
+    if name in SECONDS:
+        return str(math.ceil(float(value)))
+    if name == "find-links":
+        return ",".join(map(os.path.expanduser, value.split()))
+    return " ".join(value.split())
+
+
+def install_with_uv(arguments: list[str], constraints: str) -> None:
     """Install with uv, or without a network if that fails: from uv's cache and from local folders.
 
     Args:
         arguments: What `pip install` takes, such as `--editable .`.
+        constraints: File of constraints; empty for none.
 
     Raises:
         ValueError: If uv is not to be had, fails, or lacks a setting of pip.
     """
-    environment = translate(read_pip_settings()) | os.environ
+    variables = translate(read_pip_settings())
+    # An option would replace the file that pip's configuration names.
+    variables["UV_CONSTRAINT"] = " ".join(filter(None, [constraints, variables.get("UV_CONSTRAINT")]))
     pip = [sys.executable, "-m", "pip", "install", "--quiet", UV]
     if subprocess.run(pip, stderr=subprocess.DEVNULL, check=False).returncode:
         raise ValueError(f"pip finds no {UV}")
@@ -103,11 +122,11 @@ def install_with_uv(arguments: list[str]) -> None:
     errors = []
     for network in ([], ["--offline"]):
         command = [*uv, *network, *arguments]
-        done = subprocess.run(command, env=environment, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, env=variables | os.environ, stderr=subprocess.PIPE, text=True, check=False)
         if not done.returncode:
             return
-        errors.append(done.stderr.strip())
-    raise ValueError(f"{errors[0]}\nuv failed")
+        errors.append(" ".join(done.stderr.split()))
+    raise ValueError(f"uv failed ({errors[0]})")
 
 
 def main(arguments: list[str]) -> int:
@@ -117,14 +136,13 @@ def main(arguments: list[str]) -> int:
         arguments: What `pip install` takes.
     """
     constraints = os.environ.get("CONSTRAINTS", "constraints.txt")
-    if constraints:
-        arguments = ["--constraint", constraints, *arguments]
-
     try:
-        install_with_uv(arguments)
+        install_with_uv(arguments, constraints)
     except ValueError as error:
         print(f"{error}: pip installs instead, which takes minutes", file=sys.stderr, flush=True)
-        return subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", *arguments], check=False).returncode
+        limits = ["--constraint", constraints] if constraints else []
+        command = [sys.executable, "-m", "pip", "install", "--quiet", *limits, *arguments]
+        return subprocess.run(command, check=False).returncode
     return 0
 
 

@@ -151,7 +151,10 @@ class TrainingFiles(RunFolder):
         self.identity = digest_of(made_from)
         self.started = time.perf_counter()
 
-        if self.has_results and self.document.get("identity") != self.identity:
+        schema = self.document.get("schema")
+        if self.has_results and (schema, self.document.get("identity")) != (TRAINING_SCHEMA, self.identity):
+            if not overwrite and schema not in (None, TRAINING_SCHEMA):
+                self.raise_other_results(f"results of schema {schema}, not {TRAINING_SCHEMA}")
             if not overwrite:
                 before = self.document.get("made_from", {})
                 differing = [key for key, value in self.made_from.items() if before.get(key) != value]

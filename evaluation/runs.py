@@ -140,7 +140,7 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         return run
     except UserError:
         raise
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         raise UserError(
             f"runs: the files in {str(folder)!r} are damaged ({broken_yaml(error)}); run headstart train again"
         ) from error

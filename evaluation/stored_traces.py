@@ -165,7 +165,7 @@ def choose_stream(
 
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol of a stream, nested keys with dots."""
-    # Measure and order are stored only where they are not the defaults.
+    # The measure is stored only where it is not the default.
     description = {key: value for key, value in fed.get(DESCRIPTION, {}).items() if key not in PHOTOS}
     return flatten({"measure": MEASURE, **description, **_without_description(fed)})
 

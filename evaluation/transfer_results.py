@@ -294,7 +294,7 @@ def _read(folder: Path) -> TransferResult:
         _trained(result)
     except UserError:
         raise
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise UserError(
             f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {reason_of(error)}); "
             "run headstart train again"

@@ -18,7 +18,7 @@ from headstart.store.class_counts import unpack
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_checks import CLASS_COUNTS, ORIGIN, TRACE, is_intact, reason_of_failure, require_intact
 
-FORMAT = 2
+FORMAT = 3
 FILE = "traces.sqlite"
 HOLDERS = "holders"
 # The task of streams that name none.

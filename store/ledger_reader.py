@@ -38,7 +38,7 @@ class LedgerReader(LedgerFile):
         folder: Folder of the ledger.
 
     Raises:
-        LedgerError: There is none, it cannot be read, or a later version of Headstart wrote it.
+        LedgerError: There is none, it cannot be read, or it has another format.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -40,6 +41,52 @@ def address(index: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
+
+
+def load_program() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("install", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+INSTALL = load_program()
+
+
+def test_settings_of_pip_whatever_else_it_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("PIP_")]:
+        monkeypatch.delenv(name)
+    file = tmp_path / "pip.conf"
+    monkeypatch.setenv("PIP_CONFIG_FILE", str(file))
+    file.write_text("[global]\nquiet = 1\nindex-url = one\nfind-links =\n  a\n  b\n[install]\nindex-url = two\n")
+    monkeypatch.setenv("PIP_QUIET", "1")
+    monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "x y")
+    monkeypatch.setenv("PIP_CONSTRAINT", "")
+    settings = INSTALL.read_pip_settings()
+    assert settings["index-url"] == "two"
+    assert settings["find-links"].split() == ["a", "b"]
+    assert settings["extra-index-url"] == "x y"
+    assert "constraint" not in settings
+
+    file.write_text("index-url = one\n")
+    with pytest.raises(ValueError, match="configuration cannot be read"):
+        INSTALL.read_pip_settings()
+
+
+def test_settings_of_pip_in_the_words_of_uv() -> None:
+    settings = {"find-links": "~/a\n/b", "no-index": "Yes", "timeout": "15.5", "quiet": "1", "index-url": "u"}
+    assert INSTALL.translate(settings) == {
+        "UV_INDEX_STRATEGY": "unsafe-best-match",
+        "UV_FIND_LINKS": f"{Path.home()}/a,/b",
+        "UV_NO_INDEX": "true",
+        "UV_HTTP_TIMEOUT": "16",
+        "UV_INDEX_URL": "u",
+    }
+    for unknown in ({"find-links": "a,b"}, {"only-binary": ":all:"}):
+        with pytest.raises(ValueError, match=f"^pip's setting {next(iter(unknown))} is unknown to uv$"):
+            INSTALL.translate(unknown)
 
 
 Installed = tuple[str, str, str]
@@ -105,6 +152,15 @@ def test_folders_of_wheels_where_no_index_answers(index: Path, install: Callable
     folders = f"{index}/uv {index}/example"
     installed = install(PIP_INDEX_URL="http://127.0.0.1:9", PIP_FIND_LINKS=folders, PIP_RETRIES="0")
     assert installed == ("2.0", "uv", "")
+
+
+@pytest.mark.slow
+@needs_uv
+def test_constraints_of_pip_and_of_the_project(index: Path, tmp_path: Path, install: Callable[..., Installed]) -> None:
+    (tmp_path / "pip_constraints.txt").write_text("example<2\n")
+    limits = {"PIP_NO_INDEX": "1", "PIP_CONSTRAINT": str(tmp_path / "pip_constraints.txt")}
+    installed = install(constraint="example>=1", PIP_FIND_LINKS=f"{index}/uv {index}/example", **limits)
+    assert installed == ("1.0", "uv", "")
 
 
 @pytest.mark.slow

@@ -306,6 +306,9 @@ def test_faults_are_one_line(
     assert not (tmp_path / "run").exists()
     run(tmp_path / "run", *options)
     assert "holds other results (training differ)" in line("--model.label_smoothing=0.1")
+    results = tmp_path / "run" / "results.json"
+    results.write_text(json.dumps({**json.loads(results.read_text()), "schema": 9}))
+    assert "holds results of schema 9, not 1" in line()
 
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")

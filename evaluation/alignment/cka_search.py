@@ -97,6 +97,9 @@ def cka_search(
 
     embeddings = represent(names, stimuli, setup).embeddings
     whole, held = scores_of(embeddings, team, measure), {}
+    # Before the search, because it finds out at once where hardly any submission has a score.
+    with explain_embedding_errors(names):
+        random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
     if division is None:
         found = _search(whole, names, header)
     else:
@@ -104,8 +107,6 @@ def cka_search(
         found = _search(scores_of(seen, team, measure), list(seen), header)
         both = [_score(part, found.members, team, measure) for part in (seen, unseen)]
         held = {"held_out": {"asked": held_out, **division.describe(*both)}}
-    with explain_embedding_errors(names):
-        random = _describe(random_scores(whole, int(size), RANDOM, int(seed)))
 
     digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
     result = {"score": _score(embeddings, found.members, team, measure), **held, "random": random}

@@ -4,6 +4,7 @@ import json
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,17 +47,29 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
             raise OSError("it is not a regular file")
         # On a network disk, appends of several machines may interleave without a lock.
         with FileLock(folder / f"{LOG}.lock"), path.open("ab+") as file:
-            if file.tell() and not _ends_a_line(file):
+            is_new = not file.tell()
+            if not is_new and not _ends_a_line(file):
                 line = b"\n" + line
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+            if is_new:
+                _synchronise_folder(folder)
     except OSError as error:
         raise UserError(
             f"log_dir: no score can be appended to {str(path)!r} ({reason_of(error)}); "
             "choose another folder with --log_dir or HACKATHON_LOG_DIR"
         ) from error
     return path
+
+
+def _synchronise_folder(folder: Path) -> None:
+    """Put the names of a folder's files on the disk."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _ends_a_line(file: BinaryIO) -> bool:
@@ -73,12 +86,16 @@ def read_scores(folder: Path) -> list[dict[str, Any]]:
     Raises:
         OSError: There is no log, or it cannot be read.
     """
-    scores, cut = [], 0
-    for line in (folder / LOG).read_bytes().split(b"\n"):
-        try:
-            scores += [json.loads(line)] if line else []
-        except ValueError:
-            cut += 1
+    scores: list[dict[str, Any]] = []
+    cut = 0
+    for line in filter(None, (folder / LOG).read_bytes().split(b"\n")):
+        with suppress(ValueError):
+            score = json.loads(line)
+            # What is left of a cut line may be a number.
+            if isinstance(score, dict):
+                scores.append(score)
+                continue
+        cut += 1
     if cut:
         lines = "1 line is" if cut == 1 else f"{cut} lines are"
         say(f"WARNING: {str(folder / LOG)!r}: {lines} left out, cut off while written", sys.stderr)

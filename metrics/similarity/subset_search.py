@@ -21,7 +21,7 @@ SHARE = 4
 LEAVERS, JOINERS = 8, 64
 # Every fourth start is fresh; the others keep a random half of the best subset so far.
 FRESH, KEPT = 4, 2
-# Attempts per random subset, before the search for defined scores ends with an error.
+# Attempts at one random subset with a score, before the search for them ends with an error.
 ATTEMPTS = 100
 
 
@@ -121,12 +121,18 @@ def search_subsets(scores: SubsetScores, size: int, seed: int = 0) -> Iterator[F
         seed: Seed of the starts and of the order of the items. The same seed gives the same subsets.
 
     Yields:
-        The best subset so far, after each step, without end. None of them need be the best there is.
+        The best subset so far, after each step, without end. None of them need be the best there is. All items
+        together are the only subset of their size, and the end.
 
     Raises:
         ValueError: `size` is below 2 or above the number of items.
     """
     check_size(size, scores.items, scores.kind)
+    if size == scores.items:
+        everything = np.arange(size)
+        yield Found(tuple(everything.tolist()), scores.score(everything))
+        return
+
     generator = np.random.default_rng(seed)
     best: Found | None = None
     for start in count():
@@ -150,11 +156,14 @@ def random_scores(scores: SubsetScores, size: int, draws: int, seed: int = 0) ->
     check_size(size, scores.items, scores.kind)
     generator = np.random.default_rng(seed)
     values: list[float] = []
-    for _ in range(ATTEMPTS * draws):
-        value = scores.score(generator.choice(scores.items, size, replace=False))
-        values += [value] if value > UNDEFINED else []
-        if len(values) == draws:
-            return np.array(values)
+    for _ in range(draws):
+        drawn = (scores.score(generator.choice(scores.items, size, replace=False)) for _ in range(ATTEMPTS))
+        value = next((value for value in drawn if value > UNDEFINED), None)
+        if value is None:
+            break
+        values.append(value)
+    else:
+        return np.array(values)
     raise ValueError(
         f"size: hardly any {size} {scores.kind} have a score, because a model does not tell them apart; "
         "leave out copies, or give a larger size"

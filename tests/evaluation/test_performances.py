@@ -248,6 +248,13 @@ def test_results_of_another_schema_are_refused(runs: Path, tmp_path: Path) -> No
         performances(str(runs), output=str(tmp_path / "performances.csv"))
 
 
+@pytest.mark.parametrize("text", ["[]", "null", "5"])
+def test_results_of_another_form_are_refused(runs: Path, tmp_path: Path, text: str) -> None:
+    (tmp_path / "a-pets" / "results.json").write_text(text)
+    with pytest.raises(UserError, match=r"^runs: .*a-pets.* damaged \("):
+        performances(str(runs), output=str(tmp_path / "performances.csv"))
+
+
 def test_a_damaged_configuration_is_refused(runs: Path, tmp_path: Path) -> None:
     path = tmp_path / "a-pets" / "config.yaml"
     config = json.loads(path.read_text())

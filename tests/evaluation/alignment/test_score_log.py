@@ -51,7 +51,7 @@ def test_order_of_keys_is_without_effect(tmp_path: Path) -> None:
     assert first == second
 
 
-@pytest.mark.parametrize("cut", [b'{"score": 2, "te', b"\xff\xfe", b'{"score": 2}\n{"sco\n\n{'])
+@pytest.mark.parametrize("cut", [b'{"score": 2, "te', b"\xff\xfe", b'{"score": 2}\n{"sco\n\n{', b"12"])
 def test_cut_lines_cost_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: bytes) -> None:
     path = append_score(tmp_path, {"score": 1})
     with path.open("ab") as file:
@@ -67,7 +67,10 @@ def test_line_is_on_the_disk_before_the_command_goes_on(tmp_path: Path, monkeypa
     synchronised = []
     monkeypatch.setattr(os, "fsync", lambda descriptor: synchronised.append(os.fstat(descriptor).st_size))
     path = append_score(tmp_path, {"score": 2})
-    assert synchronised == [path.stat().st_size]
+    append_score(tmp_path, {"score": 3})
+    # The file, the folder in which it is new, and the file again.
+    assert synchronised[::2] == [path.stat().st_size // 2, path.stat().st_size]
+    assert len(synchronised) == 3
 
 
 def test_processes_do_not_interleave(tmp_path: Path) -> None:

@@ -102,6 +102,13 @@ def test_random_subsets_have_the_scores_of_subsets() -> None:
     np.testing.assert_array_equal(values, random_scores(PairScores(matrix), 3, draws=500, seed=1))
 
 
+def test_all_items_are_found_at_once() -> None:
+    matrix = similarities(5, seed=0)
+    (found,) = search_subsets(PairScores(matrix), 5)
+    assert found.members == tuple(range(5))
+    assert found.score == pytest.approx(mean_pair(matrix, range(5)))
+
+
 @pytest.mark.parametrize("size", [-1, 0, 1, 6])
 def test_sizes_that_no_submission_has(size: int) -> None:
     scores = PairScores(similarities(5, seed=0))
