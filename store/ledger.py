@@ -16,14 +16,14 @@ from filelock import FileLock, Timeout
 from headstart.output.errors import reason_of
 from headstart.store.class_counts import pack
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_checks import ORIGIN, add_checksums, checksum, is_intact
+from headstart.store.ledger_checks import ORIGIN, checksum, is_intact
 from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS traces (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
-    correct BLOB NOT NULL, diverged INTEGER, open INTEGER NOT NULL, written REAL NOT NULL, checksum INTEGER,
+    correct BLOB NOT NULL, diverged INTEGER, written REAL NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (stream, method, ordering)
 );
 CREATE TABLE IF NOT EXISTS claims (
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS claims (
     PRIMARY KEY (stream, method, ordering)
 );
 """
-# Created by the first counts of classes, so that other ledgers stay as they are, and as earlier versions read them.
+# Created by the first counts of classes.
 CLASS_TABLE = """
 CREATE TABLE IF NOT EXISTS class_counts (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
@@ -45,7 +45,7 @@ class RunLedger(Protocol):
     """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
 
     Attributes:
-        folder: Folder of this machine, for files that are kept beside a ledger.
+        folder: Folder of this machine.
     """
 
     folder: Path
@@ -96,7 +96,7 @@ class Ledger(LedgerFile):
         folder: Folder of the ledger, created where it is missing.
 
     Raises:
-        LedgerError: It cannot be created or opened, or a later version of Headstart wrote it.
+        LedgerError: It cannot be created or opened, or has another format.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -114,7 +114,6 @@ class Ledger(LedgerFile):
             with self._transaction():
                 for statement in TABLES.split(";"):
                     self._base.execute(statement)
-                add_checksums(self._base)
                 self._base.execute(f"PRAGMA user_version = {FORMAT}")
             self._format = FORMAT
 
@@ -147,7 +146,7 @@ class Ledger(LedgerFile):
         row = (digest, json.dumps({**document, **({DESCRIPTION: description} if description else {})}, sort_keys=True))
         with self._transaction():
             stored = self._base.execute(f"SELECT {ORIGIN}, checksum FROM origins WHERE digest = ?", [digest]).fetchone()
-            if stored is None or not is_intact(stored, self._format):
+            if stored is None or not is_intact(stored):
                 self._base.execute("INSERT OR REPLACE INTO origins VALUES (?, ?, ?)", (*row, checksum(*row)))
         return digest
 
@@ -172,10 +171,7 @@ class Ledger(LedgerFile):
             LedgerError: The disk is full or fails; then none of them is stored.
         """
         now = time.time()
-        rows = [
-            (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, int(trace.open))
-            for key, trace in traces.items()
-        ]
+        rows = [(*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged) for key, trace in traces.items()]
 
         counted = {key: trace.of_class for key, trace in traces.items() if trace.of_class is not None}
         class_rows = [(*astuple(key), pack(of_class)) for key, of_class in counted.items() if len(of_class)]
@@ -183,7 +179,7 @@ class Ledger(LedgerFile):
 
         with self._transaction():
             self._base.executemany(
-                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*row, now, checksum(*row)) for row in rows],
             )
             if removed and self._counts_classes():

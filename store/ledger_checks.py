@@ -9,7 +9,7 @@ from pathlib import Path
 from headstart.output.errors import reason_of
 
 # The columns behind which a checksum is stored.
-TRACE = "stream, method, ordering, correct, diverged, open"
+TRACE = "stream, method, ordering, correct, diverged"
 ORIGIN = "digest, document"
 CLASS_COUNTS = "stream, method, ordering, counts"
 
@@ -26,27 +26,13 @@ def checksum(*values: object) -> int:
     return zlib.crc32(content, zlib.crc32(ascii(sizes).encode()))
 
 
-def is_intact(row: Sequence[object], ledger_format: int) -> bool:
+def is_intact(row: Sequence[object]) -> bool:
     """Whether a row is as it was written.
 
     Args:
         row: Its values, the checksum last.
-        ledger_format: Format of the ledger; rows of format 1 have no checksums.
     """
-    return ledger_format == 1 or row[-1] == checksum(*row[:-1])
-
-
-def add_checksums(base: sqlite3.Connection) -> None:
-    """Add checksums of its rows, as they are now, to a ledger of format 1.
-
-    Args:
-        base: The ledger, in a transaction.
-    """
-    base.create_function("checksum", -1, checksum, deterministic=True)
-    for table, columns in (("traces", TRACE), ("origins", ORIGIN)):
-        if "checksum" not in {name for _, name, *_ in base.execute(f"PRAGMA table_info({table})")}:
-            base.execute(f"ALTER TABLE {table} ADD COLUMN checksum INTEGER")
-            base.execute(f"UPDATE {table} SET checksum = checksum({columns})")
+    return row[-1] == checksum(*row[:-1])
 
 
 def require_intact(base: sqlite3.Connection, mend: Callable[[], None] | None) -> None:

@@ -18,7 +18,7 @@ from headstart.store.class_counts import unpack
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger_checks import CLASS_COUNTS, ORIGIN, TRACE, is_intact, reason_of_failure, require_intact
 
-FORMAT = 2
+FORMAT = 3
 FILE = "traces.sqlite"
 HOLDERS = "holders"
 # The task of streams that name none.
@@ -54,12 +54,11 @@ class TraceKey:
 
 @dataclass(frozen=True)
 class Trace:
-    """The trace of one method in one ordering, as far as it was measured.
+    """The trace of one method in one ordering, to its end.
 
     Attributes:
         correct: Correct predictions at each evaluation, int64 `[evaluations]`.
         diverged: The first evaluation at which a prediction was not finite, None where all were finite.
-        open: Whether the run that measured it was cut off, or is still running.
         of_class: Sizes of the classes, and below them the correct predictions of each at the first evaluations,
             unsigned `[1 + evaluations, classes]`; None where they were not counted, or not asked for. `[0, 0]` removes
             those that are stored.
@@ -67,7 +66,6 @@ class Trace:
 
     correct: NDArray[np.int64]
     diverged: int | None = None
-    open: bool = False
     of_class: NDArray[np.unsignedinteger[Any]] | None = None
 
 
@@ -79,7 +77,7 @@ class LedgerFile:
         create: Whether to create the file where it is missing.
 
     Raises:
-        LedgerError: The file cannot be opened, or a later version of Headstart wrote it.
+        LedgerError: The file cannot be opened, or has another format.
     """
 
     def __init__(self, folder: Path, create: bool) -> None:
@@ -92,12 +90,12 @@ class LedgerFile:
             self._base = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
             # Damaged texts are noticed by their checksums.
             self._base.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            # Asked first: another process may create the tables, and the format with them, at any moment.
+            is_new = create and not self._base.execute("SELECT 1 FROM sqlite_master").fetchone()
             (self._format,) = self._base.execute("PRAGMA user_version").fetchone()
             require_intact(self._base, self._mend if create else None)
-        if self._format > FORMAT:
-            raise LedgerError(
-                f"{str(folder)!r} has format {self._format}, this version of Headstart reads up to {FORMAT}"
-            )
+        if self._format != FORMAT and not is_new:
+            raise LedgerError(f"{str(folder)!r} has format {self._format}, this version of Headstart reads {FORMAT}")
 
     def __enter__(self) -> Self:
         """Return the ledger, which is closed at the end."""
@@ -124,9 +122,9 @@ class LedgerFile:
             of_class = of_class and self._counts_classes()
             for key in keys:
                 for row in self._rows(f"WHERE {IS_KEY}", astuple(key)):
-                    if is_intact(row, self._format):
+                    if is_intact(row):
                         counts = np.frombuffer(row[3], dtype="<i4").astype(np.int64)
-                        traces[key] = Trace(counts, row[4], bool(row[5]), self._of_class(key) if of_class else None)
+                        traces[key] = Trace(counts, row[4], self._of_class(key) if of_class else None)
                     else:
                         self._warn_of_damage(key.method, key.ordering, "not used")
         return traces
@@ -134,7 +132,7 @@ class LedgerFile:
     def _of_class(self, key: TraceKey) -> NDArray[np.unsignedinteger[Any]] | None:
         """Return the counts of classes of a trace; None where there are none, or damaged ones."""
         for row in self._class_rows(f"WHERE {IS_KEY}", astuple(key)):
-            if is_intact(row, FORMAT):
+            if is_intact(row):
                 return unpack(row[3])
             self._warn_of_damage(key.method, key.ordering, "not used", "the count by class of ")
         return None
@@ -149,10 +147,8 @@ class LedgerFile:
             return bool(self._base.execute("SELECT 1 FROM origins WHERE digest = ?", [digest]).fetchone())
 
     def _rows(self, where: str, values: Sequence[object]) -> Iterator[tuple[Any, ...]]:
-        """Return traces as they are stored, each with its checksum, which ledgers of format 1 lack."""
-        return self._base.execute(
-            f"SELECT {TRACE}, {'checksum' if self._format > 1 else 0} FROM traces {where}", values
-        )
+        """Return traces as they are stored, each with its checksum."""
+        return self._base.execute(f"SELECT {TRACE}, checksum FROM traces {where}", values)
 
     def _counts_classes(self) -> bool:
         """Whether there are counts of classes; the first ones create their table."""
@@ -165,15 +161,13 @@ class LedgerFile:
         """Rebuild the indices; give documents their digests again, and remove damaged traces, which no key may find."""
         with self._transaction():
             self._base.execute("REINDEX")
-            if self._format != FORMAT:
-                return
             for row, *stored in self._base.execute(f"SELECT rowid, {ORIGIN}, checksum FROM origins").fetchall():
-                digest = None if is_intact(stored, self._format) else _digest_of_text(stored[1])
-                if digest and is_intact((digest, *stored[1:]), self._format):
+                digest = None if is_intact(stored) else _digest_of_text(stored[1])
+                if digest and is_intact((digest, *stored[1:])):
                     self._base.execute("UPDATE OR REPLACE origins SET digest = ? WHERE rowid = ?", [digest, row])
 
             for row, *stored in self._base.execute(f"SELECT rowid, {TRACE}, checksum FROM traces").fetchall():
-                if not is_intact(stored, self._format):
+                if not is_intact(stored):
                     self._base.execute("DELETE FROM traces WHERE rowid = ?", [row])
                     self._warn_of_damage(stored[1], stored[2], "removed, to be measured again")
 
@@ -191,11 +185,10 @@ class LedgerFile:
 
     def _documents(self, digests: str, values: Sequence[object]) -> dict[str, dict[str, Any]]:
         """Return the documents of digests that a query selects; a LedgerError where one is damaged."""
-        known = "checksum" if self._format > 1 else "0"
-        query = f"SELECT digest, document, {known} FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
+        query = f"SELECT {ORIGIN}, checksum FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
         with self._errors():
             rows = self._base.execute(query, values).fetchall()
-        damaged = [row[0] for row in rows if not is_intact(row, self._format)]
+        damaged = [row[0] for row in rows if not is_intact(row)]
         if damaged:
             listed = ", ".join(str(digest)[:8] for digest in damaged)
             raise LedgerError(

@@ -61,7 +61,7 @@ def install(tmp_path: Path) -> Callable[..., Installed]:
             "UV_CACHE_DIR": str(tmp_path / "cache"),
             "no_proxy": "127.0.0.1",
         }
-        command = [environment / "bin" / "python", PROGRAM, "example"]
+        command = [str(environment / "bin" / "python"), str(PROGRAM), "example"]
         done = subprocess.run(command, env={**kept, **own, **variables}, capture_output=True, text=True, check=True)
         (information,) = environment.glob("lib/python*/site-packages/example-*.dist-info")
         version = information.name.removeprefix("example-").removesuffix(".dist-info")

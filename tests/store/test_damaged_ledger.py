@@ -54,7 +54,7 @@ def check(folder: Path, expected: dict[TraceKey, list[int]]) -> str:
     with suppress(LedgerError), Ledger(folder) as ledger:
         for key, trace in ledger.read(expected, of_class=True).items():
             assert trace.correct.tolist() == expected[key]
-            assert (trace.diverged, trace.open) == (None, False)
+            assert trace.diverged is None
             if trace.of_class is not None:
                 assert any(np.array_equal(trace.of_class, each[key.ordering]) for each in OF_CLASS.values())
     return result
@@ -99,27 +99,6 @@ def test_a_damaged_description_is_recorded_again(tmp_path: Path) -> None:
         keys_of(tmp_path)
     fill(tmp_path)
     assert keys_of(tmp_path) == expected
-
-
-def make_old(folder: Path) -> None:
-    """Turn a ledger into one of format 1."""
-    with sqlite3.connect(folder / FILE) as base:
-        for table in ("traces", "origins"):
-            base.execute(f"ALTER TABLE {table} DROP COLUMN checksum")
-        base.execute("PRAGMA user_version = 1")
-
-
-def test_ledgers_of_format_1_are_read_and_upgraded(tmp_path: Path) -> None:
-    expected = keys_of(fill(tmp_path))
-    make_old(tmp_path)
-    assert keys_of(tmp_path) == expected
-    with Ledger(tmp_path) as ledger:
-        assert {key: trace.correct.tolist() for key, trace in ledger.read(expected).items()} == expected
-    with sqlite3.connect(tmp_path / FILE) as base:
-        assert base.execute("PRAGMA user_version").fetchone() == (2,)
-        base.execute("UPDATE traces SET open = 1 WHERE ordering = 0")
-    with Ledger(tmp_path) as ledger:
-        assert len(ledger.read(expected)) == len(expected) - 2
 
 
 def test_damaged_indices_are_made_again(tmp_path: Path) -> None:
