@@ -15,7 +15,7 @@ if not __package__ and "headstart" not in sys.modules:
     sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
     sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
-from headstart.cli.task import begin, run_or_repeat
+from headstart.cli.task import begin
 from headstart.output.arguments import as_arguments
 from headstart.output.errors import INCOMPLETE
 from headstart.output.parser import mistakes_of_users, one_line_errors
@@ -32,7 +32,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with one_line_errors():
         if "--version" in given:
             print(describe_version())
-        elif not run_or_repeat(given):
+        elif not begin(given).run().get("complete", False):
             raise SystemExit(INCOMPLETE)
 
 

@@ -1,7 +1,7 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,6 @@ from typing import Any
 import yaml
 from jsonargparse.typing import PositiveInt
 
-from headstart.callbacks.checkpoints import Checkpoints
 from headstart.callbacks.run_folder import CONFIG, RunFolder, registry_digest, result_options
 from headstart.callbacks.run_ledger import LedgerOptions, record_run
 from headstart.callbacks.sample_efficiency import SampleEfficiency
@@ -20,7 +19,8 @@ from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.modules.comparison import Comparison
 from headstart.modules.method_contract import BASELINE
-from headstart.modules.provenance import describe_own_class, provenance, source_digests
+from headstart.modules.provenance import describe_own_class, doubts_about, is_users, provenance, source_digests
+from headstart.modules.running_code import is_own
 from headstart.output.errors import UserError
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
@@ -33,7 +33,7 @@ class ComparisonRun(LedgerOptions):
     """Writes the files of a run to `trainer.default_root_dir` when it ends or is interrupted.
 
     The ledger stores the traces; only missing traces are measured. Results of the same configuration are written again,
-    unless the command has finished and nothing has changed since. Results of another configuration are not replaced.
+    those of another configuration are not replaced.
     Without a folder the run gets a new one under `runs`. Its name says what is compared, and has a digest of the
     configuration.
 
@@ -52,8 +52,7 @@ class ComparisonRun(LedgerOptions):
         written: The files, `results.json` last.
         remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
-        resumed: The checkpoints from which this run continued, as results.json lists them.
-        checked: The reused traces that were measured again, as results.json lists them.
+        doubts: Why the code of each method is not known, so that its traces are not stored.
     """
 
     def __init__(
@@ -74,8 +73,7 @@ class ComparisonRun(LedgerOptions):
         self.written: list[Path] = []
         self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
-        self.resumed: list[dict[str, Any]] = []
-        self.checked: list[dict[str, Any]] = []
+        self.doubts: list[list[str]] = []
 
     @property
     def identity(self) -> str:
@@ -146,6 +144,26 @@ class ComparisonRun(LedgerOptions):
             provenance(method, options[name], max_samples)
             for name, method in zip(self.methods, comparison, strict=True)
         ]
+        every = list(zip(self.methods, comparison, strict=True))
+        self.own = [is_users(method, options[name]) for name, method in every]
+        self.doubts = [doubts_about(method, options[name]) for name, method in every]
+
+    def describe_callbacks(
+        self, callbacks: Sequence[tuple[object, Mapping[str, Any]]], described: dict[str, dict[str, Any]]
+    ) -> None:
+        """Record the callbacks of the user's own, which may change every trace.
+
+        Args:
+            callbacks: The callbacks with their options.
+            described: Their descriptions by class.
+        """
+        self.callbacks = described
+        self._add_doubts([doubt for each, options in callbacks for doubt in doubts_about(each, options)])
+        if callbacks:
+            self.own = [True] * len(self.own)
+
+    def _add_doubts(self, doubts: list[str]) -> None:
+        self.doubts = [list(dict.fromkeys(own + doubts)) for own in self.doubts]
 
     @contextmanager
     def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
@@ -166,10 +184,9 @@ class ComparisonRun(LedgerOptions):
         self._require_same_origin()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
             self.traces = self._find_traces(ledger)
-            self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
             if not self.before:
                 self.require_known(self.identity)
-            self.criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
+            self.criterion.follow(self.traces, self.methods, len(stream.validation_labels))
             yield self.traces
 
     def _require_same_origin(self) -> None:
@@ -199,7 +216,11 @@ class ComparisonRun(LedgerOptions):
             self.comparison.weigh(weights)
 
         # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
-        custom_stream = describe_own_class(type(stream), yaml.safe_load(self.folder.config)["data"])
+        options = yaml.safe_load(self.folder.config)["data"]
+        custom_stream = describe_own_class(type(stream), options)
+        if is_own(type(stream)):
+            self.own = [True] * len(self.own)
+            self._add_doubts(doubts_about(type(stream), options))
         every = {
             **stream.identity(),
             "code": source_digests([type(stream), Comparison, SampleEfficiency]),
@@ -227,4 +248,6 @@ class ComparisonRun(LedgerOptions):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
         keys = self.stream_digest, digests, stream.orderings
         classes = sizes if self.per_class else None
-        return Traces(ledger, *keys, grid, self.recompute, digest_of_every, classes)
+        own = {digest for digest, is_users in zip(digests, self.own, strict=True) if is_users}
+        unstored = {digest for digest, doubts in zip(digests, self.doubts, strict=True) if doubts}
+        return Traces(ledger, *keys, grid, self.recompute, digest_of_every, classes, own, unstored)

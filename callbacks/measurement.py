@@ -14,12 +14,10 @@ import yaml
 from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
-from headstart.callbacks.checkpoints import Pass
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.run_folder import environment, print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
-from headstart.callbacks.spot_check import spot_check
 from headstart.callbacks.training import fit_pass
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
@@ -69,7 +67,6 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
         if run.is_known:
             return
         if run.traces.missing.any():
-            spot_check(trainer, comparison, stream, run)
             run.record()
         for logger in trainer.loggers:
             logger.log_hyperparams(yaml.safe_load(run.folder.config))
@@ -87,28 +84,18 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
 
 
 def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
-    """Measure as many traces at once as memory allows: first those that no other process measures."""
+    """Measure as many orderings at once as memory allows: first those that no other process measures."""
     traces, criterion = run.traces, run.criterion
     for claimed in claim_missing(lambda: bool(traces.missing.any()) and not criterion.cut_off_because, traces.claim):
-        side_by_side = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
-        start = run.checkpoints.begin(claimed, side_by_side)
-        traces.release(claimed & ~start.measured)
-        traces.begin(start.measured, start.known)
-        seen = 0 if start.known is None else traces.grid.samples_seen[len(start.known) - 1]
-        comparison.choose(start.fed, int(seen), start.states)
-        if start.file is not None:
-            _report_resumed(run, start, int(seen))
+        fitting = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
+        most = min(fitting, stream.orderings_at_once or fitting)
+        chosen = claimed.copy()
+        chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        traces.release(claimed & ~chosen)
+
+        traces.begin(chosen)
+        comparison.choose(chosen)
         fit_pass(trainer, comparison, stream)
-
-
-def _report_resumed(run: ComparisonRun, start: Pass, samples_seen: int) -> None:
-    orderings = np.array(run.stream.orderings)[start.fed.any(0)].tolist()
-    resumed = {"checkpoint": str(start.file), "samples_seen": samples_seen, "methods": [*start.states]}
-    run.resumed.append({**resumed, "orderings": orderings})
-    say(
-        f"Resumed after {samples_seen} samples: {', '.join(start.states)} in {len(orderings)} orderings, from the "
-        f"checkpoint {start.file}."
-    )
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
@@ -138,7 +125,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
             logger.publish(document, paths)
 
     print_scores(document)
-    print_lines([*run.remarks, *_remarks_on_ledger(run), *sorted(run.checkpoints.remarks)])
+    print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
@@ -232,8 +219,6 @@ def _document(
         "seconds": round(time.perf_counter() - run.started, 3),
         "computed_traces": int(traces.measured.sum()),
         "reused_traces": int((~traces.measured).sum()),
-        "spot_check": run.checked,
-        "resumed": run.resumed,
     }
 
     warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
@@ -285,9 +270,26 @@ def _remarks(run: ComparisonRun) -> list[str]:
 def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
     traces = run.traces
     reused = int((~traces.measured).sum())
-    again = f"; {len(run.checked)} of them were equal when measured again" if run.checked else ""
-    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}{again}."
+    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
     return [of_ledger] * bool(reused)
+
+
+def _remarks_on_code(run: ComparisonRun) -> list[str]:
+    """Return whose traces are not stored, and why."""
+    unstored = [
+        f"Traces of {name} are not stored: {'; '.join(doubts)}."
+        for name, doubts in zip(run.methods, run.doubts, strict=True)
+        if doubts
+    ]
+    if imported := run.traces.imported:
+        own = [
+            name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
+        ]
+        unstored.append(
+            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} was imported while they ran; import it "
+            "at the top of a file."
+        )
+    return unstored
 
 
 def _warnings(run: ComparisonRun) -> dict[str, list[str]]:

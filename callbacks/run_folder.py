@@ -226,7 +226,7 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
 
 
 def result_options(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Return the options that decide the results, without folders, loggers and the way in which photos are read.
+    """Return the options that decide the results, without folders, loggers, and how photos are read and passes divided.
 
     Args:
         config: The whole configuration, YAML.
@@ -238,7 +238,7 @@ def result_options(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
         content.pop(key, None)
     for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
         content["trainer"].pop(key, None)
-    for key in ("cache_dir", "num_workers", "workers", "ray"):
+    for key in ("cache_dir", "num_workers", "workers", "ray", "orderings_at_once"):
         _data_options(content).pop(key, None)
     return content
 

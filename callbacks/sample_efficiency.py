@@ -10,7 +10,6 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
-from headstart.callbacks.checkpoints import Checkpoints
 from headstart.callbacks.grid import Grid
 from headstart.callbacks.traces import Traces
 from headstart.metrics.sample_efficiency.curves import (
@@ -54,7 +53,6 @@ class SampleEfficiency(Callback):
     """
 
     traces: Traces
-    checkpoints: Checkpoints | None
 
     def __init__(
         self,
@@ -95,46 +93,32 @@ class SampleEfficiency(Callback):
         to_limit = self.until == "limit"
         return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive, to_limit, self.measure)
 
-    def follow(
-        self, traces: Traces, checkpoints: Checkpoints | None, methods: Sequence[str], validation_size: int
-    ) -> None:
+    def follow(self, traces: Traces, methods: Sequence[str], validation_size: int) -> None:
         """Follow the traces of a comparison, some of which may be stored.
 
         Args:
             traces: The traces.
-            checkpoints: Checkpoints from which some of them may continue; None where none are written.
             methods: Names of the methods.
             validation_size: Number of validation samples.
         """
-        self.traces, self.checkpoints, self.methods = traces, checkpoints, methods
-        self.validation_size = validation_size
+        self.traces, self.methods, self.validation_size = traces, methods, validation_size
         # Samples at which a trace has met the criterion, infinite until then.
         self._met_at = traces.met_at
         self._logged = 0
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start with the streaks of the known counts."""
-        traces = self.traces
-        self._waiting = traces.running.copy()
-        self._streaks = traces.streaks
-        self._met_at[self._waiting] = traces.met_at[self._waiting]
-        self._evaluated, self._next, self.now = False, int(traces.lengths[self._waiting].min()), None
+        """Start without a streak."""
+        self._waiting = self.traces.running.copy()
+        self._streaks = np.zeros(self._waiting.shape, dtype=np.int64)
+        self._met_at[self._waiting] = np.inf
+        self._next, self.now = 0, None
         # A logged curve is over all orderings, so it waits for the last pass.
-        self._is_last = not (traces.missing & ~self._waiting).any()
-        if self._is_last:
-            self.log_stored(trainer, self._next)
+        self._is_last = not (self.traces.missing & ~self._waiting).any()
 
     @property
     def met(self) -> NDArray[np.bool_]:
         """Whether each trace has met the criterion so far, `[methods, orderings]`."""
         return self._met_at < np.inf
-
-    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
-        """Write a checkpoint at intervals, between an evaluation and the next batch."""
-        assert isinstance(pl_module, Comparison)
-        if self._evaluated and self.checkpoints is not None:
-            self.checkpoints.save_if_due(pl_module)
-        self._evaluated = False
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Find the number of this evaluation; Lightning's extra one after an early stop has none."""
@@ -194,7 +178,7 @@ class SampleEfficiency(Callback):
                 "were evaluated; an evaluation needs all"
             )
 
-        self._evaluated, self._next = True, self.now + 1
+        self._next = self.now + 1
         if self.is_lazy:
             self._update_met_lazily()
         else:
@@ -203,7 +187,6 @@ class SampleEfficiency(Callback):
             self._streaks = np.where(snapshot.correct >= self.traces.grid.required, self._streaks + 1, 0)
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
             self._met_at[has_met] = snapshot.samples_seen
-        self.traces.write_if_due()
 
         if trainer.loggers and self._is_last:
             self._log(trainer, self.now, pl_module.logged())
@@ -227,11 +210,10 @@ class SampleEfficiency(Callback):
         ended = running & (self.met | ~running).all(1, keepdims=True)
         if ended.any():
             methods = np.flatnonzero(ended.any(1)).tolist()
-            comparison.require_shared_unchanged()
             for method in methods:
                 comparison.require_past_unchanged(method)
             self._record_draws(comparison)
-            self.traces.finish(ended)
+            self.traces.stop(ended)
             for method in methods:
                 comparison.stop(method)
 
@@ -267,23 +249,19 @@ class SampleEfficiency(Callback):
             logger.log_metrics(metrics, step=samples)
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Store the traces, and record why the run ended."""
+        """Store the traces of a pass that has ended, and record why the run ended."""
         assert isinstance(pl_module, Comparison)
-        running, end = self.traces.running, self.traces.grid.samples_seen[-1]
+        running = self.traces.running
         all_met = self.met[running].all() and not self.traces.grid.to_limit
         if all_met or self.traces.lengths[running].min() == len(self.traces.correct):
             pl_module.require_shared_unchanged()
             self._record_draws(pl_module)
-            self.traces.finish(running)
-            continued = running & (~self.met | self.traces.grid.to_limit)
-            if self.checkpoints is not None:
-                self.checkpoints.finish(pl_module, continued, pl_module.samples_seen == end)
+            self.traces.finish()
         else:
             self.cut_off_because = "an option of the trainer stopped it early"
-            self.traces.write()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Store the traces of a run that was cut off, unless a method has changed shared tensors."""
+        """Record why a run was cut off; what a method measured that has changed shared tensors is discarded."""
         assert isinstance(pl_module, Comparison)
         self.is_mistaken = isinstance(exception, UserError)
         kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
@@ -292,5 +270,3 @@ class SampleEfficiency(Callback):
             self.traces.mark(self.now, NOT_EVALUATED)
         if pl_module.shared_changes():
             self.traces.discard()
-        else:
-            self.traces.write()

@@ -1,7 +1,6 @@
 """The traces of one comparison: those that the ledger has, and those that this run measures."""
 
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,14 +10,11 @@ from numpy.typing import NDArray
 from headstart.callbacks.grid import Grid
 from headstart.callbacks.trace_checks import agree, is_possible, join, with_possible_classes
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, class_weights, samples_to_criterion
+from headstart.modules.running_code import own_modules
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import Trace, TraceKey
 
-# A killed process loses the measurements of the last seconds, or of more if writing would take more than this share of
-# the time.
-SECONDS_BETWEEN_WRITES = 2.0
-SHARE = 0.1
 # Removes stored counts of classes.
 NO_CLASSES = np.zeros((0, 0), dtype=np.uint8)
 
@@ -27,7 +23,8 @@ class Traces:
     """The traces of every method and ordering of a comparison.
 
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
-    missing unless it has itself met the criterion, where that suffices, or reaches the limit. Where the correct
+    missing unless it has itself met the criterion, where that suffices, or reaches the limit; and while its pass runs,
+    or after that was cut off. Where the correct
     predictions of each class are asked for, a stored trace reaches as far as it has them.
 
     Attributes:
@@ -37,9 +34,10 @@ class Traces:
             evaluation; None where they are not asked for.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were finite.
-        running: Traces that are being measured, `[methods, orderings]`.
+        running: Traces that are being measured in the present pass, `[methods, orderings]`.
         measured: Traces that this run measures or has measured, `[methods, orderings]`.
         changed: Measured traces that differ from the stored ones, `[methods, orderings]`.
+        imported: Names of own modules that methods have imported while they ran.
 
     Args:
         ledger: The ledger that stores traces.
@@ -51,6 +49,8 @@ class Traces:
         evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
             for those of methods that drew random numbers for several orderings at once.
         class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
+        own: Digests of methods of the user's own: they are stored no more once they import another own module.
+        unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
     """
 
     def __init__(
@@ -63,8 +63,12 @@ class Traces:
         recompute: bool = False,
         evaluated: str | None = None,
         class_sizes: NDArray[np.int64] | None = None,
+        own: Collection[str] = (),
+        unstored: Collection[str] = (),
     ) -> None:
         self.ledger, self.grid, self.recompute = ledger, grid, recompute
+        self._own, self._unstored, self._loaded = set(own), set(unstored), own_modules().keys()
+        self.imported: list[str] = []
         self._evaluated = evaluated
         self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]
 
@@ -85,7 +89,7 @@ class Traces:
         self._stored: dict[TraceKey, Trace] = {}
         self._to_recompute = np.full(shape, recompute)
         self.reload()
-        self._due = time.monotonic() + SECONDS_BETWEEN_WRITES
+        self._passed = np.zeros(shape, dtype=bool)
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -105,14 +109,6 @@ class Traces:
         return self.met_at < np.inf
 
     @property
-    def streaks(self) -> NDArray[np.int64]:
-        """Number of passes in a row at the end of each trace, `[methods, orderings]`."""
-        numbers = np.arange(1, len(self.correct) + 1)[:, None, None]
-        fails = (self.correct != NOT_EVALUATED) & (self.correct < self.grid.required)
-        streaks: NDArray[np.int64] = self.lengths - np.where(fails, numbers, 0).max(0, initial=0)
-        return streaks
-
-    @property
     def missing(self) -> NDArray[np.bool_]:
         """Whether each trace is still to be measured, `[methods, orderings]`."""
         whole = self.lengths == len(self.correct)
@@ -122,7 +118,7 @@ class Traces:
 
     def reload(self) -> None:
         """Read traces from the ledger, except those that this run has measured."""
-        indices = np.argwhere(~self.measured).tolist()
+        indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]
         evaluated = self._read_evaluated(indices)
         self._stored |= self._read({self.keys[m][k] for m, k in indices})
         for m, k in indices:
@@ -134,7 +130,7 @@ class Traces:
                     self.of_class[:end, m, k] = trace.of_class[1 : 1 + end]
                 diverged = trace.diverged
                 self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
-                self._unfinished[m, k] = trace.open
+                self._unfinished[m, k] = False
 
     def _read(self, keys: set[TraceKey]) -> dict[TraceKey, Trace]:
         if self.of_class is None:
@@ -151,14 +147,14 @@ class Traces:
             return len(trace.correct)
         return 0 if trace.of_class is None else min(len(trace.of_class) - 1, len(trace.correct))
 
-    def _read_evaluated(self, indices: list[list[int]]) -> dict[TraceKey, Trace]:
+    def _read_evaluated(self, indices: Sequence[tuple[int, int]]) -> dict[TraceKey, Trace]:
         """Read finished traces with every evaluation, by their keys in this comparison."""
         if self._evaluated is None:
             return {}
         alone = [m for m, keys in enumerate(self.keys) if not self._has_drawn(self._evaluated, keys[0].method)]
         keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices if m in alone}
         traces = self.ledger.read(keys)
-        return {keys[key]: trace for key, trace in traces.items() if not trace.open and self._serves(trace)}
+        return {keys[key]: trace for key, trace in traces.items() if self._serves(trace)}
 
     @property
     def drawn(self) -> NDArray[np.bool_]:
@@ -191,7 +187,8 @@ class Traces:
             name of another process that measures some of the missing ones, None if there is none.
         """
         missing = self.missing
-        held = self.ledger.claim({self.keys[m][k] for m, k in np.argwhere(missing).tolist()})
+        keys = {self.keys[m][k] for m, k in np.argwhere(missing).tolist()}
+        held = self.ledger.claim(set(filter(self._is_stored, keys)))
         # Another process may have finished some before it released them.
         self.reload()
         free = np.array([[key not in held for key in row] for row in self.keys])
@@ -206,22 +203,18 @@ class Traces:
         """
         self.ledger.release({self.keys[m][k] for m, k in np.argwhere(claimed).tolist()})
 
-    def begin(self, chosen: NDArray[np.bool_], known: NDArray[np.int64] | None = None) -> None:
-        """Begin to measure traces, or continue them.
+    def begin(self, chosen: NDArray[np.bool_]) -> None:
+        """Begin a pass, which measures traces.
 
         Args:
             chosen: The traces, `[methods, orderings]`.
-            known: Counts up to where they continue, `[evaluations, methods, orderings]`; None at the beginning.
         """
         self.measured |= chosen
-        self.running = chosen.copy()
-        evaluations = 0 if known is None else len(known)
-        if known is not None:
-            self.correct[:evaluations, chosen] = known[:, chosen]
-        self.correct[evaluations:, chosen] = NOT_EVALUATED
+        self.running, self._passed = chosen.copy(), chosen.copy()
+        self.correct[:, chosen] = NOT_EVALUATED
+        self.diverged[chosen] = NOT_EVALUATED
         if self.of_class is not None:
-            self.of_class[evaluations:, chosen] = 0
-        self.diverged[chosen & (self.diverged >= evaluations)] = NOT_EVALUATED
+            self.of_class[:, chosen] = 0
 
         self._before = dict(self._stored)
         self._to_recompute &= ~chosen
@@ -261,88 +254,56 @@ class Traces:
         """
         self.correct[evaluation][self.running] = value
 
-    def write_if_due(self) -> None:
-        """Store what has grown, at intervals."""
-        if time.monotonic() > self._due:
-            self.write()
-
-    def write(self) -> None:
-        """Store the running traces that reach further than the stored ones.
-
-        Recomputed traces replace finished ones only when they are finished themselves. Finished ones that are as long
-        get their counts of classes then, too: with a part of them, a trace would look as if it ended there.
-        """
-        further = {
-            key: trace
-            for key, trace in self._running_traces().items()
-            if self._reach(trace) > self._reach(self._stored.get(key))
-        }
-        recomputed = {key for key in further if self.recompute and key in self._before and not self._before[key].open}
-        joined = {}
-        for key, now in further.items():
-            before = self._stored.get(key)
-            is_longer = before is None or len(before.correct) < len(now.correct)
-            # Counts of classes are added to a stored trace, which may be longer.
-            if before is not None and before.open and agree(before, now):
-                joined[key] = join(before, now)
-            elif is_longer and key not in recomputed:
-                joined[key] = now
-        self._store(joined)
-
-    def finish(self, ended: NDArray[np.bool_]) -> None:
-        """Store traces as finished, and find those that differ from the stored ones.
+    def stop(self, ended: NDArray[np.bool_]) -> None:
+        """Stop traces, which end before the others of their pass.
 
         Args:
-            ended: The traces that do not continue, `[methods, orderings]`.
+            ended: The traces, `[methods, orderings]`.
         """
-        continued, self.running = self.running & ~ended, self.running & ended
-        self._unfinished[self.running] = False
-        finished = self._running_traces()
-        for m, k in np.argwhere(self.running).tolist():
-            now = finished[self.keys[m][k]]
-            before = self._before.get(self.keys[m][k], now)
+        self.running &= ~ended
+
+    def finish(self) -> None:
+        """Store the traces of a pass that has ended, all or none, and find those that differ from stored ones."""
+        finished: dict[TraceKey, Trace] = {}
+        for m, k in np.argwhere(self._passed).tolist():
+            key, now = self.keys[m][k], self._trace(m, k)
+            before = self._before.get(key, now)
             self.changed[m, k] = not agree(before, now)
-            if not self.changed[m, k]:
-                finished[self.keys[m][k]] = replace(join(before, now), open=False)
+            finished[key] = now if self.changed[m, k] else join(before, now)
 
         self._store(finished)
         self.ledger.release(finished)
-        self.running = continued
+        self._unfinished[self._passed] = False
+        self.running = np.zeros_like(self.running)
 
     def discard(self) -> None:
-        """Discard the running traces, here and in the ledger."""
-        self.correct[:, self.running] = NOT_EVALUATED
-        self.diverged[self.running] = NOT_EVALUATED
+        """Discard the traces of a pass that was cut off."""
+        self.correct[:, self._passed] = NOT_EVALUATED
+        self.diverged[self._passed] = NOT_EVALUATED
         if self.of_class is not None:
-            self.of_class[:, self.running] = 0
-        emptied = {}
-        for key, empty in self._running_traces().items():
-            before = self._stored.get(key)
-            if before is not None and before.open:
-                emptied[key] = empty
-            elif before is not None and before.of_class is not None:
-                emptied[key] = replace(before, of_class=empty.of_class)
-        self._store(emptied)
+            self.of_class[:, self._passed] = 0
 
-    def _running_traces(self) -> dict[TraceKey, Trace]:
-        lengths = self.lengths
-        traces = {}
-        for m, k in np.argwhere(self.running).tolist():
-            correct, diverged = self.correct[: lengths[m, k], m, k], int(self.diverged[m, k])
-            is_open, of_class = bool(self._unfinished[m, k]), None
-            if self.of_class is not None:
-                of_class = np.concatenate([self.class_sizes[None], self.of_class[: lengths[m, k], m, k]])
-            traces[self.keys[m][k]] = Trace(correct, None if diverged == NOT_EVALUATED else diverged, is_open, of_class)
-        return traces
+    def _trace(self, method: int, ordering: int) -> Trace:
+        correct = self.correct[: self.lengths[method, ordering], method, ordering]
+        diverged, of_class = int(self.diverged[method, ordering]), None
+        if self.of_class is not None:
+            of_class = np.concatenate([self.class_sizes[None], self.of_class[: len(correct), method, ordering]])
+        return Trace(correct, None if diverged == NOT_EVALUATED else diverged, of_class)
+
+    def _is_stored(self, key: TraceKey) -> bool:
+        return key.method not in self._unstored
 
     def _store(self, traces: dict[TraceKey, Trace]) -> None:
-        began = time.monotonic()
+        imported = sorted(own_modules().keys() - self._loaded) if self._own else []
+        if imported:
+            # Edits of these modules would not change the keys.
+            self.imported, self._unstored = imported, self._unstored | self._own
+        traces = {key: trace for key, trace in traces.items() if self._is_stored(key)}
         if self.recompute and self.of_class is None:
             # Counts of classes that an earlier run stored may be of other code.
             traces = {key: replace(trace, of_class=NO_CLASSES) for key, trace in traces.items()}
         self.ledger.write(traces)
         self._stored |= traces
-        self._due = time.monotonic() + max(SECONDS_BETWEEN_WRITES, (time.monotonic() - began) / SHARE)
 
 
 def _draws(stream: str, method: str) -> dict[str, dict[str, str]]:

@@ -2,16 +2,24 @@
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.spot_check import find_difference, measure_again
+from headstart.callbacks.traces import Traces
+from headstart.callbacks.training import fit_pass
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
+from headstart.output.printable import printable
 from headstart.store.ledger_file import TraceKey
+from headstart.store.unwritten_ledger import UnwrittenLedger
+
+# Sums are rounded differently beside other orderings and on other processors. Measured, that changes a count by 5 of
+# 1,000 samples at most, and few counts of a trace; see docs/protocol.md, Determinism.
+ROUNDED_SAMPLES, ROUNDED_COUNTS = 0.005, 0.1
 
 # Returns those of the stored traces that are to be measured again.
 Choose = Callable[[Sequence[TraceKey]], Collection[TraceKey]]
@@ -40,7 +48,7 @@ def verify(
 ) -> Verified:
     """Measure stored traces of a comparison again, as far as they go, and compare them count by count, class by class.
 
-    Methods that have drawn random numbers for several orderings at once are left out, as by the spot check.
+    Methods that have drawn random numbers for several orderings at once are left out: alone, an ordering draws others.
 
     Args:
         trainer: The trainer, with the criterion among its callbacks.
@@ -62,12 +70,12 @@ def verify(
             of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
             comparison.counts_classes = bool(of_class)
 
-            again = measure_again(trainer, comparison, stream, run, part)
+            again = _measure_again(trainer, comparison, stream, run, part)
             for method, ordering in np.argwhere(part).tolist():
                 key = stored.keys[method][ordering]
                 if ((stored.correct[:, method, ordering] >= 0) & (again.correct[:, method, ordering] >= 0)).any():
                     verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
-                difference = find_difference(run, again, method, ordering, of_class.get(key))
+                difference = _find_difference(run, again, method, ordering, of_class.get(key))
                 if difference is not None:
                     rounding = ", which rounding on another processor can explain" * difference.is_rounding
                     verified.differences.append(difference.text + rounding)
@@ -85,3 +93,128 @@ def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[n
         part = np.zeros_like(wanted)
         part[:, orderings[first : first + most]] = wanted[:, orderings[first : first + most]]
         yield part
+
+
+class _End(Callback):
+    """Ends a pass when nothing is left to compare.
+
+    Args:
+        again: The traces as they are measured again.
+        length: Evaluations of the longest stored one.
+    """
+
+    def __init__(self, again: Traces, length: int) -> None:
+        self.again, self.length = again, length
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End the pass if it is time."""
+        if self.again.lengths.max() >= self.length:
+            trainer.should_stop = True
+
+
+def _measure_again(
+    trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, chosen: NDArray[np.bool_]
+) -> Traces:
+    """Measure stored traces again in one pass, which changes neither the run's traces nor its ledger.
+
+    Args:
+        trainer: The trainer, with the criterion among its callbacks.
+        comparison: The methods.
+        stream: The data, set up.
+        run: The run, whose ledger is open.
+        chosen: The traces, `[methods, orderings]`.
+
+    Returns:
+        The traces as they are measured again, with counts of classes if the comparison counts them.
+    """
+    criterion, stored = run.criterion, run.traces
+    methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
+    sizes = run.class_sizes if comparison.counts_classes else None
+    again = Traces(UnwrittenLedger(), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
+    callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
+    ending, loggers = _End(again, int(stored.lengths[chosen].max())), trainer.loggers
+
+    criterion.follow(again, run.methods, len(stream.validation_labels))
+    callbacks.append(ending)
+    trainer.loggers = []
+    try:
+        again.begin(chosen)
+        comparison.choose(chosen)
+        fit_pass(trainer, comparison, stream)
+    finally:
+        trainer.loggers = loggers
+        callbacks.remove(ending)
+        criterion.follow(stored, run.methods, len(stream.validation_labels))
+        criterion.cut_off_because, criterion.is_mistaken = "", False
+    return again
+
+
+@dataclass(frozen=True)
+class _Difference:
+    """Where a stored trace differs from what was measured again.
+
+    Attributes:
+        text: A description of the first evaluation that differs.
+        is_rounding: Whether the traces agree but for rounding.
+    """
+
+    text: str
+    is_rounding: bool
+
+
+def _find_difference(
+    run: ComparisonRun,
+    again: Traces,
+    method: int,
+    ordering: int,
+    of_class: NDArray[np.unsignedinteger[Any]] | None = None,
+) -> _Difference | None:
+    """Compare a stored trace with what was measured again, as far as both were evaluated.
+
+    Args:
+        run: The run.
+        again: The traces as they are measured again.
+        method: Index of the method.
+        ordering: Index of the ordering.
+        of_class: Stored correct predictions of each class, `[evaluations, classes]`; None where there are none.
+
+    Returns:
+        None where they are the same.
+    """
+    then, now = (traces.correct[:, method, ordering, None] for traces in (run.traces, again))
+    if of_class is not None and again.of_class is not None:
+        counts = again.of_class[:, method, ordering].astype(np.int64)
+        # Beyond the end of the stored counts, there is no difference.
+        stored = np.concatenate([of_class, counts[len(of_class) :]])[: len(counts)]
+        then, now = np.hstack([then, stored]), np.hstack([now, counts])
+
+    evaluations = np.flatnonzero((then[:, 0] >= 0) & (now[:, 0] >= 0))
+    then, now = then[evaluations], now[evaluations]
+    if np.array_equal(then, now):
+        return None
+    first, column = np.argwhere(then != now)[0].tolist()
+    text = _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
+    return _Difference(text, _is_rounding(then, now, run))
+
+
+def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
+    """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
+    samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
+    names = run.stream.protocol().get("classes") or range(len(run.class_sizes))
+    of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
+    return (
+        f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "
+        f"({samples} samples): {then} correct predictions{of_class} are stored, measured again there are {now}"
+    )
+
+
+def _is_rounding(then: NDArray[np.int64], now: NDArray[np.int64], run: ComparisonRun) -> bool:
+    """Whether counts `[evaluations, 1 or 1 + classes]` agree but for rounding."""
+    weights = run.comparison.class_weights
+    # A count moves by a whole sample at least.
+    sample, samples = 1 if weights is None else int(weights.max()), int(run.class_sizes.sum())
+    most = np.full(then.shape[1], max(1.0, ROUNDED_SAMPLES * samples))
+    most[0] = max(sample, ROUNDED_SAMPLES * run.traces.grid.all_correct)
+    # Predictions that move between classes leave the trace's counts as they are.
+    differing = (then[:, 0] != now[:, 0]).sum()
+    return bool((np.abs(then - now) <= most).all() and differing <= max(1, ROUNDED_COUNTS * len(then)))

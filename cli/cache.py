@@ -25,7 +25,7 @@ FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
 # Folder of the cache in which running sweeps keep their state; it is not listed.
 LENT = "lent"
-LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS, "checkpoints")
+LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS)
 DAY = 24 * 3600
 DIGITS = 12
 

@@ -15,13 +15,10 @@ from headstart.callbacks.measurement import measure
 from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified, verify
 from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
-from headstart.cli.finished_runs import FinishedRun
 from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
-from headstart.modules.identity.origins import SUITE
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
-from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, WeightsAddress
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
 
@@ -105,7 +102,7 @@ class ComparisonCLI(TaskCLI):
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
         self.results.describe_methods(self.model, samples)
-        self.results.callbacks = self.describe_callbacks()
+        self.results.describe_callbacks(self.foreign_callbacks(), self.describe_callbacks())
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.
@@ -117,26 +114,6 @@ class ComparisonCLI(TaskCLI):
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         measure(self.trainer, self.model, self.datamodule, self.results)
         return self.results.document
-
-    def finished(self) -> FinishedRun | None:
-        """Return what the comparison was made from; None if that is not only what the suite and its options name."""
-        run, stream = self.results, self.datamodule
-        photos, weights = stream.photos.files(), _weight_files(stream.spec)
-        # A class of another package may read anything, and a method of one may declare files.
-        is_known = all(type(each).__module__.startswith(f"{SUITE}.") for each in (stream, stream.photos))
-        is_known = is_known and not (run.callbacks or any("files" in each for each in run.provenance))
-        if photos is None or weights is None or not is_known or run.overwrite or run.recompute:
-            return None
-        keys = run.traces.keys
-        return FinishedRun(
-            written=[str(path) for path in run.written],
-            inputs=[str(path.absolute()) for path in (*photos, *weights)],
-            ledger=str(run.checkpoints.folder.parent.absolute()),
-            stream=run.stream_digest,
-            methods=[row[0].method for row in keys],
-            orderings=list(stream.orderings),
-            remarks=run.remarks,
-        )
 
     @property
     def is_known(self) -> bool:
@@ -163,17 +140,6 @@ class ComparisonCLI(TaskCLI):
         except NotStoredError as error:
             return f"{error}; stored traces can be counted after that"
         return f"{missing.sum()} of {missing.size} traces to measure"
-
-
-def _weight_files(network: NetworkSpec) -> list[Path] | None:
-    """Return the files of a network's weights, or their folder; None where loading them may fetch newer ones."""
-    if network.library not in CLASSIFIERS:
-        return None
-    if isinstance(network.weights, WeightsAddress):
-        return []
-    if network.weights is None or isinstance(network.weights, Path):
-        return [network.weights] if network.weights else []
-    return [Path(torch.hub.get_dir()) / "checkpoints"] if network.library == "torchvision" else None
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options

@@ -1,15 +1,13 @@
-"""The task of a run of `headstart train`, found before its options are read, and whether it was done before."""
+"""The task of a run of `headstart train`, found before its options are read."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
 from headstart.cli.commands import COMPARISON, TASKS
-from headstart.cli.finished_runs import RepeatedCommand
 from headstart.output.errors import UsageError
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.usage import configs_of, read_yaml
@@ -18,25 +16,6 @@ if TYPE_CHECKING:
     from headstart.cli.task_cli import TaskCLI
 
 OPTION = "--task"
-
-
-def run_or_repeat(options: Sequence[str]) -> bool:
-    """Do a task, or print its results if the same command has finished before and nothing has changed since.
-
-    Args:
-        options: The options of headstart train.
-
-    Returns:
-        Whether the results are complete.
-    """
-    command = RepeatedCommand(options)
-    if command.print_results():
-        return True
-    task, read_from = begin(options), time.time_ns()
-    is_complete = bool(task.run().get("complete", False))
-    if is_complete:
-        command.remember(task.finished(), read_from)
-    return is_complete
 
 
 def begin(options: Sequence[str]) -> TaskCLI:

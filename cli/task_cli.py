@@ -11,18 +11,17 @@ from typing import Any, ClassVar
 import yaml
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
-from lightning.pytorch.callbacks import ProgressBar
+from lightning.pytorch.callbacks import Callback, ProgressBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from headstart import datamodules, modules
 from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import TASKS
-from headstart.cli.finished_runs import FinishedRun
 from headstart.cli.task_parser import TrainerHelp
 from headstart.cli.trainer_options import require_allowed, require_observers
-from headstart.modules.identity.reached_code import keep_sources
 from headstart.modules.provenance import describe, is_foreign
+from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.store.ledger import RunLedger
@@ -68,10 +67,6 @@ class TaskCLI(LightningCLI):
         Returns:
             The content of results.json; `complete` says whether it was done to its end.
         """
-
-    def finished(self) -> FinishedRun | None:
-        """Return what a finished run was made from; None where that cannot be known without importing it."""
-        return None
 
     def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep.
@@ -168,21 +163,25 @@ class TaskCLI(LightningCLI):
             callbacks = trainer["callbacks"] or []
             trainer["callbacks"] = [*(callbacks if isinstance(callbacks, list) else [callbacks]), progress]
 
+    def foreign_callbacks(self) -> list[tuple[Callback, dict[str, Any]]]:
+        """Return the callbacks that are neither the suite's nor Lightning's, with their options."""
+        options = yaml.safe_load(self.config_text)["trainer"].get("callbacks") or []
+        options = options if isinstance(options, list) else [options]
+        # The suite's own come after the user's.
+        callbacks = self.config_init["trainer"].get("callbacks") or []
+        return [(one, each) for each, one in zip(options, callbacks, strict=False) if is_foreign(one, each)]
+
     def describe_callbacks(self) -> dict[str, dict[str, Any]]:
         """Describe the callbacks that are neither the suite's nor Lightning's: they may change what is measured.
 
         Returns:
             Their descriptions, as `describe` returns them, by their classes.
         """
-        options = yaml.safe_load(self.config_text)["trainer"].get("callbacks") or []
-        options = options if isinstance(options, list) else [options]
         described: dict[str, dict[str, Any]] = {}
-        # The suite's own come after the user's.
-        for each, callback in zip(options, self.config_init["trainer"].get("callbacks") or [], strict=False):
-            if is_foreign(callback, each):
-                description = describe(callback, each)
-                count = sum(other["class"] == description["class"] for other in described.values())
-                described[description["class"] + f" ({count + 1})" * bool(count)] = description
+        for callback, options in self.foreign_callbacks():
+            description = describe(callback, options)
+            count = sum(other["class"] == description["class"] for other in described.values())
+            described[description["class"] + f" ({count + 1})" * bool(count)] = description
         return described
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
@@ -228,7 +227,8 @@ def _import_exports() -> None:
         for name in package.__all__:
             getattr(package, name)
     # The files may be edited while the process runs.
-    keep_sources()
+    suite_digest()
+    suite_doubts()
 
 
 def _quieten_lightning() -> None:

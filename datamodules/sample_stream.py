@@ -73,6 +73,8 @@ class SampleStream(PhotoData):
         validation_size: Number of validation photos, a seeded sample stratified by class. All are used by default.
         order: `shuffled`, or `balanced`: each block contains one sample of every class. The accuracy after k blocks
             is then that of k samples per class. The stream ends when a class runs out.
+        orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
+            fit into a few gigabytes; methods that train the backbone run one at a time. A pass is stored when it ends.
     """
 
     # Precisions of methods, as the trainer names them.
@@ -88,6 +90,7 @@ class SampleStream(PhotoData):
         first_ordering: NonNegativeInt = 0,
         validation_size: PositiveInt | None = None,
         order: Order = SHUFFLED,
+        orderings_at_once: PositiveInt | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -96,6 +99,7 @@ class SampleStream(PhotoData):
         self.orderings = range(first_ordering, first_ordering + orderings)
         self.validation_size = validation_size
         self.order = order
+        self.orderings_at_once = orderings_at_once
         self.near_duplicates: list[list[str]] = []
         self.fingerprints: dict[str, str] = {}
         self.feed(self.orderings)
@@ -238,14 +242,13 @@ class SampleStream(PhotoData):
         if requested > available:
             raise UserError(f"{option}: {requested} requested, but there are {available} {kind} photos")
 
-    def feed(self, numbers: Sequence[int], samples_seen: int = 0) -> None:
+    def feed(self, numbers: Sequence[int]) -> None:
         """Choose the orderings that are fed, of those of the comparison.
 
         Args:
             numbers: Their numbers.
-            samples_seen: Samples of each that are left out, because the methods have seen them.
         """
-        self.fed, self.skipped = numbers, samples_seen
+        self.fed = numbers
 
     def held(self) -> dict[str, Tensor]:
         """Return the tensors that no method may change, besides those of the start, by their names in messages."""
@@ -274,7 +277,7 @@ class SampleStream(PhotoData):
 
         The last is smaller where the batches do not divide the samples.
         """
-        part = slice(self.skipped, self.max_samples)
+        part = slice(self.max_samples)
         balanced = None if self.order == SHUFFLED else self.train_labels.numpy(force=True)
         indices = sample_fed(len(self.train_labels), self.fed, part, self.seed, self.views, balanced)
         batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)

@@ -64,7 +64,7 @@ class Run:
     @property
     def is_ledger(self) -> bool:
         """Whether the traces come from a ledger."""
-        return "unfinished" in self.document
+        return bool(self.document.get("ledger"))
 
     @property
     def incomplete(self) -> str:

@@ -89,8 +89,7 @@ def sample_efficiency(
         write_text(path, json.dumps(document, indent=1, allow_nan=False), overwrite)
 
     print_scores(document)
-    unfinished = sum(run.document.get("unfinished", 0) for run in joined)
-    print_lines([*remarks, *[f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)])
+    print_lines(remarks)
     return document
 
 

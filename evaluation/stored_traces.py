@@ -56,7 +56,7 @@ def read_stream(
     criterion: Mapping[str, Any],
     labels: Collection[int] = (),
 ) -> Run:
-    """Return the finished traces of one stream of a ledger as a run.
+    """Return the traces of one stream of a ledger as a run.
 
     Args:
         ledger: The ledger.
@@ -120,7 +120,7 @@ def read_stream(
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {**_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    document = {"complete": True, "methods": methods, "unfinished": traces.unfinished}
+    document = {"complete": True, "methods": methods, "ledger": True}
     for key, traces_of in (("damaged", damaged), ("damaged_classes", misfits)):
         document[key] = [f"{names[method]} in ordering {ordering}" for method, ordering in traces_of]
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
@@ -148,7 +148,7 @@ def choose_stream(
     flat = {digest: describe_stream(fed) for digest, fed in streams.items() if stream in (None, digest)}
     flat = select_where(flat, where)
     if not flat:
-        kind = "that the runs were fed" if stream else "of these values" if where else "with a finished trace"
+        kind = "that the runs were fed" if stream else "of these values" if where else "with a trace"
         raise UserError(f"{'where' if where else 'runs'}: the ledger {str(folder)!r} holds no stream {kind}")
 
     first, *others = flat

@@ -1,10 +1,9 @@
 """The comparison: one baseline and any number of custom methods, fed the same batches."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -29,7 +28,6 @@ from headstart.modules.method_contract import (
 )
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
-from headstart.modules.resume_check import ResumeCheck
 from headstart.modules.shared_tensors import SharedTensors
 from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
@@ -40,7 +38,6 @@ MEMORY, SCARCE_MEMORY = 4 * 2**30, 2**29
 HEADS = 10
 # The remedies where memory does not suffice.
 LOWER = "train fewer stages (data.trainable_from), or take a smaller crop or network"
-CHANGES_INPUTS = "changes its inputs or labels in place, which others share; copy them"
 
 
 class Comparison(LightningModule):
@@ -54,7 +51,6 @@ class Comparison(LightningModule):
 
     Attributes:
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
-        resume_checks: Whether each method can be continued from a checkpoint, by name.
         counts_classes: Whether the correct predictions of each class are counted as well.
     """
 
@@ -70,13 +66,11 @@ class Comparison(LightningModule):
             require_method(name, method)
 
         self._states = {name: MethodState(method) for name, method in zip(self.names, self, strict=True)}
-        self.resume_checks = {name: ResumeCheck(state) for name, state in self._states.items()}
         self.fed: dict[str, Tensor | slice] = {}
         self.counts_classes = False
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
-        self._skipped, self._stored = 0, dict[str, Any]()
         self._chooser: Chooser | None = None
         self._shared: SharedTensors | None = None
         self.samples_seen = self.samples_validated = 0
@@ -90,15 +84,13 @@ class Comparison(LightningModule):
         """Iterate over the methods, the baseline first."""
         return iter(self.methods.values())  # type: ignore[arg-type]
 
-    def choose(self, chosen: NDArray[np.bool_], samples_seen: int = 0, states: Mapping[str, Any] | None = None) -> None:
-        """Choose the orderings that are fed; by default, all from the beginning.
+    def choose(self, chosen: NDArray[np.bool_]) -> None:
+        """Choose the orderings that are fed; by default, all.
 
         Args:
             chosen: Which orderings each method is fed, `[methods, orderings]`.
-            samples_seen: Samples that they have seen already.
-            states: The states of the methods then, by their names, as `states` returned them.
         """
-        self.chosen, self._skipped, self._stored = chosen, samples_seen, dict(states or {})
+        self.chosen = chosen
 
     def evaluate_lazily(self, chooser: Chooser) -> None:
         """Make only the evaluations that are requested; by default, every one.
@@ -140,13 +132,12 @@ class Comparison(LightningModule):
         numbers = np.array(self.stream.orderings)
         chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
         is_fed = chosen.any(0)
-        self.stream.feed(numbers[is_fed].tolist(), self._skipped)
+        self.stream.feed(numbers[is_fed].tolist())
         start = self.stream.start()
 
         # The checksums are those from before the first pass, so that later passes also find its changes.
         self._shared = self._shared or SharedTensors(start, self.stream.held())
-        self._is_first_evaluation = True
-        self.samples_seen, self.classes = self._skipped, start.classes
+        self.samples_seen, self.classes = 0, start.classes
 
         self.fed = {}
         for name, own in zip(self.names, chosen, strict=True):
@@ -165,32 +156,22 @@ class Comparison(LightningModule):
 
     def _begin(self, name: str, start: Start) -> None:
         state = self._states[name]
-        self.resume_checks[name].reset()
         state.method.trainer = self.trainer
-        with self._turn(name, f"the beginning of {type(state.method).__name__}", closely=True):
+        with self._turn(name, f"the beginning of {type(state.method).__name__}"):
             state.method.begin(start)
 
     def _lazily(self, name: str, chooser: Chooser) -> LazyEvaluation:
         return LazyEvaluation(name, self.names.index(name), self._states[name], chooser, partial(self._count, name))
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Collect the methods' optimisers, so that the trainer knows and saves them."""
+        """Collect the methods' optimisers, so that the trainer knows them."""
         for name in self.fed:
             with self._turn(name, "its optimisers"):
                 self._states[name].optimizers = self._states[name].method.build_optimizers()
-        return self._optimizers()
-
-    def _optimizers(self) -> list[torch.optim.Optimizer]:
         return [optimizer for name in self.fed for optimizer in self._states[name].optimizers]
 
     def on_train_start(self) -> None:
-        """Restore the states in which the methods continue."""
-        for name, stored in self._stored.items():
-            self._states[name].restore(stored)
-            self.resume_checks[name].is_checked = True
-        if self._stored:
-            self.trainer.optimizers = self._optimizers()
-            self._stored = {}
+        """Remember the states of the global generators."""
         self._fingerprints = {name: self._states[name].generators.fingerprint() for name in self.fed}
 
     def on_train_end(self) -> None:
@@ -218,10 +199,6 @@ class Comparison(LightningModule):
             with torch.inference_mode():
                 lazy.require_past_unchanged()
 
-    def states(self) -> dict[str, Any]:
-        """Return the state of every method that is fed, by its name; they are not copies."""
-        return {name: self._states[name].describe() for name in self.fed}
-
     def stop(self, method: int) -> None:
         """Stop feeding a method in this pass.
 
@@ -231,50 +208,31 @@ class Comparison(LightningModule):
         self.fed.pop(self.names[method], None)
 
     @contextmanager
-    def _turn(self, name: str, work: str, *own: Tensor, closely: bool = False) -> Iterator[None]:
+    def _turn(self, name: str, work: str) -> Iterator[None]:
         """Run a method as if it were alone: with its own generators, and settled arithmetic.
 
         Args:
             name: The method.
             work: What the method does, for the message where memory does not suffice.
-            own: Arguments of the method that others do not share.
-            closely: Whether to compute checksums of the shared tensors afterwards: changes that torch does not know of
-                are rare, and checksums take time.
 
         Raises:
-            UserError: It has changed its inputs, or a shared tensor; it finds a mistake; memory does not suffice.
+            UserError: It finds a mistake, or memory does not suffice.
         """
         settle_arithmetic()
-        shared = self._shared
-        assert shared is not None
-        before, versions = [tensor._version for tensor in own], shared.versions()
-        with prefix_method_errors(name):
-            with explain_memory_errors(work, LOWER), self._states[name].generators.in_use():
-                yield
-            if before != [tensor._version for tensor in own]:
-                raise UserError(CHANGES_INPUTS)
-
-        is_changed = versions != shared.versions()
-        if closely or is_changed:
-            shared.record(name)
-        if is_changed:
-            self.require_shared_unchanged()
+        with prefix_method_errors(name), explain_memory_errors(work, LOWER), self._states[name].generators.in_use():
+            yield
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Adapt every method on the same batch: inputs, labels and positions among the training samples."""
         for name, positions in self.fed.items():
             # Every method gets its own: torch does not know of changes through NumPy or `.data`.
-            adapt = partial(self._adapt, name, [part[positions].clone() for part in batch])
-            self.resume_checks[name].begin_if_due()
-            adapt()
-            self.resume_checks[name].repeat(adapt)
+            self._adapt(name, [part[positions].clone() for part in batch])
         self.samples_seen += batch[1].shape[1]
 
     def _adapt(self, name: str, batch: list[Tensor]) -> None:
         method = self._states[name].method
         batch_of = f"data.batch_size: a batch of {tuple(batch[0].shape)} for {name}"
-        turn = self._turn(name, "a batch", *batch, closely=self.samples_seen == self._skipped)
-        with turn, explain_memory_errors(batch_of, f"lower data.batch_size, {LOWER}"):
+        with self._turn(name, "a batch"), explain_memory_errors(batch_of, f"lower data.batch_size, {LOWER}"):
             method.indices = batch[2]
             method.adapt(*batch[:2])
 
@@ -291,14 +249,10 @@ class Comparison(LightningModule):
         self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, positions in self.fed.items():
             self._finite[name] = weights_are_finite(self._states[name].method)
-            counted = None
             if self._chooser is None:
-                counted = self._count(name, batch)
-                self.counts[:, self.names.index(name), positions] += counted.counts
+                self.counts[:, self.names.index(name), positions] += self._count(name, batch).counts
             elif self._chooser.now is not None:
                 self._lazy[name].make(self._chooser.now, batch)
-            self.resume_checks[name].count(partial(self._count, name, [next(iter(batch))]), counted)
-        self._is_first_evaluation = False
 
     def _count(self, name: str, chunks: Chunks) -> Counted:
         """Count the predictions of a method that are correct, and those that are not finite."""
@@ -306,29 +260,26 @@ class Comparison(LightningModule):
         counted = Counted(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device), [])
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
-        with self._turn(name, "an evaluation", closely=self._is_first_evaluation), folded(method), exact:
+        with self._turn(name, "an evaluation"), folded(method), exact:
             for inputs, labels in chunks:
                 inputs, labels = inputs.to(self.device), labels.to(self.device)
-                before = inputs._version, labels._version
                 with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     logits = method(inputs)
-                if before != (inputs._version, labels._version):
-                    raise UserError(CHANGES_INPUTS)
                 require_logits(logits, (len(method.start.numbers), len(labels), self.classes))
                 counted.add(logits, labels, self.class_weights)
         return counted
 
     def shared_changes(self) -> str:
         """Return a message on changed tensors that all methods share, such as validation inputs; empty without any."""
-        name, parts = self._shared.changed() if self._shared is not None else (None, [])
-        who = f"{option_of(name)}:" if name else f"model: one of {', '.join(self.names)}"
+        parts = self._shared.changed() if self._shared is not None else []
+        who = option_of(self.names[0]) if len(self.names) == 1 else f"model: one of {', '.join(self.names)}"
         return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first" if parts else ""
 
     def require_shared_unchanged(self) -> None:
         """Check that no method has changed tensors that all share.
 
         Raises:
-            UserError: A method has changed it.
+            UserError: A method has changed one.
         """
         if reason := self.shared_changes():
             raise UserError(reason)

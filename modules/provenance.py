@@ -1,32 +1,59 @@
-"""The provenance of a method: its class, its hyperparameters, and the code and values that both reach."""
-
-from __future__ import annotations
+"""The provenance of a method: its class, its hyperparameters, and the code and files that decide its counts."""
 
 import hashlib
 import inspect
 import math
 import os
 import pkgutil
+import re
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from headstart.modules.identity.origins import SUITE, find_module
-from headstart.modules.identity.reached_code import ReachedCode
-from headstart.modules.identity.source_code import DOTTED
-from headstart.modules.identity.values import ValueDigests
+from headstart.modules.running_code import (
+    SUITE,
+    doubts,
+    installed_packages,
+    is_own,
+    names_own,
+    own_modules,
+    suite_digest,
+    suite_doubts,
+)
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 
 if TYPE_CHECKING:
     from headstart.modules.method import Method
 
-LIBRARIES = {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
+# Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
+PACKAGES = {
+    "PIL": "pillow",
+    "lightning": "lightning",
+    "numpy": "numpy",
+    "open_clip": "open_clip_torch",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "tabicl": "tabicl",
+    "timm": "timm",
+    "torch": "torch",
+    "torchvision": "torchvision",
+}
+# Packages whose callbacks observe and change no count.
+OBSERVERS = {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
+# In place of digests of code that is not known.
+UNKNOWN = "unknown code"
+# The path of a module, or of something in one.
+DOTTED = re.compile(r"[^\W\d]\w*([.:][^\W\d]\w*)*")
 
 
-def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
+def provenance(method: "Method", options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
     """Describe everything on which a method's traces depend, besides its stream and its start.
 
     Args:
@@ -43,110 +70,92 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
 
 
 def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an object by its class, its options and all code that these reach.
+    """Describe an object by its class, its options and the code that runs.
 
     Args:
-        one: The object, or its class where its attributes do not count.
+        one: The object, or its class.
         options: Its options. `class_path` is a class or a function that returns it; `init_args` are the resolved
             arguments with defaults; `dict_kwargs` are those that its signature does not name.
 
     Returns:
-        `class`, its path; `function`, the path of the function that returned it, if any; and `hyperparameters`, where
-        values without a form in JSON are text. `digests` by module: those of the user's own modules that they reach,
-        and one of those of the suite. `packages`: versions of the installed packages that these import. Where there are
-        any, also `variables` of the environment, `files` by their digests, and a digest of the `values` in the user's
-        own modules and in the object.
+        `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, where
+        values without a form in JSON are text; `digests` of the suite and, where its class or something that its
+        options name is the user's own, of all own modules that are loaded; `packages`, versions of the installed ones.
+        Where there are any, also `variables` of the environment and `files` by their digests.
 
     Raises:
-        UserError: A module of the user's own runs other code than its file has, or a declared file cannot be read.
+        UserError: A declared file cannot be read.
     """
-    kind, path = one if isinstance(one, type) else type(one), options.get("class_path", "")
-    hyperparameters = _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
+    kind, path = _kind(one), options.get("class_path", "")
     made_by = pkgutil.resolve_name(path) if path else kind
+    hyperparameters = _hyperparameters(options)
     texts = sorted(set(_texts(hyperparameters)))
-    # `module:name` is a form of `pkgutil.resolve_name`, and a module alone may be imported by its name.
-    named = (text.replace(":", ".") for text in (path, *texts))
-    paths = [text for text in named if DOTTED.fullmatch(text)]
 
-    code = ReachedCode()
-    for each in (*(parent.__module__ for parent in inspect.getmro(kind)), *paths):
-        code.add(each)
-    code.add_patches()
-    code.texts |= set(texts)
-    values = _digest_values(one, code)
-    for declaring in (one, *filter(None, map(_resolve, paths))):
-        code.variables |= set(_declared(declaring, "reads_variables"))
-        for file in _declared(declaring, "reads_files"):
-            code.declare(file, _digest_declared(declaring, file))
+    files, variables = {text: digest_file(Path(text)) for text in texts if _is_file(text)}, dict[str, str | None]()
+    for declaring in (one, *filter(None, map(_resolve, (path, *texts)))):
+        files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
+        variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
 
-    beside = {
-        "variables": {name: _digest_variable(name) for name in sorted(code.variables)},
-        "files": code.files,
-        "values": values,
-    }
+    own = own_modules() if is_users(one, options) else {}
+    # What code of the user's own or of another package imports is not known.
+    names_others = bool(own) or any(map(_is_of_other_package, (kind.__module__, path, *texts)))
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
-        "digests": code.digests,
-        "packages": dict(sorted(code.packages.items())),
-        **{name: value for name, value in beside.items() if value},
+        "digests": {SUITE: suite_digest(), **own},
+        "packages": {**_versions(), **({"all": installed_packages()} if names_others else {})},
+        **({"variables": variables} if variables else {}),
+        **({"files": files} if files else {}),
     }
 
 
-def source_digests(objects: Iterable[object]) -> dict[str, str]:
-    """Return digests of the source code that defines classes and functions, and of all code that it reaches.
+def is_users(one: object, options: Mapping[str, Any]) -> bool:
+    """Whether the class of an object, or something that its options name, is the user's own.
 
-    A digest is of a whole file, so it includes the functions and constants beside a class. It leaves out comments,
-    docstrings, layout and messages.
+    Args:
+        one: The object, or its class.
+        options: Its options, as for `describe`.
+    """
+    texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
+    return any(map(is_own, inspect.getmro(_kind(one)))) or any(map(names_own, filter(DOTTED.fullmatch, texts)))
+
+
+def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
+    """Return why the code that made an object may be other code than its description has, so that it names no result.
+
+    Args:
+        one: The object, or its class.
+        options: Its options, as for `describe`.
+    """
+    texts = (options.get("class_path", ""), *_texts(_hyperparameters(options)))
+    named = [each for each in map(_resolve, texts) if callable(each)]
+    own = doubts([*inspect.getmro(_kind(one)), *named]) if is_users(one, options) else []
+    return suite_doubts() + own
+
+
+def source_digests(objects: Iterable[object]) -> dict[str, str]:
+    """Return a digest of the suite, and the result of `own_digests`.
 
     Args:
         objects: Classes and functions.
-
-    Returns:
-        Digests by module of the user's own modules, and one of those of the suite, sorted; none of installed packages.
-
-    Raises:
-        UserError: A module of the user's own runs other code than its file has.
     """
-    code, values = ReachedCode(), ValueDigests(_is_own, _has_file)
-    without_file = {}
-    for one in objects:
-        module = getattr(one, "__module__", None) or "builtins"
-        code.add(module)
-        if _is_own(module) and not _has_file(module):
-            without_file[f"{module}.{getattr(one, '__qualname__', '')}"] = values.digest(one)
-    return dict(sorted({**code.digests, **without_file}.items()))
+    in_doubt = {UNKNOWN: secrets.token_hex()} if suite_doubts() else {}
+    return {SUITE: suite_digest(), **in_doubt, **own_digests(objects)}
 
 
-def own_modules(kinds: Iterable[type]) -> list[str]:
-    """Return the names of the user's own modules that classes of the user's own reach, sorted.
+def own_digests(objects: Iterable[object]) -> dict[str, str]:
+    """Return the digests of all own modules where one of some classes and functions is own; else nothing.
+
+    Where other code may run than the digests are of, they have an entry that no other call returns.
 
     Args:
-        kinds: The classes; those of the suite and of installed packages do not count.
+        objects: Classes and functions.
     """
-    code = ReachedCode()
-    for kind in kinds:
-        if _is_own(kind.__module__):
-            code.add(kind.__module__)
-    return sorted(code.own)
-
-
-def values_outside(kinds: Iterable[type], modules: Iterable[str]) -> str:
-    """Return a digest of the values in classes of the user's own, and in modules.
-
-    Args:
-        kinds: The classes; those of the suite and of installed packages do not count.
-        modules: Names of the modules; those that are not loaded do not count.
-
-    Returns:
-        The digest; empty where there are no such classes.
-    """
-    own = sorted({kind for kind in kinds if _is_own(kind.__module__)}, key=lambda kind: kind.__qualname__)
+    own = [one for one in objects if is_own(one)]
     if not own:
-        return ""
-    values = ValueDigests(_is_own, _has_file)
-    return values.digest([*own, *(values.module(sys.modules[name]) for name in modules if name in sys.modules)])
+        return {}
+    return {**own_modules(), **({UNKNOWN: secrets.token_hex()} if doubts(own) else {})}
 
 
 def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -176,8 +185,16 @@ def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
     """
     kinds = [parent.__module__ for parent in inspect.getmro(type(one))]
     named = [text for text in _texts(_as_json(dict(options))) if "." in text and DOTTED.fullmatch(text)]
-    outermost = {each.partition(".")[0] for each in (*kinds, *named)} - {SUITE, *LIBRARIES} - sys.stdlib_module_names
-    return any(name == "__main__" or find_module(name) is not None for name in outermost)
+    outermost = {_outermost(each) for each in (*kinds, *named)} - {SUITE, *OBSERVERS} - sys.stdlib_module_names
+    return any(name == "__main__" or _is_module(name) for name in outermost)
+
+
+def _kind(one: object) -> type:
+    return one if isinstance(one, type) else type(one)
+
+
+def _hyperparameters(options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - JSON
+    return _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
@@ -191,9 +208,9 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
 
 
 def _texts(value: object) -> Iterator[str]:
-    """Return all texts in JSON values, and keys that are no names of options."""
+    """Yield all texts in JSON values, and keys that are no names of options."""
     if isinstance(value, Mapping):
-        value = [*(key for key in value if not str(key).isidentifier()), *value.values()]
+        value = [*(key for key in value if not key.isidentifier()), *value.values()]
     if isinstance(value, list):
         for part in value:
             yield from _texts(part)
@@ -201,32 +218,43 @@ def _texts(value: object) -> Iterator[str]:
         yield value
 
 
-def _digest_values(one: object, code: ReachedCode) -> str:
-    """Return a digest of the values in an object and in the user's own modules that it reaches; empty without these.
+@cache
+def _versions() -> dict[str, str]:
+    """Return the versions of the packages of `PACKAGES` that are installed."""
+    versions = {}
+    for package in sorted(PACKAGES.values()):
+        with suppress(metadata.PackageNotFoundError):
+            versions[package] = metadata.version(package)
+    return versions
 
-    Modules of the values, such as that of a function that a decorator returned, and files are added to the code.
-    """
-    values, digested = ValueDigests(_is_own, _has_file), {}
-    is_own = any(_is_own(parent.__module__) for parent in inspect.getmro(one if isinstance(one, type) else type(one)))
-    if not code.own and not is_own:
-        return ""
 
-    digested[""] = values.digest(one)
-    while True:
-        for name in sorted(filter(_is_reachable, values.modules)):
-            code.add(name)
-        code.add_files(values.paths)
-        pending = [name for name in code.own if name in sys.modules and name not in digested]
-        if not pending:
-            break
-        digested |= {name: values.module(sys.modules[name]) for name in pending}
-    return values.digest(digested)
+def _is_of_other_package(path: str) -> bool:
+    """Whether a text is the path of something in a package whose version is not among those of `PACKAGES`."""
+    name = _outermost(path)
+    is_known = name in {SUITE, *PACKAGES} or name in sys.stdlib_module_names
+    return not is_known and name != path and bool(DOTTED.fullmatch(path)) and _is_module(name)
+
+
+def _outermost(path: str) -> str:
+    return re.split("[.:]", path)[0]
+
+
+def _is_module(name: str) -> bool:
+    """Whether there is a module or a package of a name, loaded or not."""
+    try:
+        return name in sys.modules or find_spec(name) is not None
+    except (ImportError, ValueError):
+        return False
 
 
 def _resolve(path: str) -> object:
     """Return what a path names if its module is imported; None otherwise."""
-    module, _, name = path.rpartition(".")
+    module, _, name = path.replace(":", ".").rpartition(".")
     return getattr(sys.modules.get(module), name, None)
+
+
+def _is_file(text: str) -> bool:
+    return text.isprintable() and os.path.isfile(text)  # noqa: PTH113 - Path.is_file raises for impossible names
 
 
 def _declared(one: object, attribute: str) -> list[str]:
@@ -244,24 +272,4 @@ def _digest_declared(one: object, file: str) -> str:
     try:
         return digest_file(Path(file))
     except UserError as error:
-        kind = one if inspect.isclass(one) else type(one)
-        raise UserError(f"{kind.__name__}.reads_files: {error}") from error
-
-
-@cache
-def _is_reachable(module: str) -> bool:
-    origin = find_module(module)
-    return origin is not None and not origin.is_suite
-
-
-@cache
-def _is_own(module: str) -> bool:
-    origin = find_module(module)
-    # Without a file and a folder it is built in, or that of a notebook.
-    return origin.is_own if origin else module == "__main__" or module.partition(".")[0] not in sys.stdlib_module_names
-
-
-@cache
-def _has_file(module: str) -> bool:
-    origin = find_module(module)
-    return origin is not None and origin.file is not None
+        raise UserError(f"{_kind(one).__name__}.reads_files: {error}") from error

@@ -1,4 +1,4 @@
-"""The tensors that all methods of a comparison share, watched for changes."""
+"""The tensors that all methods of a comparison share, compared at the end of a pass."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,9 +12,7 @@ WORD = torch.int64
 
 
 class SharedTensors:
-    """Checks whether shared tensors still hold the same values, and finds who changed them where that is possible.
-
-    Checksums are of the bits, and stay on the device until they are compared.
+    """Finds shared tensors that hold other values than at the beginning, by checksums of their bits.
 
     Args:
         start: What all methods start from.
@@ -26,37 +24,14 @@ class SharedTensors:
         self.tensors = {name: [value] for name, value in values.items() if isinstance(value, Tensor)}
         if start.backbone is not None:
             self.tensors["start.backbone"] = [*start.backbone.parameters(), *start.backbone.buffers()]
-        self.device = start.device
         self._before = self._checksums()
-        self._recorded: list[tuple[str | None, Tensor]] = []
 
-    def _checksums(self) -> Tensor:
-        sums = [torch.stack([_checksum(tensor) for tensor in part]) for part in self.tensors.values()]
-        if not sums:
-            return torch.zeros(0)
-        return torch.stack([values.sum().to(self.device, non_blocking=True) for values in sums])
+    def _checksums(self) -> dict[str, list[int]]:
+        return {name: [int(_checksum(tensor)) for tensor in part] for name, part in self.tensors.items()}
 
-    def versions(self) -> list[int]:
-        """Return a number per tensor that grows where torch knows of a change."""
-        return [tensor._version for part in self.tensors.values() for tensor in part]
-
-    def record(self, name: str | None) -> None:
-        """Record checksums, which are compared later.
-
-        Args:
-            name: The method that ran last; None where that is not known.
-        """
-        self._recorded.append((name, self._checksums()))
-
-    def changed(self) -> tuple[str | None, list[str]]:
-        """Return which method changed which tensors first, as far as that is known; nothing where none has changed."""
-        self.record(None)
-        for name, sums in self._recorded:
-            differing = (sums != self._before).tolist()
-            if any(differing):
-                return name, [part for part, differs in zip(self.tensors, differing, strict=True) if differs]
-        self._recorded.clear()
-        return None, []
+    def changed(self) -> list[str]:
+        """Return the names of the tensors that have changed."""
+        return [name for name, sums in self._checksums().items() if sums != self._before[name]]
 
 
 def _checksum(tensor: Tensor) -> Tensor:

@@ -44,8 +44,8 @@ class Stream(Protocol):
     def held(self) -> Mapping[str, Tensor]:
         """Return the other tensors of the stream and of the evaluation, by their names in messages."""
 
-    def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
-        """Choose the orderings that are fed, and how many samples of each are skipped."""
+    def feed(self, numbers: Sequence[int]) -> None:
+        """Choose the orderings that are fed."""
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,10 @@ from headstart.store.ledger_checks import ORIGIN, checksum, is_intact
 from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
 
 TABLES = """
-CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER);
+CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS traces (
     stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
-    correct BLOB NOT NULL, diverged INTEGER, open INTEGER NOT NULL, written REAL NOT NULL, checksum INTEGER,
+    correct BLOB NOT NULL, diverged INTEGER, written REAL NOT NULL, checksum INTEGER NOT NULL,
     PRIMARY KEY (stream, method, ordering)
 );
 CREATE TABLE IF NOT EXISTS claims (
@@ -42,7 +42,7 @@ class RunLedger(Protocol):
     """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
 
     Attributes:
-        folder: Folder of this machine, for files that are kept beside a ledger.
+        folder: Folder of this machine.
     """
 
     folder: Path
@@ -168,10 +168,7 @@ class Ledger(LedgerFile):
             LedgerError: The disk is full or fails; then none of them is stored.
         """
         now = time.time()
-        rows = [
-            (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, int(trace.open))
-            for key, trace in traces.items()
-        ]
+        rows = [(*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged) for key, trace in traces.items()]
 
         counted = {key: trace.of_class for key, trace in traces.items() if trace.of_class is not None}
         class_rows = [(*astuple(key), pack(of_class)) for key, of_class in counted.items() if len(of_class)]
@@ -179,7 +176,7 @@ class Ledger(LedgerFile):
 
         with self._transaction():
             self._base.executemany(
-                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)",
                 [(*row, now, checksum(*row)) for row in rows],
             )
             self._base.executemany(f"DELETE FROM class_counts WHERE {IS_KEY}", removed)

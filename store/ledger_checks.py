@@ -9,7 +9,7 @@ from pathlib import Path
 from headstart.output.errors import reason_of
 
 # The columns behind which a checksum is stored.
-TRACE = "stream, method, ordering, correct, diverged, open"
+TRACE = "stream, method, ordering, correct, diverged"
 ORIGIN = "digest, document"
 CLASS_COUNTS = "stream, method, ordering, counts"
 

@@ -54,12 +54,11 @@ class TraceKey:
 
 @dataclass(frozen=True)
 class Trace:
-    """The trace of one method in one ordering, as far as it was measured.
+    """The trace of one method in one ordering, to its end.
 
     Attributes:
         correct: Correct predictions at each evaluation, int64 `[evaluations]`.
         diverged: The first evaluation at which a prediction was not finite, None where all were finite.
-        open: Whether the run that measured it was cut off, or is still running.
         of_class: Sizes of the classes, and below them the correct predictions of each at the first evaluations,
             unsigned `[1 + evaluations, classes]`; None where they were not counted, or not asked for. `[0, 0]` removes
             those that are stored.
@@ -67,7 +66,6 @@ class Trace:
 
     correct: NDArray[np.int64]
     diverged: int | None = None
-    open: bool = False
     of_class: NDArray[np.unsignedinteger[Any]] | None = None
 
 
@@ -92,9 +90,10 @@ class LedgerFile:
             self._base = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
             # Damaged texts are noticed by their checksums.
             self._base.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            # Asked first: another process may create the tables, and the format with them, at any moment.
+            is_new = create and not self._base.execute("SELECT 1 FROM sqlite_master").fetchone()
             (self._format,) = self._base.execute("PRAGMA user_version").fetchone()
-            # A file that was just created has format 0.
-            if self._format not in ((FORMAT, 0) if create else (FORMAT,)):
+            if self._format != FORMAT and not is_new:
                 raise LedgerError(
                     f"{str(folder)!r} has format {self._format}, but this version of Headstart reads format {FORMAT}"
                 )
@@ -126,7 +125,7 @@ class LedgerFile:
                 for row in self._rows(f"WHERE {IS_KEY}", astuple(key)):
                     if is_intact(row):
                         counts = np.frombuffer(row[3], dtype="<i4").astype(np.int64)
-                        traces[key] = Trace(counts, row[4], bool(row[5]), self._of_class(key) if of_class else None)
+                        traces[key] = Trace(counts, row[4], self._of_class(key) if of_class else None)
                     else:
                         self._warn_of_damage(key.method, key.ordering, "not used")
         return traces
@@ -183,7 +182,7 @@ class LedgerFile:
 
     def _documents(self, digests: str, values: Sequence[object]) -> dict[str, dict[str, Any]]:
         """Return the documents of digests that a query selects; a LedgerError where one is damaged."""
-        query = f"SELECT digest, document, checksum FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
+        query = f"SELECT {ORIGIN}, checksum FROM origins WHERE digest IN ({digests}) ORDER BY rowid"
         with self._errors():
             rows = self._base.execute(query, values).fetchall()
         damaged = [row[0] for row in rows if not is_intact(row)]

@@ -19,20 +19,18 @@ class StoredTraces:
     """The traces of a stream.
 
     Attributes:
-        counts: Counts of correct predictions of finished traces, `[evaluations]`, by method and ordering.
+        counts: Counts of correct predictions, `[evaluations]`, by method and ordering.
         diverged: How many of these have predictions that are not finite, by method.
-        unfinished: Number of traces that are not finished.
         damaged: The methods and orderings of damaged traces, which are left out.
     """
 
     counts: dict[tuple[str, int], NDArray[np.int32]]
     diverged: Counter[str]
-    unfinished: int
     damaged: list[tuple[str, int]]
 
 
 class LedgerReader(LedgerFile):
-    """Reads the finished traces of a ledger; those that are being measured, or were cut off, are only counted.
+    """Reads a ledger.
 
     Args:
         folder: Folder of the ledger.
@@ -54,14 +52,14 @@ class LedgerReader(LedgerFile):
         self._base.execute("PRAGMA query_only = ON")
 
     def streams(self, task: str = COMPARISON) -> dict[str, dict[str, Any]]:
-        """Return the documents of every stream with a finished trace, as `Ledger.record` stored them, by digest.
+        """Return the documents of every stream with a trace, as `Ledger.record` stored them, by digest.
 
         Args:
             task: The task of the streams; those of comparisons name none.
         """
-        # The first finished trace is enough; to look into all of them would read the whole file.
-        finished = "SELECT 1 FROM traces WHERE stream = digest AND NOT open"
-        documents = self._documents(f"SELECT digest FROM origins WHERE EXISTS ({finished})", [])
+        # The first trace is enough; to look into all of them would read the whole file.
+        first = "SELECT 1 FROM traces WHERE stream = digest"
+        documents = self._documents(f"SELECT digest FROM origins WHERE EXISTS ({first})", [])
         return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
 
     def runs(self) -> list[dict[str, Any]]:
@@ -73,14 +71,14 @@ class LedgerReader(LedgerFile):
         return [document[RUN] for document in documents.values()]
 
     def methods(self, stream: str) -> dict[str, dict[str, Any]]:
-        """Return the documents of the methods with a finished trace of a stream, by digest.
+        """Return the documents of the methods with a trace of a stream, by digest.
 
         Args:
             stream: Digest of the stream.
         """
-        finished = "SELECT 1 FROM traces WHERE stream = ?1 AND method = known.method AND NOT open"
+        first = "SELECT 1 FROM traces WHERE stream = ?1 AND method = known.method"
         known = "(SELECT DISTINCT method FROM traces WHERE stream = ?1) AS known"
-        return self._documents(f"SELECT method FROM {known} WHERE EXISTS ({finished})", [stream])
+        return self._documents(f"SELECT method FROM {known} WHERE EXISTS ({first})", [stream])
 
     def traces(self, stream: str) -> StoredTraces:
         """Return the traces of a stream, sorted by method and ordering.
@@ -88,15 +86,12 @@ class LedgerReader(LedgerFile):
         Args:
             stream: Digest of the stream.
         """
-        traces = StoredTraces({}, Counter(), 0, [])
+        traces = StoredTraces({}, Counter(), [])
         with self._errors():
-            # Checked first: a damaged trace can look as if it were not finished.
             for row in self._rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
-                _, method, ordering, content, diverged, is_open, _ = row
+                _, method, ordering, content, diverged, _ = row
                 if not is_intact(row):
                     traces.damaged.append((method, ordering))
-                elif is_open:
-                    traces.unfinished += 1
                 else:
                     traces.counts[method, ordering] = np.frombuffer(content, "<i4")
                     if diverged is not None:

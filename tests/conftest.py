@@ -3,6 +3,7 @@
 import itertools
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from headstart.modules import running_code
 from headstart.tests.material.blank_figures import blank_figures
 
 SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
@@ -40,9 +42,21 @@ def isolated(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     return (folder / str(number) for number in itertools.count())
 
 
+@pytest.fixture
+def forgotten(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forget the modules that a test has written and imported, as the end of a process does."""
+    yield
+    folder = str(tmp_path_factory.getbasetemp())
+    for name, module in list(sys.modules.items()):
+        if str(getattr(module, "__file__", None)).startswith(folder):
+            del sys.modules[name]
+
+
 @pytest.fixture(autouse=True)
-def isolation(isolated: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def isolation(forgotten: None, isolated: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Run every test with a cache and a ledger of its own, without account, shared folder or model hub."""
+    # Of files that a test writes, only a restart would tell that they are as they were when they were imported.
+    monkeypatch.setattr(running_code, "STARTED", float("inf"))
     folder = next(isolated)
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
     monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))

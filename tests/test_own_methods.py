@@ -95,6 +95,38 @@ def test_functions_that_make_methods_are_in_the_key(mine: Path, fit: Callable[..
 
 
 @pytest.mark.slow
+def test_an_edit_measures_ones_own_methods_again_and_no_others(mine: Path, fit: Callable[..., Path]) -> None:
+    def counts(folder: str) -> tuple[int, int]:
+        times = read(fit(f"--model.methods={method('Scaled', sign=1)}", folder=folder))["times"]
+        return times["computed_traces"], times["reused_traces"]
+
+    assert counts("first") == (4, 0)
+    assert counts("again") == (0, 4)
+    sys.modules.pop("own_methods")
+    mine.write_text(f"# A comment.\n{MINE}")
+    assert counts("edited") == (2, 2)
+
+
+@pytest.mark.slow
+def test_a_method_that_imports_while_it_runs_is_not_stored(
+    mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (mine.parent / "own_late.py").write_text("S = 1\n")
+    mine.write_text(
+        "from headstart.modules import NearestClassMean\n"
+        "class Late(NearestClassMean):\n"
+        "    def adapt(self, inputs, labels):\n"
+        "        import own_late\n"
+        "        super().adapt(inputs * own_late.S, labels)\n"
+    )
+    for folder, computed in (("first", 4), ("again", 2)):
+        assert read(fit(f"--model.methods={method('Late')}", folder=folder))["times"]["computed_traces"] == computed
+        sys.modules.pop("own_late")
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count("Traces of mine are not stored: own_late was imported while they ran; import it at the top") == 2
+
+
+@pytest.mark.slow
 def test_an_edit_while_features_are_computed_is_not_what_ran(
     mine: Path, fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.benchmarks.speed.frame import ROOT, temporary_folder, timed
-from headstart.cli.task import run_or_repeat
+from headstart.cli.task import begin
 from headstart.datamodules import photo_data, sample_stream
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.feature_stream import FeatureStream
@@ -190,7 +190,7 @@ def _measure(folder: Path, rows: int, held_out: int, orderings: int) -> None:
     peak, ended = [_own_megabytes()], Event()
     watcher = Thread(target=_watch, args=(peak, ended), daemon=True)
     watcher.start()
-    whole, _ = timed(lambda: run_or_repeat([f"--{name}={value}" for name, value in options.items()]))
+    whole, _ = timed(lambda: begin([f"--{name}={value}" for name, value in options.items()]).run())
     ended.set()
     watcher.join()
 

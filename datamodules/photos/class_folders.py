@@ -34,10 +34,6 @@ class FolderSource(SplitSource):
         self.root: str | Path = root if is_remote(root) else Path(root).expanduser()
         self.name = Path(root.rstrip("/")).name if is_remote(root) else Path(self.root).resolve().name
 
-    def files(self) -> list[Path] | None:
-        """Return the root; None for a URL."""
-        return [self.root] if isinstance(self.root, Path) else None
-
     def require_root(self, remedy: str) -> None:
         """Raise a UserError, with what the user can do, if the root is missing; a URL is not asked for."""
         if isinstance(self.root, Path):

@@ -1,6 +1,6 @@
 """Some classes of a larger data set, as a data set of their own."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -38,10 +38,6 @@ class ClassSubset(PhotoSource):
     def is_to_download(self, cache: Path | None = None) -> bool:
         """Whether the larger data set is to be downloaded."""
         return self.source.is_to_download(cache)
-
-    def files(self) -> Sequence[Path] | None:
-        """Return the files of the larger data set."""
-        return self.source.files()
 
     def train(self) -> Photos:
         """Select from the training photos."""

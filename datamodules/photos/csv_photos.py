@@ -53,11 +53,6 @@ class CsvPhotos(SplitSource):
         """The folder of the CSV file, to which paths are relative."""
         return self.file.rpartition("/")[0] if is_remote(self.file) else os.path.dirname(self.file)  # noqa: PTH120
 
-    def files(self) -> list[Path] | None:
-        """Return the CSV file and the photos; None if one of them is at a URL."""
-        files = [self.file, *(join(self.folder, record["path"]) for record in self._read())]
-        return None if any(map(is_remote, files)) else list(map(Path, files))
-
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
         records = self._read(needed=("path",))

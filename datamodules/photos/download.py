@@ -62,10 +62,6 @@ class FetchedSource(PhotoSource):
         if self.inside is not None and cache is not None:
             self.root = cache / self.inside
 
-    def files(self) -> list[Path]:
-        """Return the folder that holds the data set."""
-        return [self.root / self.subfolder]
-
     @abstractmethod
     def fill(self, partial: Path) -> Path:
         """Fetch the data set into a temporary folder, and return the folder in there that holds it."""

@@ -91,10 +91,6 @@ class DrawnSource(PhotoSource):
         """Return the validation drawings."""
         return self.drawings(FIRST_FOR_VALIDATION, self.validation_size)
 
-    def files(self) -> list[Path]:
-        """Return none: drawings are made from the suite alone."""
-        return []
-
     @abstractmethod
     def drawings(self, first: int, count: int) -> Photos:
         """Return a number of drawings, from an index on."""

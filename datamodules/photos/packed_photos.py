@@ -169,12 +169,6 @@ class PackedSource(SplitSource):
         """
         self.cache = cache
 
-    def files(self) -> list[Path] | None:
-        """Return the files; None if one of them is remote."""
-        given = [option for option, patterns in self.patterns.items() if patterns is not None]
-        listed = [location for option in given for location in self._locations(option)]
-        return None if any(map(is_remote, listed)) else [Path(location) for location in listed]
-
     def splits(self) -> tuple[Photos, Photos | None]:
         """List the photos of both splits."""
         indexes = {}

@@ -190,10 +190,6 @@ class PhotoSource(ABC):
         """
         return False
 
-    def files(self) -> Sequence[Path] | None:
-        """Return the files and folders that the photos are made from, besides the suite's own; None if unknown."""
-        return None
-
     @abstractmethod
     def train(self) -> Photos:
         """Return the training photos, of which the stream is made."""

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.modules.identity.origins import SUITE
-from headstart.modules.provenance import source_digests
+from headstart.modules.provenance import own_digests
 from headstart.store.json_digest import digest_of
 
 
@@ -29,6 +28,8 @@ class Pictures(ABC):
     names: Sequence[str]
     has_small_parts = False
     _digested: Sequence[str] | None = None
+    # It is digested once, and goes along to other processes, which may have loaded other modules.
+    _own_code: str | None = None
 
     def __len__(self) -> int:
         """Return the number of pictures."""
@@ -64,10 +65,11 @@ class Pictures(ABC):
 
     @property
     def own_code(self) -> str:
-        """Digest of the user's own code that decodes the pictures; empty where the suite's alone does."""
-        kinds = [kind for kind in type(self).__mro__ if kind.__module__.partition(".")[0] != SUITE]
-        own = {name: digest for name, digest in source_digests(kinds).items() if name != SUITE}
-        return digest_of(own) if own else ""
+        """Digest of the user's own code, where such code decodes the pictures; empty where the suite's does."""
+        if self._own_code is None:
+            own = own_digests(type(self).__mro__)
+            self._own_code = digest_of(own) if own else ""
+        return self._own_code
 
     @property
     def decoding(self) -> str:

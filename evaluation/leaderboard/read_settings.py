@@ -202,8 +202,6 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
             "has them nevertheless."
         )
 
-    unfinished = sum(run.document.get("unfinished", 0) for run in runs)
-    remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
     known = limit_to_known(curves)
     if known.limit < curves.limit:
         remarks.append(_describe_limit(known, curves.limit))

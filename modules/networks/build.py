@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from headstart.modules.identity.custom_code import split_path
+from headstart.modules.custom_code import import_code
 from headstart.modules.networks.libraries import LIBRARIES, Library
 from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -150,17 +149,15 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
     terms = spec.terms
     if not isinstance(spec.weights, Path | None):
         raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
-    module, function = split_path(spec.model, spec.allowed_modules, terms.model)
-    stage = f"{terms.model}: {spec.model} cannot be imported"
+    make: Any = import_code(spec.model, spec.allowed_modules, terms.model)
     try:
-        make = getattr(import_module(module), function)
-        stage = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
         with limited_size(terms.arguments):
             network = make(**spec.arguments)
     except UserError:
         raise
     except Exception as error:  # code of the user's own
-        raise UserError(f"{stage}: {type(error).__name__}: {reason_of(error)}") from error
+        failed = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
+        raise UserError(f"{failed}: {type(error).__name__}: {reason_of(error)}") from error
     if not isinstance(network, nn.Module):
         raise UserError(f"{terms.model}: {spec.model} returns a {type(network).__name__}, not a torch.nn.Module")
     return network if spec.weights is None else load_weights(network, spec.weights, None)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from headstart.modules.identity.custom_code import find_code
-from headstart.modules.identity.reached_code import reached_by
-from headstart.modules.identity.source_code import parse
+from headstart.modules.custom_code import find_code, import_code
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.provenance import own_digests
+from headstart.modules.running_code import installed_packages
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
+from headstart.store.json_digest import digest_of
 
 LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
@@ -154,11 +156,15 @@ class NetworkSpec:
         return digest_file(self.weights)
 
     def _digest_code(self) -> str:
-        digest = hashlib.sha256()
-        for name, path in find_code(self.model, self.allowed_modules, self.terms.model).items():
-            digest.update(f"{name}\0{parse(path.read_bytes(), '').digest}\0".encode(errors="surrogateescape"))
-        digest.update(json.dumps(reached_by(str(self.model))).encode())
-        return digest.hexdigest()
+        files = find_code(self.model, self.allowed_modules, self.terms.model)
+        function = import_code(self.model, self.allowed_modules, self.terms.model)
+        decisive = {
+            # Modules of the package that are not loaded yet may be when the network runs.
+            "files": {os.fsencode(name).hex(): digest_file(path) for name, path in files.items()},
+            "own": own_digests([function]),
+            "packages": installed_packages(),
+        }
+        return digest_of(decisive)
 
 
 @contextmanager

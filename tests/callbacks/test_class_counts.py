@@ -1,6 +1,5 @@
 """Correct predictions of each class are kept with the traces, and change nothing else."""
 
-import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -11,8 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from headstart.callbacks import ComparisonRun, checkpoints, spot_check, traces
-from headstart.modules.resume_check import ResumeCheck
+from headstart.callbacks import ComparisonRun
 from headstart.output.errors import UserError
 from headstart.store.class_counts import pack, unpack
 from headstart.store.ledger import Ledger
@@ -95,7 +93,7 @@ def test_a_longer_trace_keeps_its_totals_and_gets_the_classes_of_its_beginning(s
         part = script(COUNTS, results=ComparisonRun(per_class=True), max_samples=7, folder="part", **options)
         assert computed(part) == expected
     for key, trace in stored(whole).items():
-        assert (len(trace.correct), trace.open) == (12, False)
+        assert len(trace.correct) == 12
         assert trace.of_class is not None
         assert trace.of_class[1:].sum(1).tolist() == trace.correct[:7].tolist(), key
     assert computed(script(COUNTS, results=ComparisonRun(), folder="again", **options)) == 0
@@ -113,41 +111,14 @@ def test_what_a_run_without_them_adds_leaves_those_that_are_there(script: Script
 
 @pytest.mark.slow
 @pytest.mark.parametrize("has_totals", [False, True])
-def test_a_run_that_was_cut_off_ends_as_a_whole_one(
-    script: Script, has_totals: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
-    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
-    monkeypatch.setattr(ResumeCheck, "begin_if_due", lambda check: setattr(check, "is_checked", True))
+def test_a_run_that_was_cut_off_ends_as_a_whole_one(script: Script, has_totals: bool, tmp_path: Path) -> None:
     whole = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "other"), per_class=True), folder="whole")
     if has_totals:
         script(COUNTS, results=ComparisonRun(), folder="totals")
-    begun_at = []
     for samples in (4, 9, None):
         killed = () if samples is None else (Killed(samples),)
         run = script(COUNTS, results=ComparisonRun(per_class=True), callbacks=killed)
-        begun_at += [each["samples_seen"] for each in run.results.resumed]
-    # The checkpoint of an evaluation is written before the next batch. Where the totals were finished before, counts of
-    # classes join them when they are finished, too, so that the run begins again.
-    assert begun_at == ([] if has_totals else [3, 8])
     assert document(run) == document(whole)
-    assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
-
-
-@pytest.mark.slow
-def test_a_part_of_the_counts_of_a_finished_trace_does_not_shorten_it(
-    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(traces, "SECONDS_BETWEEN_WRITES", 0.0)
-    monkeypatch.setattr(traces, "SHARE", 1e9)
-    # The first method meets the criterion before the run is cut off, the second at the end.
-    counts = np.stack([np.full((3, 12), 18), np.tile([*[3] * 9, *[18] * 3], (3, 1))])
-    options: dict[str, Any] = {"threshold": 0.8, "consecutive": 3}
-    other = ComparisonRun(ledger=str(tmp_path / "other"), per_class=True)
-    whole = script(counts, results=other, folder="whole", **options)
-    script(counts, results=ComparisonRun(), folder="totals", **options)
-    script(counts, results=ComparisonRun(per_class=True), callbacks=(Killed(5),), **options)
-    run = script(counts, results=ComparisonRun(per_class=True), **options)
     assert all(np.array_equal(array, arrays(run)[name]) for name, array in arrays(whole).items())
 
 
@@ -208,38 +179,13 @@ def test_damaged_ones_are_named_and_measured_again(
 
 
 @pytest.mark.slow
-def test_a_spot_check_and_a_recomputation_compare_them(
-    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(spot_check, "SECONDS", np.inf)
-    monkeypatch.setattr(spot_check, "_one_of_each", _third)
+def test_a_recomputation_compares_them(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
     run = script(COUNTS, results=ComparisonRun(per_class=True))
-    more = [np.concatenate([COUNTS, *[COUNTS[:, :1]] * count], axis=1) for count in (1, 2)]
     change(run, np.array([-1, 1]), seal=True)
-    one_sample = script(more[0], results=ComparisonRun(per_class=True), folder="rounding")
-    assert [each["evaluations"] for each in one_sample.results.checked] == [12, 12]
-
-    change(run, np.array([-1, 1]), seal=True)
-    count = (COUNTS[1, 2, 4] + 1) // 2
-    differs = (
-        f"of method_0 in ordering 5 differs first at evaluation 5 (5 samples): {count - 2} correct predictions of the "
-        f"class 0 are stored, measured again there are {count}"
-    )
-    with pytest.raises(UserError, match=re.escape(differs)):
-        script(more[1], results=ComparisonRun(per_class=True), folder="other")
-    # Without counts of classes, there is no difference.
-    assert computed(script(more[1], results=ComparisonRun(), folder="other")) == 2
-
     capsys.readouterr()
     again = script(COUNTS, results=ComparisonRun(per_class=True, recompute=True), folder="anew")
     assert "method_0 differs from its stored traces in 1 orderings" in capsys.readouterr().out
     assert arrays(again)["class_correct"].tolist() == split(COUNTS).tolist()
-
-
-def _third(reused: NDArray[np.bool_], _: object) -> list[NDArray[np.bool_]]:
-    """Choose the third ordering."""
-    chosen = reused & (np.arange(reused.shape[1]) == 2)
-    return [chosen] if chosen.any() else []
 
 
 def test_lazy_evaluation_is_refused(script: Script) -> None:

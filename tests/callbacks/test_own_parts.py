@@ -97,5 +97,5 @@ def test_an_edit_is_measured(measure: Measure, first: list[str], files: dict[str
     assert measure(first, files, second) == [4, 4]
 
 
-def test_a_comment_is_not_measured(measure: Measure) -> None:
-    assert measure(BUILT, {"own_network.py": f"# A comment.\n{NETWORK}"}, BUILT) == [4, 0]
+def test_the_same_code_is_not_measured_again(measure: Measure) -> None:
+    assert measure(BUILT, {"unused.py": "S = 1\n"}, BUILT) == [4, 0]

@@ -15,7 +15,6 @@ from sklearn.metrics import balanced_accuracy_score
 
 from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.run_folder import configuration_digest
-from headstart.modules.identity.source_code import SourceCode
 from headstart.output.errors import UserError
 from headstart.tests.material.configurations import CONFIG, OTHER, SAME
 from headstart.tests.material.scripted_runs import COUNTS, read
@@ -184,7 +183,7 @@ def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     before = files(run.folder)
-    monkeypatch.setattr("headstart.modules.identity.reached_code._parse", lambda origin: SourceCode("edited"))
+    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
     with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
         script(COUNTS, results=ComparisonRun(), config=CONFIG)
     assert files(run.folder) == before

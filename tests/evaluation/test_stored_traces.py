@@ -51,13 +51,12 @@ class Filling:
         counts: list[int],
         name: str | None = None,
         orderings: range = range(2),
-        unfinished: bool = False,
         **fed: Any,
     ) -> None:
         with Ledger(self.folder) as ledger:
             stream = ledger.record({**FED, **fed}, description=NAMES)
             digest = ledger.record(method, description=None if name is None else {"name": name})
-            trace = Trace(np.array(counts), open=unfinished)
+            trace = Trace(np.array(counts))
             ledger.write({TraceKey(stream, digest, ordering): trace for ordering in orderings})
 
     def score(self, **options: Any) -> dict[str, Any]:
@@ -133,12 +132,6 @@ def test_orderings_that_a_method_lacks_are_left_out(filling: Filling, capsys: py
     filling.add(ADAM, CORRECT["fast"], "later", orderings=range(90, 92))
     assert "methods: there is no ordering with a finished trace of each (orderings: baseline 30" in filling.refusal()
     assert filling.score(methods=["mean"])["orderings"] == [0, 1, 5, 6]
-
-
-def test_unfinished_traces_are_left_out(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
-    filling.add(ADAM, CORRECT["slow"], "other", unfinished=True)
-    assert list(filling.score()["methods"]) == ["baseline", "mean"]
-    assert "2 traces of the ledger are not finished" in capsys.readouterr().out
 
 
 def test_the_default_measure_is_a_choice_as_well(filling: Filling) -> None:

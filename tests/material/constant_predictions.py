@@ -10,7 +10,7 @@ from headstart.modules.method import Method, Start
 
 
 def set_up(comparison: Comparison, start: Start) -> None:
-    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers, seen: None, orderings=start.numbers, held=dict)
+    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers: None, orderings=start.numbers, held=dict)
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")
 

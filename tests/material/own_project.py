@@ -3,13 +3,14 @@
 import importlib
 import pkgutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart.modules.provenance import provenance
+from headstart.modules.provenance import doubts_about, provenance
 
 METHOD = """\
 from headstart.modules import NearestClassMean
@@ -30,13 +31,13 @@ def method(**parts: str) -> str:
     return METHOD.format(**{**EMPTY, **parts})
 
 
-def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str, Any]:
-    """Write files into a folder and describe `mine.Mine` as a new process would.
+@contextmanager
+def project(folder: Path, files: Mapping[str, str]) -> Iterator[None]:
+    """Write files into a folder, where a new process seems to begin; its modules are forgotten at the end.
 
     Args:
         folder: The folder, which is the present one.
         files: Contents by path; some are added, as by a process that wrote them before.
-        options: Arguments of the method.
     """
     for name, text in files.items():
         path = folder / name
@@ -49,14 +50,28 @@ def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str
         patch.setattr(sys, "path", [str(folder), *sys.path])
         patch.chdir(folder)
         try:
-            for text in options.values():
-                if isinstance(text, str) and "." in text and not Path(text).is_file():
-                    pkgutil.resolve_name(text)
-            if (folder / "other.py").exists():
-                importlib.import_module("other")
-            one = importlib.import_module("mine").Mine(**options)
-            return provenance(one, {"class_path": "mine.Mine", "init_args": options}, 9)
+            yield
         finally:
             for name in set(sys.modules) - before:
-                if str(folder) in str(getattr(sys.modules[name], "__file__", "") or "") or name in ("parts", "parts.b"):
+                file = str(getattr(sys.modules[name], "__file__", "") or "")
+                if str(folder) in file or name in ("parts", "parts.b", "x"):
                     del sys.modules[name]
+
+
+def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str, Any]:
+    """Describe `mine.Mine` of a project, and why its code is not known.
+
+    Args:
+        folder: As for `project`.
+        files: As for `project`; `other.py` is imported as well.
+        options: Arguments of the method.
+    """
+    with project(folder, files):
+        for text in options.values():
+            if isinstance(text, str) and "." in text and not Path(text).is_file():
+                pkgutil.resolve_name(text)
+        if (folder / "other.py").exists():
+            importlib.import_module("other")
+        one = importlib.import_module("mine").Mine(**options)
+        given = {"class_path": "mine.Mine", "init_args": options}
+        return {**provenance(one, given, 9), "doubts": doubts_about(one, given)}

@@ -92,13 +92,13 @@ class IndexStream(LightningDataModule):
         super().__init__()
         self.orderings = range(FIRST, FIRST + orderings)
         self.fed: Sequence[int] = self.orderings
-        self.skipped = 0
+        self.orderings_at_once: int | None = None
         self.batch_size = batch_size
         self.max_samples = max_samples
         self.validation_labels = torch.arange(validation_size) % 2
 
-    def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
-        self.fed, self.skipped = numbers, samples_seen
+    def feed(self, numbers: Sequence[int]) -> None:
+        self.fed = numbers
 
     def start(self) -> Start:
         return Start(1, 2, self.fed, max_samples=self.max_samples, seed=0)
@@ -107,7 +107,7 @@ class IndexStream(LightningDataModule):
         return {"the validation labels": self.validation_labels}
 
     def train_dataloader(self) -> DataLoader[Any]:
-        labels = torch.zeros(len(self.fed), self.max_samples - self.skipped, dtype=torch.int64)
+        labels = torch.zeros(len(self.fed), self.max_samples, dtype=torch.int64)
         batches = [(part[..., None].float(), part, part) for part in labels.split(self.batch_size, 1)]
         return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 

@@ -1,131 +1,318 @@
+"""Edits that can change a count, made in a user's project: each has another key, or one that is never stored."""
+
 import datetime
 import importlib
 import json
+import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
-from headstart.modules import NearestClassMean, Replay
-from headstart.modules.method import Method
+from headstart.modules import NearestClassMean, Replay, running_code
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.provenance import provenance, source_digests
+from headstart.modules.provenance import doubts_about, provenance, source_digests
+from headstart.tests.material.own_project import describe, method, project
+from headstart.tests.material.root import ROOT
 
-ROOT = Path(__file__).parents[2]
-MINE = '''\
-"""A method of my own."""
+CLASS_MAKER = """\
 from headstart.modules import NearestClassMean
-from my_parts import Parent
+def make(by):
+    class Made(NearestClassMean):
+        def __init__(self, scale=None):
+            super().__init__()
+        def forward(self, inputs):
+            return super().forward(inputs) * by
+    return Made
+"""
+PARTIAL = "from functools import partial\ndef times(x, by):\n    return x * by\nscale = partial(times, by=1.0)\n"
+MAKER = "def make(by):\n    def scale(x):\n        return x * by\n    return scale\n"
+WRAPPER = (
+    "from functools import wraps\ndef by(f):\n    @wraps(f)\n    def g(x):\n        return 1.0 * f(x)\n    return g\n"
+)
+CALLABLE = """\
+class Scale:
+    def __init__(self, by):
+        self.by = by
+    def __call__(self, x):
+        return x * self.by
+"""
+PATCH = """\
+from headstart.modules import NearestClassMean
+forward = NearestClassMean.forward
+def f(self, inputs):
+    return forward(self, inputs) * 1.0
+NearestClassMean.other_forward = f
+"""
+IMPORT_OF_A_FILE = """\
+import importlib.util as u, sys
+s = u.spec_from_file_location('x', 'c/b.py')
+m = sys.modules['x'] = u.module_from_spec(s)
+s.loader.exec_module(m)
+"""
+RAISES = """\
+def f():
+    try:
+        raise ValueError('1.0')
+    except ValueError as error:
+        return float(str(error))
+"""
+CELL = """\
+import numpy as np
+from headstart.modules import NearestClassMean
+F = np.minimum
+class Mine(NearestClassMean):
+    pass
+"""
+DATA = "from dataclasses import dataclass\n@dataclass\nclass D:\n    s: float = 1.0\n"
+ENUM = "from enum import Enum\nclass E(Enum):\n    A = 1.0\n"
+LOSS = "class VoteError:\n    def __init__(self, kind):\n        self.kind = kind\n"
 
-SCALE = 2
 
-def helper(x):
-    return x * SCALE
+@dataclass
+class Case:
+    """Files of a project, and an edit: in a file 1.0 becomes 3.0, or a variable gets another value."""
 
-class Mine(NearestClassMean, Parent):
-    """It scales."""
+    files: dict[str, str]
+    edited: str = "b.py"
+    options: dict[str, Any] = field(default_factory=dict)
 
-    def forward(self, inputs):
-        """Score."""
-        return helper(super().forward(inputs))
-'''
-Write = Callable[..., ModuleType]
-MAKERS = ("make", "make_other")
-PARENT = "class Parent:\n    temperature = 1\n"
+
+def mine(edited: str = "b.py", *, options: dict[str, Any] | None = None, **files: Any) -> Case:
+    """Return a case with a method of the given parts; files by their names with underscores for dots and slashes."""
+    parts = {name: files.pop(name) for name in ("imports", "attribute", "init", "factor") if name in files}
+    return Case(
+        {"mine.py": method(**parts), **{_path(name): text for name, text in files.items()}}, edited, options or {}
+    )
+
+
+def _path(name: str) -> str:
+    return name.replace("__", "/").replace("_py", ".py").replace("_txt", ".txt").replace("init.py", "__init__.py")
+
+
+CASES = {
+    "constant": mine("mine.py", imports="S = 1.0", factor="S"),
+    "helper": mine("mine.py", imports="def s():\n    return 1.0\n", factor="s()"),
+    "default of an argument": mine("mine.py", imports="def s(x=1.0):\n    return x\n", factor="s()"),
+    "class attribute": mine("mine.py", attribute="s = 1.0", factor="self.s"),
+    "comment": mine("mine.py", imports="# 1.0", factor="2"),
+    "text of an argument": mine(
+        "mine.py",
+        imports="from b import VoteError",
+        init="self.loss = VoteError(kind='1.0')",
+        factor="float(self.loss.kind)",
+        b_py=LOSS,
+    ),
+    "text of an error": mine(imports="import b", factor="b.f()", b_py=RAISES),
+    "operator": mine(imports="import b", factor="b.S(2, 1)", b_py="import operator\nS = [operator.gt, 1.0][0]\n"),
+    "pattern": mine(imports="import b", b_py="import re\nS = re.compile('1.0')\n"),
+    "default of a dataclass": mine(imports="from b import D", factor="D().s", b_py=DATA),
+    "member of an enumeration": mine(imports="from b import E", factor="E.A.value", b_py=ENUM),
+    "code made by exec": mine("mine.py", imports="exec('def s(): return 1.0')", factor="s()"),
+    "value made by eval": mine("mine.py", imports="S = eval('1.0')", factor="S"),
+    # Imports.
+    "imported function": mine(imports="from b import s", factor="s()", b_py="def s():\n    return 1.0\n"),
+    "import of an import": mine("c.py", imports="import b", factor="b.S", b_py="from c import S", c_py="S = 1.0\n"),
+    "import with a star": mine(imports="from b import *", factor="S", b_py="S = 1.0\n"),
+    "import by a computed name": mine(
+        "leaf.py",
+        imports="import b",
+        factor="b.S",
+        b_py="from c import S\n",
+        c_py="from importlib import import_module\nS = import_module('le' + 'af').S\n",
+        leaf_py="S = 1.0\n",
+    ),
+    "import when it is made": mine(init="import b; self.s = b.S", factor="self.s", b_py="S = 1.0\n"),
+    "relative import": mine(
+        "parts/b.py",
+        imports="from parts.a import S",
+        factor="S",
+        parts__init_py="",
+        parts__a_py="from .b import S",
+        parts__b_py="S = 1.0\n",
+    ),
+    "file of a package": mine(
+        "parts/__init__.py", imports="import parts.b", factor="parts.S", parts__init_py="S = 1.0\n", parts__b_py=""
+    ),
+    "namespace package": mine("parts/b.py", imports="import parts.b", factor="parts.b.S", parts__b_py="S = 1.0\n"),
+    "import of a file": mine("c/b.py", imports=IMPORT_OF_A_FILE, factor="m.S", c__b_py="S = 1.0\n"),
+    "file that only others import": mine("other.py", other_py="S = 1.0\n"),
+    "decorator": mine(imports="from b import by\n@by\ndef s(x):\n    return x\n", factor="s(1)", b_py=WRAPPER),
+    "base class": mine(imports="from b import Parent as NearestClassMean", b_py=CLASS_MAKER + "Parent = make(1.0)\n"),
+    "base class of a base class": mine(
+        "c.py",
+        imports="from b import Parent as NearestClassMean",
+        b_py="from c import make\nclass Parent(make(2)):\n    pass\n",
+        c_py=CLASS_MAKER.replace("* by", "* by * 1.0"),
+    ),
+    # Hyperparameters that name code.
+    "partial": mine(options={"scale": "b.scale"}, b_py=PARTIAL),
+    "closure": mine(options={"scale": "b.scale"}, b_py="from c import make\nscale = make(1.0)\n", c_py=MAKER),
+    "other file of a closure": mine(
+        "c.py",
+        options={"scale": "b.scale"},
+        b_py="from c import make\nscale = make(2)\n",
+        c_py=MAKER.replace("x * by", "x * by * 1.0"),
+    ),
+    "object with __call__": mine(
+        options={"scale": "b.scale"}, b_py="from c import Scale\nscale = Scale(1.0)\n", c_py=CALLABLE
+    ),
+    # The module of the class path.
+    "made class": Case({"mine.py": "from b import make\nMine = make(1.0)\n", "b.py": CLASS_MAKER}, "mine.py"),
+    "maker of the class": Case(
+        {"mine.py": "from b import make\nMine = make(2)\n", "b.py": CLASS_MAKER.replace("* by", "* by * 1.0")}
+    ),
+    # Monkeypatches.
+    "patch in an imported file": mine(imports="import b", b_py=PATCH),
+    "patch in a file beside": mine("other.py", other_py=PATCH),
+    # What options and declarations name.
+    "file that an option names": mine(
+        "c.txt",
+        options={"scale": "c.txt"},
+        init="self.of = scale",
+        factor="float(open(self.of).read())",
+        c_txt="1.0",
+    ),
+    "declared file": mine(
+        "c.txt", attribute="reads_files = ('c.txt',)", factor="float(open('txt.c'[::-1]).read())", c_txt="1.0"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_an_edit_is_measured_again(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    before = describe(tmp_path, case.files, **case.options)
+    assert case.files[case.edited].count("1.0") == 1
+    after = describe(tmp_path, {case.edited: case.files[case.edited].replace("1.0", "3.0")}, **case.options)
+    assert before != after or after["doubts"]
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "code made by exec"])
+def test_the_same_code_has_the_same_key(name: str, tmp_path: Path) -> None:
+    case = CASES[name]
+    before = describe(tmp_path, case.files, **case.options)
+    assert before["doubts"] == []
+    assert before == describe(tmp_path, {"unused.py": "S = 1\n", "unused.txt": "1"}, **case.options)
+
+
+def test_a_declared_variable_counts_and_is_not_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = {
+        "mine.py": method(
+            imports="from os import environ as E", attribute="reads_variables = 'VOTE'", factor="float(E['VOTE'])"
+        )
+    }
+    described = []
+    for value in ("271828.0", "314159.0"):
+        monkeypatch.setenv("VOTE", value)
+        described.append(describe(tmp_path, files))
+    assert described[0] != described[1]
+    assert "271828" not in str(described)
+
+
+def test_code_without_a_file_is_not_known(tmp_path: Path) -> None:
+    cell: dict[str, Any] = {"__name__": "__main__"}
+    exec(CELL, cell)
+    assert doubts_about(cell["Mine"](), {}) == ["__main__.Mine has no source file"]
+    digests = [source_digests([cell["Mine"]]) for _ in range(2)]
+    assert digests[0] != digests[1]
+    # A file that is executed is not loaded.
+    rule = "from pathlib import Path\nexec(Path('rule.txt').read_text())"
+    files = {"mine.py": method(imports=rule, factor="s()"), "rule.txt": "def s():\n    return 1.0"}
+    described = describe(tmp_path, files)
+    assert described["doubts"] == ["mine.s was made from a text"]
+
+
+def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
+    described = []
+    for factor in ("1.0", "3.0"):
+        with project(tmp_path, {"mine.py": method(factor=factor)}):
+            importlib.import_module("mine")
+            described.append(provenance(Replay(), {"init_args": {"steps": 4}}, 9))
+    assert described[0] == described[1]
+    assert list(described[0]["digests"]) == ["headstart"]
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    # Python takes byte code for that of another text of the same size and second.
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-
-    def write(mine: str = MINE, parent: str = PARENT) -> ModuleType:
-        for name, text in (("my_parts", parent), ("my_method", mine)):
-            (tmp_path / f"{name}.py").write_text(text)
-            sys.modules.pop(name, None)
-        importlib.invalidate_caches()
-        return importlib.import_module("my_method")
-
-    yield write
-    for name in ("my_parts", "my_method"):
-        sys.modules.pop(name, None)
+def editable(tmp_path: Path) -> Iterator[Path]:
+    """Write a package that is found outside of the project, as one that is installed for editing."""
+    (tmp_path / "elsewhere" / "dependency").mkdir(parents=True)
+    yield tmp_path / "elsewhere" / "dependency" / "__init__.py"
+    sys.modules.pop("dependency", None)
 
 
-def source_of(module: ModuleType, **hyperparameters: object) -> dict[str, str]:
-    digests: dict[str, str] = provenance(module.Mine(), {"init_args": hyperparameters}, 100)["digests"]
-    return digests
+def test_a_package_that_is_installed_for_editing_is_ones_own(
+    editable: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(editable.parents[1])
+    files = {"mine.py": method(imports="import dependency", factor="dependency.S")}
+    described = []
+    for value in (1, 22):
+        editable.write_text(f"S = {value}\n")
+        sys.modules.pop("dependency", None)
+        described.append(describe(tmp_path / "project", files))
+    assert described[0]["digests"].keys() >= {"headstart", "mine", "dependency"}
+    assert described[0] != described[1]
 
 
-def test_all_files_of_ones_own_that_define_a_method_count(write: Write) -> None:
-    assert list(source_of(write())) == ["headstart", "my_method", "my_parts"]
+def test_a_module_is_what_was_imported_until_it_is_reloaded(tmp_path: Path) -> None:
+    with project(tmp_path, {"mine.py": method()}):
+        module = importlib.import_module("mine")
+        first = source_digests([module.Mine])
+        (tmp_path / "mine.py").write_text(method(factor="3.00"))
+        assert source_digests([module.Mine]) == first
+        assert source_digests([importlib.reload(module).Mine]) != first
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ("SCALE = 2", "SCALE = 3"),
-        ("x * SCALE", "x - SCALE"),
-        ("helper(super", "abs(super"),
-        ("(self, inputs)", "(self, inputs, k=1)"),
-    ],
-)
-def test_an_edit_of_the_file_changes_its_digest_alone(write: Write, old: str, new: str) -> None:
-    before, after = source_of(write()), source_of(write(MINE.replace(old, new)))
-    assert {name for name in before if before[name] != after[name]} == {"my_method"}
+CHANGED = """\
+import sys, time
+import mine
+from pathlib import Path
+if len(sys.argv) > 1:
+    time.sleep(0.1)
+    file = Path("mine.py")
+    text, times = file.read_text(), file.stat().st_mtime_ns
+    file.write_text(text.replace("1.0", "3.0"))
+    import os
+    os.utime(file, ns=(times, times))
+from headstart.modules.provenance import doubts_about
+print(doubts_about(mine.Mine(), {}))
+"""
 
 
-def test_an_edit_of_an_inherited_file_changes_its_digest_alone(write: Write) -> None:
-    before, after = source_of(write()), source_of(write(parent=PARENT.replace("1", "2")))
-    assert {name for name in before if before[name] != after[name]} == {"my_parts"}
+@pytest.mark.slow
+@pytest.mark.parametrize("changed", [True, False])
+def test_a_file_that_changed_after_its_import_is_not_known(tmp_path: Path, changed: bool) -> None:
+    (tmp_path / "mine.py").write_text(method())
+    (tmp_path / "script.py").write_text(CHANGED)
+    command = [sys.executable, "script.py", *(["edit"] if changed else [])]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+    assert (printed == "[]") is not changed
+    assert ("mine.py was changed after Python started" in printed) == changed
 
 
-def test_comments_docstrings_and_layout_do_not_count(write: Write) -> None:
-    changed = MINE.replace("It scales.", "It multiplies.").replace("SCALE = 2", "\n# Twice.\nSCALE = (2)")
-    assert source_of(write()) == source_of(write(changed))
+def test_byte_code_of_another_version_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "pycache_prefix", None)
+    found = []
+    for factor in ("1.0", "3.0"):
+        with project(tmp_path, {"mine.py": method(factor=factor)}):
+            # Python runs the old code: size and time of the file are those of its byte code.
+            os.utime(tmp_path / "mine.py", (10**9, 10**9))
+            monkeypatch.setattr(sys, "dont_write_bytecode", False)
+            found.append(doubts_about(importlib.import_module("mine").Mine(), {}))
+    assert found[0] == []
+    assert "Python runs the byte code of another version of" in found[1][0]
 
 
-def test_code_is_that_which_was_imported(write: Write, tmp_path: Path) -> None:
-    module, file = write(), tmp_path / "my_method.py"
-    before = source_of(module)
-    file.write_text(MINE.replace("SCALE = 2", "SCALE = 3"))
-    assert source_of(module) == before
-    assert before == source_of(write()) != source_of(write(MINE.replace("SCALE = 2", "SCALE = 3")))
-    # A digest is computed once.
-    first = source_of(module := write(parent=PARENT.replace("1", "2")))
-    (tmp_path / "my_parts.py").write_text(PARENT)
-    assert source_of(module) == first
-
-
-def test_objects_that_hyperparameters_name_count(write: Write) -> None:
-    module = write()
-    parts = {"optimizer": {"class_path": "my_parts.Parent", "init_args": {}}}
-    assert "my_parts" in provenance(NearestClassMean(), {"init_args": parts}, 9)["digests"]
-    losses = {"losses": [f"{module.__name__}.helper"]}
-    assert "my_method" in provenance(NearestClassMean(), {"dict_kwargs": losses}, 9)["digests"]
-    ours = {"class_path": "torch.optim.SGD", "note": "no.such.thing", "text": "a sentence. Another"}
-    assert list(provenance(NearestClassMean(), {"init_args": ours}, 9)["digests"]) == ["headstart"]
-
-
-def test_arguments_that_the_signature_does_not_name_count() -> None:
-    config = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
-    described = provenance(NearestClassMean(), config, 9)
-    assert described["hyperparameters"] == {"a": 1, "sign": -1}
-    assert "function" not in described
-
-
-def test_the_function_that_made_a_method_counts(write: Write) -> None:
-    module = write(
-        MINE + "\ndef make():\n    return NearestClassMean()\n\ndef make_other():\n    return NearestClassMean()\n"
-    )
-    described = [provenance(getattr(module, name)(), {"class_path": f"my_method.{name}"}, 9) for name in MAKERS]
-    assert [one["function"] for one in described] == ["my_method.make", "my_method.make_other"]
-    assert all(one["class"] == "headstart.modules.methods.nearest_class_mean.NearestClassMean" for one in described)
-    assert all("my_method" in one["digests"] for one in described)
+def test_a_file_that_was_removed_is_not_known(tmp_path: Path) -> None:
+    with project(tmp_path, {"mine.py": method()}):
+        module = importlib.import_module("mine")
+        (tmp_path / "mine.py").unlink()
+        assert f"{tmp_path / 'mine.py'} cannot be read" in running_code.doubts([module.Mine])
 
 
 def test_hyperparameters_are_values_of_json() -> None:
@@ -135,16 +322,30 @@ def test_hyperparameters_are_values_of_json() -> None:
     assert json.loads(json.dumps(described, allow_nan=False)) == described
 
 
-def test_a_class_without_a_file_is_known_by_its_code_and_what_that_uses() -> None:
-    """Classes of a notebook have no file."""
-    lines = "def double(x):\n    return FACTOR * x\nclass Made:\n    def forward(self, x):\n        return double(x)\n"
-    digests = []
-    for text in ("FACTOR = 2\n" + lines, "\n\nFACTOR = 2\n" + lines, "FACTOR = 3\n" + lines):
-        cell: dict[str, Any] = {"__name__": "nowhere"}
-        exec(text, cell)
-        digests.append(source_digests([cell["Made"]]))
-    assert list(digests[0]) == ["nowhere.Made"]
-    assert digests[0] == digests[1] != digests[2]
+def test_arguments_that_the_signature_does_not_name_count() -> None:
+    config = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
+    described = provenance(NearestClassMean(), config, 9)
+    assert described["hyperparameters"] == {"a": 1, "sign": -1}
+    assert "function" not in described
+
+
+def test_the_function_that_made_a_method_counts(tmp_path: Path) -> None:
+    source = "from headstart.modules import NearestClassMean as N\ndef make() -> N:\n    return N()\n"
+    with project(tmp_path, {"makers.py": source}):
+        made = importlib.import_module("makers").make()
+        described = provenance(made, {"class_path": "makers.make"}, 9)
+    assert described["function"] == "makers.make"
+    assert "makers" in described["digests"]
+
+
+def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
+    class Scheduled(NearestClassMean):
+        pass
+
+    assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
+    # Whose module may look at the limit.
+    for name in METHODS.keys() - {"OwnLightningModule"}:
+        assert vars(getattr(importlib.import_module("headstart.modules"), name))["independent_of_limit"] is True
 
 
 @pytest.mark.slow
@@ -155,30 +356,3 @@ def test_digests_are_the_same_in_every_process() -> None:
     )
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     assert json.loads(printed) == provenance(Replay(), {"init_args": {"steps": 4}}, 9)
-
-
-def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
-    class Scheduled(NearestClassMean):
-        pass
-
-    assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
-    # Whose module may look at the limit.
-    for name in METHODS.keys() - {"OwnLightningModule"}:
-        kind = getattr(importlib.import_module("headstart.modules"), name)
-        assert issubclass(kind, Method)
-        assert vars(kind)["independent_of_limit"] is True
-
-
-def test_a_module_is_what_was_imported_until_it_is_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    file = tmp_path / "a_module_to_reload.py"
-
-    def digest(module: ModuleType) -> str:
-        return source_digests([module.Kind])["a_module_to_reload"]
-
-    file.write_text("class Kind:\n    value = 1\n")
-    module = importlib.import_module("a_module_to_reload")
-    first = digest(module)
-    file.write_text("class Kind:\n    value = 22\n")
-    assert digest(module) == first
-    assert digest(importlib.reload(module)) != first

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from headstart import sweep
-from headstart.modules.identity.source_code import SourceCode
 from headstart.sweeps.server import RunsTable
 from headstart.sweeps.sweep import _conclude
 from headstart.sweeps.sweep_file import Run, read_sweep
@@ -144,7 +143,7 @@ def test_an_edited_sweep_is_refused_unless_it_overwrites(
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
     file = write(tmp_path, options, seed_everything={"values": [0]})
     run(file, tmp_path / "a")
-    monkeypatch.setattr("headstart.modules.identity.reached_code._parse", lambda origin: SourceCode("edited"))
+    monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
     before = results(tmp_path / "a")
     # Here, and on a machine that does not see these results.
     for shared in (lambda request: True, lambda request: False):

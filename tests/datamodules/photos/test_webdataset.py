@@ -81,7 +81,6 @@ def test_labels_and_order(tmp_path: Path) -> None:
 
     own = WebDatasetShards([str(tmp_path / "photos-0[01].tar")], str(tmp_path / "photos-02.tar"))
     assert (len(own.train()), len(own.validation())) == (20, 10)
-    assert own.files() == [tmp_path / f"photos-{shard:02d}.tar" for shard in range(3)]
     with pytest.raises(UserError, match=r"^validation: .*none\*\.tar: no file matches it"):
         WebDatasetShards(str(tmp_path / "photos-00.tar"), str(tmp_path / "none*.tar")).validation()
 
@@ -216,7 +215,7 @@ def test_remote_shards(tmp_path: Path) -> None:
         files.pipe(f"/shards/photos-{shard}.tar", local.read_bytes())
     source = WebDatasetShards("memory://shards/photos-*.tar")
     photos = source.pictures()
-    assert (source.name, source.files()) == ("shards", None)
+    assert source.name == "shards"
     assert reds(photos) == list(range(20))
     files.pipe("/shards/photos-1.tar", files.cat("/shards/photos-1.tar")[:-20000])
     with pytest.raises(UserError, match=r"^train: the shard memory://.*photos-1\.tar is cut off"):

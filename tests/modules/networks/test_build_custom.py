@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from headstart.modules.identity.custom_code import find_code
+from headstart.modules.custom_code import find_code
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
 from headstart.tests.material.networks import build_network

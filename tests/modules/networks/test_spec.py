@@ -142,7 +142,7 @@ def test_all_code_of_an_allowed_package_counts(tmp_path: Path, monkeypatch: pyte
         return identify(source="custom", parameters=parameters, allowed=["some_package"])["code"]
 
     identities = []
-    for name, content in [("__init__.py", ""), ("networks.py", "import parts"), ("parts.py", "1"), ("parts.py", "2")]:
+    for name, content in [("__init__.py", ""), ("networks.py", "make = 1"), ("parts.py", "1"), ("parts.py", "2")]:
         (package / name).write_text(content)
         if (package / "networks.py").exists():
             identities.append(code())

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,24 @@ def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -
             "or its package in extraction.allow_modules"
         )
     return module, function
+
+
+def import_code(path: object, allowed_modules: Sequence[str] | None, term: str) -> object:
+    """Import the function that builds a network.
+
+    Args:
+        path: As for `split_path`.
+        allowed_modules: As for `split_path`.
+        term: Name of the path in messages.
+
+    Raises:
+        UserError: As `split_path`; or the module cannot be imported, or has no such function.
+    """
+    module, function = split_path(path, allowed_modules, term)
+    try:
+        return getattr(import_module(module), function)
+    except Exception as error:  # code of the user's own
+        raise UserError(f"{term}: {path} cannot be imported: {type(error).__name__}: {reason_of(error)}") from error
 
 
 def find_code(path: object, allowed_modules: Sequence[str] | None, term: str) -> dict[str, Path]:

@@ -1,1 +1,0 @@
-"""Everything besides data that decides a count: running code, its packages, files, environment variables, values."""

@@ -1,0 +1,231 @@
+"""The code that runs: digests of the suite's files and of the user's own modules, and why they may not be what ran.
+
+Nothing is analysed. All own modules that are loaded count, whatever they do.
+"""
+
+import hashlib
+import os
+import sys
+import sysconfig
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib.machinery import SourceFileLoader
+from pathlib import Path
+from types import FunctionType, ModuleType
+
+import headstart
+from headstart.output.import_paths import OWN, ROOT
+from headstart.store.json_digest import digest_of
+
+SUITE = "headstart"
+# The rooms of the suite whose code can touch a count; `output` only shows and writes.
+ROOMS = ("callbacks", "cli", "contract", "datamodules", "engines", "metrics", "modules", "store")
+INSTALLED = ("site-packages", "dist-packages")
+# Python needs longer than this to import the first module.
+START_UP_SECONDS = 0.02
+
+
+def _process_start() -> float:
+    """Return when this process began, where the system says so; else when this module was imported."""
+    with suppress(OSError, ValueError, IndexError):
+        ticks = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19])
+        running = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+        return time.time() - running + START_UP_SECONDS
+    return time.time()
+
+
+# A file that changed after this may differ from what was imported.
+STARTED = _process_start()
+
+
+class _Digested:
+    """A module's file as it was when it was first digested.
+
+    Args:
+        module: The module.
+        file: Its file.
+    """
+
+    def __init__(self, module: ModuleType, file: str) -> None:
+        self.spec = module.__spec__
+        content = _content(module, file)
+        self.sha256 = hashlib.sha256(content or b"").hexdigest()
+        self.doubt = ""
+        if content is None:
+            self.doubt = f"{file} cannot be read"
+        elif _changed(Path(file)):
+            self.doubt = f"{file} was changed after Python started; start it again"
+        elif _runs_other_byte_code(module, file, content):
+            cached = getattr(module, "__cached__", None)
+            self.doubt = f"Python runs the byte code of another version of {file}; remove {cached}"
+
+
+_digested: dict[str, _Digested] = {}
+
+
+@cache
+def suite_digest() -> str:
+    """Return one digest of the suite's version, and of its files that can touch a count, as of the first call."""
+    contents = {str(path.relative_to(ROOT)): hashlib.sha256(path.read_bytes()).hexdigest() for path in _suite_files()}
+    return digest_of({"version": headstart.__version__, "files": contents})
+
+
+@cache
+def suite_doubts() -> list[str]:
+    """Return why the digest of the suite may not be of the code that runs, as of the first call."""
+    return [f"{path} was changed after Python started; start it again" for path in _suite_files() if _changed(path)]
+
+
+def own_modules() -> dict[str, str]:
+    """Return the SHA-256 of the user's own modules that are loaded, by their sorted names.
+
+    An own module has a file that is neither in the standard library nor in a folder of installed packages. So those of
+    packages that are installed for editing are own modules. A digest is taken once for each import.
+    """
+    return {name: _digest(name, module, file).sha256 for name, module, file in _own_files()}
+
+
+def doubts(objects: Iterable[object]) -> list[str]:
+    """Return why the digests may not be of the code that runs, in sentences without a full stop.
+
+    Args:
+        objects: Classes and functions of the user's own, which may come from nowhere else than a prompt.
+    """
+    own = [one for one in objects if is_own(one)]
+    found = [f"{name_of(one)} has no source file" for one in own if not _has_file(one.__module__)]
+    members = [(name_of(one), dict(vars(one)), "") for one in own if isinstance(one, type)]
+    for name, module, file in _own_files():
+        if doubt := _digest(name, module, file).doubt:
+            found.append(doubt)
+        members.append((name, dict(vars(module)), file))
+    for name, named, file in members:
+        found += [f"{name}.{each} was made from a text" for each, one in named.items() if _is_made(each, one, file)]
+    return list(dict.fromkeys(found))
+
+
+def name_of(one: object) -> str:
+    """Return the path of a class or a function, or of the class of another object."""
+    named = one if hasattr(one, "__qualname__") else type(one)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
+def is_own(one: object) -> bool:
+    """Whether a class or a function is the user's own.
+
+    Args:
+        one: The class or function.
+    """
+    name = getattr(one, "__module__", None) or "builtins"
+    outermost, _, inner = name.partition(".")
+    if outermost == SUITE:
+        return _is_test(inner)
+    if (file := _file_of(sys.modules.get(name) or sys.modules.get(outermost))) is not None:
+        return _is_own_file(file)
+    # What is built in has no file, and neither has what was typed in a notebook.
+    return outermost not in sys.stdlib_module_names and outermost not in sys.builtin_module_names
+
+
+def names_own(text: str) -> bool:
+    """Whether a text may be the path of something in an own module that is loaded.
+
+    Args:
+        text: The text, such as `package.module.name` or `module:name`.
+    """
+    outermost, _, inner = text.replace(":", ".").partition(".")
+    if outermost == SUITE:
+        return _is_test(inner)
+    return outermost == "__main__" or any(name.partition(".")[0] == outermost for name, _, _ in _own_files())
+
+
+@cache
+def installed_packages() -> str:
+    """Return a digest of the names and versions of all installed packages, as of the first call."""
+    folders = [Path(path) for path in sys.path if Path(path).name in INSTALLED]
+    return digest_of({"installed": sorted({path.name for folder in folders for path in folder.glob("*.dist-info")})})
+
+
+def _suite_files() -> list[Path]:
+    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def _changed(file: Path) -> bool:
+    """Whether a file has changed since this process began; files in an archive have not."""
+    # Other than the time of modification, this one cannot be set.
+    return file.is_file() and file.stat().st_ctime > STARTED
+
+
+def _own_files() -> Iterator[tuple[str, ModuleType, str]]:
+    """Yield name, module and file of the own modules that are loaded, sorted by name."""
+    for name, module in sorted(sys.modules.items()):
+        file, (outermost, _, inner) = _file_of(module), name.partition(".")
+        is_candidate = _is_test(inner) if outermost == SUITE else file is not None and _is_own_file(file)
+        # In processes that a script starts, its module has another name as well.
+        if file is not None and is_candidate and not (name == "__mp_main__" and _has_file("__main__")):
+            yield ("__main__" if name == "__mp_main__" else name), module, file
+
+
+def _digest(name: str, module: ModuleType, file: str) -> _Digested:
+    known = _digested.get(name)
+    # A module that is reloaded gets another specification.
+    if known is None or known.spec is not module.__spec__:
+        known = _digested[name] = _Digested(module, file)
+    return known
+
+
+def _is_test(inner: str) -> bool:
+    """Whether a module of the suite is one of its tests, whose methods are like a user's."""
+    return inner.partition(".")[0] == "tests"
+
+
+def _has_file(name: str) -> bool:
+    return _file_of(sys.modules.get(name)) is not None
+
+
+def _file_of(module: ModuleType | None) -> str | None:
+    """Return the absolute path of a module's file; None where there is none, as for built-in modules."""
+    file = getattr(module, "__file__", None)
+    # Modules that torch makes name files that do not exist.
+    if getattr(module, "__spec__", None) is None and getattr(module, "__name__", "") not in ("__main__", "__mp_main__"):
+        return None
+    # pytest names the folder of a namespace package as its file.
+    return os.path.abspath(file) if isinstance(file, str) and os.path.splitext(file)[1] else None  # noqa: PTH100, PTH122
+
+
+@cache
+def _is_own_file(file: str) -> bool:
+    path = Path(file)
+    python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "scripts")]
+    is_installed = any(folder in path.parts for folder in INSTALLED) or any(map(path.is_relative_to, python))
+    is_suite = path.is_relative_to(ROOT) and Path(path.relative_to(ROOT).parts[0]).stem in OWN - {"tests"}
+    return not (is_installed or is_suite)
+
+
+def _is_made(name: str, one: object, file: str) -> bool:
+    """Whether an own function comes from no file; those with two underscores are made by `dataclass`."""
+    if not isinstance(one, FunctionType) or name.startswith("__") or not (one.__module__ is None or is_own(one)):
+        return False
+    path = one.__code__.co_filename
+    return path != file and not os.path.isfile(path)  # noqa: PTH113 - a text that may be no path
+
+
+def _content(module: ModuleType, file: str) -> bytes | None:
+    """Return the content of a module's file, which may lie in an archive; None if it cannot be read."""
+    with suppress(OSError):
+        return Path(file).read_bytes()
+    with suppress(OSError, AttributeError):
+        return bytes(module.__loader__.get_data(file))  # type: ignore[union-attr]
+    return None
+
+
+def _runs_other_byte_code(module: ModuleType, file: str, content: bytes) -> bool:
+    """Whether Python has stored byte code of another version, which had the same size and time of change."""
+    loader = module.__loader__
+    if type(loader) is not SourceFileLoader:
+        return False
+    try:
+        return loader.get_code(module.__name__) != loader.source_to_code(content, file)
+    # The script that a process runs is loaded by another name.
+    except (ImportError, SyntaxError, ValueError, OSError):
+        return False
