@@ -59,7 +59,8 @@ def submit(
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
-    _list_problems(record["problems"])
+    for problem in record["problems"]:
+        say(str(Problem(**problem)))
     if record["state"] not in {"scored", *WAITING}:
         raise UserError(f"file: submission {record['id']} of {file} has no score; its state is {record['state']}")
 
@@ -80,7 +81,7 @@ def list_submissions(url: str, token: str | None = None) -> None:
     rows = [["number", "team", "received (UTC)", "state", "place", "score", "debiased"]]
     for each in records:
         received, place = each["received"][:16].replace("T", " "), str(each["place_in_queue"] or "")
-        scores = [format_number(each[name], ".6f") for name in ("score", "debiased_score")]
+        scores = [format_number(each[name], ".6f") for name in ("score", "debiased")]
         rows.append([str(each["id"]), each["team"], received, each["state"], place, *scores])
     print_table(f"Submissions to {url}: {len(records)}", rows)
     for each in records:
@@ -194,15 +195,10 @@ def _describe(record: Record) -> str:
     forms = {
         "place_in_queue": "place {} in the queue",
         "score": "{:.6f}",
-        "debiased_score": "debiased {:.6f}",
+        "debiased": "debiased {:.6f}",
         "note": "{}",
     }
-    if record.get("held_back"):
+    if record["held_back"]:
         record = {**record, "note": "does not count until it is scored again with today's documents and rules"}
-    parts = [form.format(record[name]) for name, form in forms.items() if record.get(name) not in (None, "")]
+    parts = [form.format(record[name]) for name, form in forms.items() if record[name] not in (None, "")]
     return ", ".join([f"Submission {record['id']}: {record['state']}", *parts])
-
-
-def _list_problems(problems: list[dict[str, str]]) -> None:
-    for problem in problems:
-        say(str(Problem(**problem)))

@@ -38,7 +38,7 @@ class Database:
         UserError: The URL is neither, or the driver is missing.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL) -> None:
         try:
             self.url = make_url(url)
             if self.url.get_backend_name() in {"postgresql", "postgres"}:
@@ -152,21 +152,18 @@ def _make_private_database(file: Path) -> None:
     # SQLite says why a file cannot be made, and gives the files of its log the permissions of the database.
     with suppress(OSError):
         file.touch(stat.S_IRUSR | stat.S_IWUSR)
-    for end in ("", "-wal", "-shm"):
-        _close_to_others("database", file.with_name(f"{file.name}{end}"))
+    with suppress(FileNotFoundError):
+        _close_to_others("database", file)
 
 
 def _close_to_others(option: str, path: Path) -> None:
-    with suppress(FileNotFoundError):
-        mode = stat.S_IMODE(path.stat().st_mode)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    try:
         if mode & _OTHERS:
-            try:
-                path.chmod(mode & ~_OTHERS)
-            except PermissionError as error:
-                raise UserError(
-                    f"{option}: {str(path)!r} is open to others and belongs to another user, who can run "
-                    f"`chmod go= {path}`; or choose another"
-                ) from error
+            path.chmod(mode & ~_OTHERS)
+    except PermissionError as error:
+        reason = "is open to others and belongs to another user, who can run"
+        raise UserError(f"{option}: {str(path)!r} {reason} `chmod go= {path}`; or choose another") from error
 
 
 def _sqlite(url: URL) -> Engine:

@@ -5,13 +5,9 @@ The basis of a score identifies its documents and rules: scores of different one
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
@@ -20,7 +16,7 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.settings import Settings
-from headstart.portal.tables import FactRow, Kind, ScoringRow, SubmissionRow, log_event
+from headstart.portal.tables import FactRow, Kind
 
 BASES = "bases"
 
@@ -99,41 +95,3 @@ def read_bases(session: Session) -> dict[str, str]:
     """Return what scores are computed from, as the server recorded it; nothing before its first start."""
     fact = session.get(FactRow, BASES)
     return {} if fact is None else json.loads(fact.value)
-
-
-def record_bases(session: Session, bases: Mapping[str, str]) -> int:
-    """Record what scores are computed from at present, so that no process computes them from anything else.
-
-    Returns:
-        The number of submissions that must be scored again. A change is logged for everybody.
-    """
-    before, held_back = read_bases(session), len(find_held_back(session, bases))
-    session.merge(FactRow(name=BASES, value=json.dumps(bases)))
-    if held_back and before != bases:
-        message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
-        log_event(session, datetime.now(UTC), "documents changed", message, public=True)
-    return held_back
-
-
-def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
-    """Return the numbers of submissions whose score is of other documents or rules, or that lack a held-out score.
-
-    A scoring that waits or runs will end by the documents of its time, and is left out.
-    """
-    columns = (SubmissionRow.id, SubmissionRow.track, ScoringRow.kind, ScoringRow.state, ScoringRow.basis)
-    query = select(*columns, ScoringRow.scores).join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in session.execute(query.where(SubmissionRow.problems.is_(None))):
-        found.setdefault((row.id, row.track), {})[basis_key(row.track, row.kind)] = row
-
-    def is_held_back(track: str, scorings: Mapping[str, Any]) -> bool:
-        old = [
-            row.scores.score is not None and row.state not in {"queue", "running"} and row.basis != bases.get(key)
-            for key, row in scorings.items()
-            if key in bases
-        ]
-        # Held-out documents may be named after it was submitted.
-        held_out = basis_key(track, "held_out")
-        return any(old) or (held_out in bases and held_out not in scorings)
-
-    return sorted(number for (number, track), scorings in found.items() if is_held_back(track, scorings))

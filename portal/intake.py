@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge_times import find_untimely
@@ -35,18 +36,10 @@ class NotTakenError(UserError):
     """A document is not stored, not even as refused."""
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """The result of a submission.
-
-    Attributes:
-        id: The submission's number.
-        problems: Problems for which it was refused.
-        new: Whether the team had not submitted the document before.
-    """
+class Receipt(NamedTuple):
+    """The number of a submission, and whether the team had not submitted the document before."""
 
     id: int
-    problems: list[Problem]
     new: bool
 
 
@@ -77,7 +70,7 @@ def store_submission(
         now: Time at which it was received.
 
     Returns:
-        The submission's number, and its problems.
+        The submission's number, and whether it is new.
 
     Raises:
         NotTakenError: Organisers have closed the portal or revoked the team, or it has submitted too much today.
@@ -91,13 +84,13 @@ def store_submission(
         counted = (SubmissionRow.team_id == team_id, SubmissionRow.track == track, counts_against_quota())
         same = session.scalar(select(SubmissionRow.id).where(SubmissionRow.sha256 == digest, *counted))
         if same is not None:
-            return Receipt(same, [], new=False)
+            return Receipt(same, new=False)
         if is_closed(session):
             raise NotTakenError("submission: the organisers have closed submissions")
 
         # Of a refused document the problems are kept, which may be longer than itself.
         midnight = now.astimezone(challenge.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        kept = func.sum(SubmissionRow.size + func.coalesce(func.length(SubmissionRow.problems), 0))
+        kept = func.sum(SubmissionRow.size + func.coalesce(func.length(cast(SubmissionRow.problems, Text)), 0))
         today = (SubmissionRow.team_id == team_id, SubmissionRow.received >= midnight)
         used = session.scalar(select(kept).where(*today)) or 0
         if used + len(content) > bytes_per_day:
@@ -107,7 +100,10 @@ def store_submission(
         earlier = session.scalars(select(SubmissionRow.received).where(*counted)).all()
         reasons = limit_problems([*find_untimely(challenge, track, earlier, now), *problems], KEPT_PROBLEMS)
         submission = SubmissionRow(team_id=team_id, track=track, size=len(content), sha256=digest, received=now)
-        submission.content, submission.problems = (None, reasons) if reasons else (content, None)
+        if reasons:
+            submission.problems = [asdict(problem) for problem in reasons]
+        else:
+            submission.content = content
         session.add(submission)
         session.flush()
 
@@ -118,12 +114,12 @@ def store_submission(
             for kind in documents.kinds(track):
                 session.add(ScoringRow(submission_id=submission.id, kind=kind, queued=now))
             log_event(session, now, "received", f"{name}: received.", team_id, submission.id, public=True)
-        return Receipt(submission.id, reasons, new=True)
+        return Receipt(submission.id, new=True)
 
 
 def counts_against_quota() -> ColumnElement[bool]:
     """Return the condition of submissions that count against quotas: they have a score, or still may get one."""
-    kept = or_(ScoringRow.state.in_(["queue", "running"]), ScoringRow.score.is_not(None))  # type: ignore[attr-defined]
+    kept = or_(ScoringRow.state.in_(["queue", "running"]), ScoringRow.score.is_not(None))
     public = (ScoringRow.submission_id == SubmissionRow.id, ScoringRow.kind == "public", kept)
     return and_(
         SubmissionRow.problems.is_(None), select(ScoringRow.id).where(*public).correlate(SubmissionRow).exists()

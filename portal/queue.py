@@ -5,8 +5,9 @@ claims the scoring with the next attempt number. Only the latest attempt can end
 believed to be dead changes nothing.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -21,13 +22,13 @@ from headstart.portal.documents import basis_key, read_bases
 from headstart.portal.tables import (
     QUEUE_ORDER,
     Kind,
-    Scores,
     ScoringRow,
     State,
     SubmissionRow,
     TeamRow,
     log_event,
     name_of,
+    read_scores,
 )
 
 LEASE = timedelta(seconds=30)
@@ -67,16 +68,14 @@ class Outcome:
         state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
         note: Note for the team.
         error: Error for the organisers.
-        scores: The scores of a `scored` one.
-        document: The content of `score.json`, as JSON.
+        document: The content of `score.json` of a `scored` one, as JSON.
         problems: Problems for which it is refused.
     """
 
     state: State
     note: str = ""
     error: str = ""
-    scores: Scores = Scores()  # noqa: RUF009 - frozen
-    document: str | None = None
+    document: str = ""
     problems: list[Problem] | None = None
 
 
@@ -169,14 +168,16 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
     row.note, row.error = outcome.note, outcome.error
     # What fails leaves an earlier score as it is.
     if outcome.state == "scored":
-        row.scores, row.basis, row.document = outcome.scores, basis, outcome.document
+        row.basis, row.document = basis, outcome.document
+        for name, number in read_scores(json.loads(outcome.document)).items():
+            setattr(row, name, number)
 
     submission = session.get_one(SubmissionRow, row.submission_id)
     if outcome.problems is not None:
-        submission.problems = limit_problems(outcome.problems, KEPT_PROBLEMS)
+        submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
     name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
     kind = "" if row.kind == "public" else "held-out "
-    score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
+    score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
     message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
     # Only organisers may read about held-out scores.
     public = row.kind == "public" and row.state == "scored"

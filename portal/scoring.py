@@ -10,7 +10,6 @@ from headstart.output.errors import UserError, is_out_of_memory
 from headstart.portal.documents import read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
-from headstart.portal.tables import Scores
 
 # Classes of errors by what their messages have; all other errors come from the models.
 CLASSES = {
@@ -54,8 +53,7 @@ class Scorer:
 
         try:
             document, _ = score(submission, ScoringSetup(registry, catalog, self._options), rules.score.epsilon)
-            text = json.dumps(document, allow_nan=False)
-            return Outcome("scored", scores=Scores.from_document(document), document=text)
+            return Outcome("scored", document=json.dumps(document, allow_nan=False))
         except (UserError, OSError, RuntimeError, MemoryError) as error:
             return failed(_class_of(error), f"{type(error).__name__}: {error}")
 

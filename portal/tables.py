@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal
 
 from sqlalchemy import (
+    JSON,
     DateTime,
     Dialect,
-    Float,
     ForeignKey,
     Index,
     LargeBinary,
@@ -21,10 +19,9 @@ from sqlalchemy import (
     or_,
     select,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, composite, deferred, mapped_column
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 
 Kind = Literal["public", "held_out"]
@@ -35,59 +32,22 @@ MAX_ID = 2**31 - 1
 LOG_LINES = 100
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The numbers of one scoring; None where one is undefined or not computed.
+# The numbers of one scoring: the score, where higher is better; by the debiased estimate and calibrated against chance;
+# its 95 % interval over stimuli; with the epsilon that the rules name. One that is undefined or not computed is null.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
-    Attributes:
-        score: The score; higher is better.
-        debiased: The score by the debiased estimate.
-        calibrated: The score calibrated against chance.
-        low: Lower end of the score's 95 % interval over stimuli.
-        high: Upper end of that interval.
-        with_epsilon: The score with the epsilon that the rules name.
+
+def read_scores(document: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the numbers of the content of `score.json` by their names.
+
+    A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
     """
-
-    score: float | None = None
-    debiased: float | None = None
-    calibrated: float | None = None
-    low: float | None = None
-    high: float | None = None
-    with_epsilon: float | None = None
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Scores:
-        """Read the numbers from the content of `score.json`.
-
-        A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
-        """
-        is_blue = document["team"] == "blue"
-        low, high = (document.get("ci95") or {}).get("mean") or (None, None)
-
-        def as_score(mean: float | None) -> float | None:
-            return mean if is_blue or mean is None else 1 - mean
-
-        return cls(
-            score=document["score"],
-            debiased=as_score(document.get("mean_cka_debiased")),
-            calibrated=as_score(document.get("mean_cka_calibrated")),
-            low=as_score(low if is_blue else high),
-            high=as_score(high if is_blue else low),
-            with_epsilon=document.get("score_with_epsilon"),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers under their names in the JSON interface."""
-        return {
-            "score": self.score,
-            "debiased_score": self.debiased,
-            "calibrated_score": self.calibrated,
-            "ci95": None if self.low is None else [self.low, self.high],
-            "score_with_epsilon": self.with_epsilon,
-        }
-
-
-SCORE_NAMES = tuple(field.name for field in fields(Scores))
+    is_blue = document["team"] == "blue"
+    ends = (document.get("ci95") or {}).get("mean") or (None, None)
+    low, high = ends if is_blue else reversed(ends)
+    means = (document.get("mean_cka_debiased"), document.get("mean_cka_calibrated"), low, high)
+    numbers = [mean if is_blue or mean is None else 1 - mean for mean in means]
+    return dict(zip(SCORE_NAMES, (document["score"], *numbers, document.get("score_with_epsilon")), strict=True))
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -107,28 +67,13 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Problems(TypeDecorator[list[Problem]]):
-    """Problems of a document, as JSON."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: list[Problem] | None, dialect: Dialect) -> str | None:
-        """Return the JSON for the database."""
-        return None if value is None else json.dumps([asdict(problem) for problem in value])
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> list[Problem] | None:
-        """Return the problems."""
-        return None if value is None else [Problem(**fields) for fields in json.loads(value)]
-
-
 class Table(DeclarativeBase):
     """Base of all tables."""
 
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own
         datetime: UtcTime,
         bytes: LargeBinary,
-        list[Problem]: Problems,
+        list[dict[str, str]]: JSON(none_as_null=True),
         str: Text,
     }
 
@@ -168,7 +113,7 @@ class SubmissionRow(Table):
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
-    problems: Mapped[list[Problem] | None]
+    problems: Mapped[list[dict[str, str]] | None]
     hidden: Mapped[bool] = mapped_column(default=False)
 
 
@@ -196,7 +141,12 @@ class ScoringRow(Table):
     note: Mapped[str] = mapped_column(default="")
     error: Mapped[str] = mapped_column(default="")
     basis: Mapped[str] = mapped_column(String(64), default="")
-    scores: Mapped[Scores] = composite(Scores, *(mapped_column(name, Float) for name in SCORE_NAMES))
+    score: Mapped[float | None]
+    debiased: Mapped[float | None]
+    calibrated: Mapped[float | None]
+    low: Mapped[float | None]
+    high: Mapped[float | None]
+    with_epsilon: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
 
 
@@ -270,4 +220,4 @@ def read_log(session: Session, with_submissions: bool, team: TeamRow | None) -> 
 
 def event_as_json(event: EventRow) -> dict[str, Any]:
     """Return a line of the log as JSON."""
-    return {"id": event.id, "time": event.at.isoformat(), "event": event.kind, "text": event.text}
+    return {"id": event.id, "time": event.at, "event": event.kind, "text": event.text}

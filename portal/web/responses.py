@@ -1,18 +1,17 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
-from collections.abc import Awaitable, Callable
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from headstart.contract.challenge import Challenge
-from headstart.portal.web.state import Portal
+from headstart.portal.database import UNAVAILABLE
+from headstart.portal.intake import NotTakenError
+from headstart.portal.web.state import WAIT, Portal
 
 TEMPLATES = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "templates"),
@@ -32,7 +31,9 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
-Handler = Callable[[Request, Exception], Awaitable[Response]]
+NO_PAGE = "There is no such page."
+UNAVAILABLE_MESSAGE = "The portal cannot reach its database at present. Nothing was changed. Try again in a minute."
+DEFECT_MESSAGE = "The portal made an error. The organisers can find it in the server's output."
 
 
 def render(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
@@ -46,13 +47,7 @@ def render(request: Request, name: str, status: int = 200, **context: Any) -> HT
     """
     portal: Portal = request.app.state.portal
     shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
-    values = {"team": None, "proof": "", "local": local_times(portal.challenge), **shared, **context}
-    return HTMLResponse(TEMPLATES.get_template(name).render(values), status)
-
-
-def local_times(challenge: Challenge) -> Callable[[datetime], str]:
-    """Return a function that writes times in a challenge's time zone."""
-    return lambda time: f"{time.astimezone(challenge.zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
+    return HTMLResponse(TEMPLATES.get_template(name).render({"team": None, "proof": "", **shared, **context}), status)
 
 
 def error_response(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
@@ -71,25 +66,19 @@ def error_response(request: Request, status: int, reason: str, headers: dict[str
     return page
 
 
-async def on_http_error(request: Request, error: Exception) -> Response:
-    """Answer a request that a route rejects."""
-    assert isinstance(error, HTTPException)
-    return error_response(request, error.status_code, str(error.detail), dict(error.headers or {}))
-
-
-async def on_invalid_argument(request: Request, error: Exception) -> Response:
-    """Answer a request with an invalid argument."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    if first["loc"][0] == "path":
-        return error_response(request, 404, "There is no such page.")
-    return error_response(request, 400, f"{first['loc'][-1]}: {first['msg']}")
-
-
-def always_answer(status: int, reason: str, headers: dict[str, str] | None = None) -> Handler:
-    """Return an exception handler with one answer; arguments as of `error_response`."""
-
-    async def answer(request: Request, error: Exception) -> Response:
-        return error_response(request, status, reason, headers)
-
-    return answer
+async def answer_error(request: Request, error: Exception) -> Response:
+    """Answer a request that fails: it is refused, the database is away, or the portal has a defect."""
+    if isinstance(error, HTTPException):
+        return error_response(request, error.status_code, str(error.detail), dict(error.headers or {}))
+    if isinstance(error, NotTakenError):
+        return error_response(request, 403, str(error))
+    if isinstance(error, RequestValidationError):
+        where, message = error.errors()[0]["loc"], error.errors()[0]["msg"]
+        is_path = where[0] == "path"
+        return error_response(request, 404 if is_path else 400, NO_PAGE if is_path else f"{where[-1]}: {message}")
+    if isinstance(error, ClientDisconnect):
+        return error_response(request, 400, "The request ended before its body did.")
+    if isinstance(error, UNAVAILABLE):
+        return error_response(request, 503, UNAVAILABLE_MESSAGE, WAIT)
+    # This one runs outside of the middleware that adds headers. The server prints the traceback.
+    return error_response(request, 500, DEFECT_MESSAGE, HEADERS)

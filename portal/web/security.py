@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from headstart.portal.tables import TeamRow
 from headstart.portal.teams import find_by_cookie, find_by_token
 from headstart.portal.web.responses import HEADERS, PROGRAM_PATHS, error_response
-from headstart.portal.web.state import Portal, PortalDependency, client_address
+from headstart.portal.web.state import Portal, PortalDependency
 
 COOKIE = "headstart_session"
 HSTS = "max-age=31536000"
@@ -39,7 +39,7 @@ def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
     token = header_token(request)
     team = find_by_token(portal.database, token) if token else None
     if token and team is None:
-        portal.require_within_limit("mistakes", client_address(request))
+        portal.count("wrong tokens", request, None)
     return team
 
 
@@ -123,7 +123,7 @@ class SecurityMiddleware:
             app = error_response(request, 400, "The request is for another host than the portal's.")
         elif _is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
-        elif "transfer-encoding" in request.headers or not length.isdigit():
+        elif "transfer-encoding" in request.headers or not length.isdecimal():
             # The length is needed before the body: servers take no more bytes than it says.
             app = error_response(request, 411, "The request has no Content-Length.", CLOSE)
         elif int(length) > self._limit:

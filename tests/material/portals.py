@@ -43,7 +43,7 @@ def make_settings(folder: Path, rules: dict[str, Any], **settings: Any) -> Setti
         registry=str(folder / "registry.json"),
         catalog=str(folder / "catalog.jsonl"),
         data=str(folder),
-        **{"submissions_per_minute": 10_000, "validations_per_minute": 10_000, **settings},
+        **{"documents_per_minute": 10_000, **settings},
     )
 
 

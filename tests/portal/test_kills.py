@@ -63,7 +63,7 @@ def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, s
     settings = make_settings(folder, {}, database=url)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    names = ("challenge", "registry", "catalog", "data", "database", "submissions_per_minute")
+    names = ("challenge", "registry", "catalog", "data", "database", "documents_per_minute")
     chosen = {name: getattr(settings, name) for name in names}
     config = folder / "portal.yaml"
     config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.portal.documents import find_held_back, read_bases, read_documents
+from headstart.portal.documents import read_bases, read_documents
 from headstart.portal.intake import score_again
 from headstart.portal.queue import OtherDocumentsError, claim, finish
+from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
 from headstart.tests.material.stub_scores import MODELS, stub_score
@@ -102,7 +103,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         # What ends by the old documents afterwards is held back, too.
         assert finish(changed.database, late, stub_score(late))
         assert held_back(changed) == [1, 2]
-        changed.admin("submissions", "rescore", "--held_back")
+        changed.admin("submissions", "rescore", "held_back")
         assert held_back(changed) == []
         changed.work()
         assert ranked(changed) == [(1, "Owls")]
@@ -135,7 +136,7 @@ def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too
         assert held_back(site) == []
     with (site := Site(make_settings(tmp_path, {}, held_out_catalog="held_out.jsonl"))).client:
         assert held_back(site) == [1]
-        site.admin("submissions", "rescore", "--held_back")
+        site.admin("submissions", "rescore", "held_back")
         site.work()
         assert held_back(site) == []
     with (site := Site(make_settings(tmp_path, {}))).client:
@@ -192,5 +193,5 @@ def test_the_best_score_counts_and_of_equal_ones_the_earlier(open_site: OpenSite
     # Without the better one, the next counts; the others stay where they are.
     site.admin("submissions", "hide", "1")
     assert ranked(site) == [(1, "Owls"), (2, "Larks")]
-    site.admin("submissions", "hide", "1", "--undo")
+    site.admin("submissions", "unhide", "1")
     assert ranked(site) == [(1, "Larks"), (2, "Owls")]

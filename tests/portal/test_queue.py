@@ -82,7 +82,7 @@ def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
     assert finish(database, second, stub_score(second))
     assert not finish(database, second, failed("again", "again"))
     (row,) = rows(database)
-    assert (row.state, row.worker, row.scores.score) == ("scored", "second", 1 / len(second.content))
+    assert (row.state, row.worker, row.score) == ("scored", "second", 1 / len(second.content))
     with database.reading() as session:
         assert list(session.scalars(select(EventRow.kind))) == ["team added", "received", "scored"]
 
@@ -132,12 +132,12 @@ def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) ->
         with database.writing() as session:
             assert score_again(session, [1, 1], make_documents()) == 1
         (row,) = rows(database)
-        assert (row.state, row.scores.score) == ("queue", 1 / len(job.content))
+        assert (row.state, row.score) == ("queue", 1 / len(job.content))
         again = claim(database, "test")
         assert again is not None
         finish(database, again, outcome)
         (row,) = rows(database)
-        assert (row.state, row.scores.score) == (state, 1 / len(job.content))
+        assert (row.state, row.score) == (state, 1 / len(job.content))
 
 
 @pytest.mark.parametrize(

@@ -70,7 +70,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         outcome = scorer(job(file.read_bytes(), track))
         document = json.loads(outcome.document or "")
         assert outcome.state == "scored"
-        assert (outcome.scores.score, document["pairwise"]) == (expected["score"], expected["pairwise"])
+        assert (outcome.score, document["pairwise"]) == (expected["score"], expected["pairwise"])
         low, high = expected["ci95"]["mean"]
         means = [expected[f"mean_cka_{estimate}"] for estimate in ("debiased", "calibrated")]
         found = outcome.scores
@@ -85,7 +85,7 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         # A Red submission keeps its stimuli, and a Blue one its models.
         held_out = (arena.registry, hosted.hidden) if track == "blue" else (hosted.secret, hosted.shown)
         hidden = scorer(job(file.read_bytes(), track, "held_out"))
-        assert hidden.scores.score == hosted.score(file, *held_out)["score"] != expected["score"]
+        assert hidden.score == hosted.score(file, *held_out)["score"] != expected["score"]
 
 
 def test_what_is_no_longer_valid_is_refused_and_errors_name_nothing(

@@ -168,7 +168,7 @@ def test_a_submission_waits_for_one_check_at_most(site: Site, monkeypatch: pytes
 
 
 def test_requests_are_limited_by_team_and_address(open_site: OpenSite) -> None:
-    site = open_site(submissions_per_minute=2, validations_per_minute=2)
+    site = open_site(documents_per_minute=2, validations_per_minute=2)
     other = site.add_team("Larks")
 
     def check(token: str | None) -> int:

@@ -148,7 +148,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
     assert "for a reason on our side" in pages[1]
     site.admin("submissions", "list")
     assert "weights.pth" in capsys.readouterr().out
-    site.admin("submissions", "rescore", "--failed")
+    site.admin("submissions", "rescore", "failed")
     with working(site.database, stub_score):
         row = wait_for(site.database, "scored")
     assert (row.note, row.error) == ("", "")
@@ -166,7 +166,7 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
         row = wait_for(site.database, "failed")
     assert "took longer" in row.error
     # The result comes too late.
-    assert wait_for(site.database, "failed").scores.score is None
+    assert wait_for(site.database, "failed").score is None
 
 
 def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
