@@ -96,9 +96,8 @@ class Organiser:
         """List the latest 100 submissions of all teams, with errors of scorings."""
         with self._database.reading() as session:
             records = read_records(session)
-            numbers = [record["id"] for record in records]
-            failed = select(ScoringRow).where(ScoringRow.error != "", ScoringRow.submission_id.in_(numbers))
-            errors = session.scalars(failed.order_by(ScoringRow.id)).all()
+            failed = select(ScoringRow).where(ScoringRow.error != "").order_by(ScoringRow.id.desc())
+            errors = session.scalars(failed.limit(PAGE_LENGTH)).all()
 
         rows = [["number", "participant", "team", "received (UTC)", "state", "score", ""]]
         for each in records:

@@ -25,17 +25,12 @@ WAITING = {"queue", "running"}
 # Statuses of a portal that can be asked again when it says.
 BUSY = {429, 503}
 ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
-# The pause between two questions grows from the first to the second.
-POLL_SECONDS = (1.0, 15.0)
+POLL_SECONDS = 2.0
 Record = dict[str, Any]
 
 
 def submit(
-    file: str,
-    url: str,
-    token: str | None = None,
-    team: Literal["blue", "red"] | None = None,
-    wait: bool = True,
+    file: str, url: str, token: str | None = None, team: Literal["blue", "red"] | None = None, wait: bool = True
 ) -> None:
     """Submit a document to a portal, and wait for its score.
 
@@ -180,25 +175,21 @@ def _find_team(file: str, content: bytes) -> str:
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:
     """Print each change of a submission, until it ends."""
-    said, (pause, longest) = None, POLL_SECONDS
+    said = None
     while True:
         if said != (said := (record["state"], record["place_in_queue"])):
             say(_describe(record))
         if not wait or record["state"] not in WAITING:
             return record
-        time.sleep(pause)
-        pause = min(1.5 * pause, longest)
+        time.sleep(POLL_SECONDS)
         record = portal.ask(f"/api/submissions/{record['id']}")
 
 
 def _describe(record: Record) -> str:
-    forms = {
-        "place_in_queue": "place {} in the queue",
-        "score": "{:.6f}",
-        "debiased": "debiased {:.6f}",
-        "note": "{}",
-    }
+    place, note = record["place_in_queue"], record["note"]
     if record["held_back"]:
-        record = {**record, "note": "does not count until it is scored again with today's documents and rules"}
-    parts = [form.format(record[name]) for name, form in forms.items() if record[name] not in (None, "")]
-    return ", ".join([f"Submission {record['id']}: {record['state']}", *parts])
+        note = "does not count until it is scored again with today's documents and rules"
+    parts = [f"Submission {record['id']}: {record['state']}", place and f"place {place} in the queue"]
+    forms = {"score": "{:.6f}", "debiased": "debiased {:.6f}"}
+    numbers = [form.format(record[name]) for name, form in forms.items() if record[name] is not None]
+    return ", ".join(filter(None, [*parts, *numbers, note]))

@@ -52,8 +52,6 @@ class Database:
                 "database: must be a URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
                 "postgresql+psycopg://portal@localhost/portal"
             ) from error
-        except ModuleNotFoundError as error:
-            raise UserError(f"database: {error}; pip install 'headstart[portal]'") from error
 
         self._identity: tuple[int, int] | None = None
         self._for_writing = self.engine.execution_options(writing=True)

@@ -29,44 +29,29 @@ class Documents:
         challenge: Its rules.
         registry: Its models.
         catalog: Its stimuli.
-        held_out_registry: Models that are not published; None without a held-out score of the Red Team.
-        held_out_catalog: Stimuli that are not published; None without a held-out score of the Blue Team.
+        pairs: The models and the stimuli of each score, by team of the contract and kind. A submission keeps the models
+            or the stimuli that it names; only the others may be held out.
         extraction: The settings of the extraction that change scores.
     """
 
     challenge: Challenge
     registry: Registry
     catalog: Catalog
-    held_out_registry: Registry | None
-    held_out_catalog: Catalog | None
+    pairs: dict[str, tuple[Registry, Catalog]]
     extraction: dict[str, object]
 
     def kinds(self, track: Track) -> list[Kind]:
         """Return the kinds of scores that submissions of a team of the contract have."""
-        held_out = self.held_out_catalog if track == "blue" else self.held_out_registry
-        return ["public"] if held_out is None else ["public", "held_out"]
-
-    def of(self, track: Track, kind: Kind) -> tuple[Registry, Catalog]:
-        """Return the models and the stimuli of a score.
-
-        A submission keeps the models or the stimuli that it names; only the others are held out.
-        """
-        if kind == "public":
-            return self.registry, self.catalog
-        if track == "blue":
-            return self.registry, self.held_out_catalog or self.catalog
-        return self.held_out_registry or self.registry, self.catalog
+        return ["public", "held_out"] if basis_key(track, "held_out") in self.pairs else ["public"]
 
     @cached_property
     def bases(self) -> dict[str, str]:
         """The basis of each score, by team of the contract and kind."""
-        bases = {}
-        for track in KEYS:
-            for kind in self.kinds(track):
-                digests = [document.sha256 for document in self.of(track, kind)]
-                parts = [digests, self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
-                bases[basis_key(track, kind)] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return bases
+        rest = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
+        parts = {key: [[document.sha256 for document in pair], *rest] for key, pair in self.pairs.items()}
+        return {
+            key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()
+        }
 
 
 def read_documents(settings: Settings) -> Documents:
@@ -75,15 +60,14 @@ def read_documents(settings: Settings) -> Documents:
     Raises:
         UserError: A document cannot be read.
     """
-    held_out_registry, held_out_catalog = settings.held_out_registry, settings.held_out_catalog
-    return Documents(
-        read_challenge(challenge_path(settings.challenge)),
-        read_registry(registry_path(settings.registry)),
-        read_catalog(catalog_path(settings.catalog)),
-        None if held_out_registry is None else read_registry(registry_path(held_out_registry)),
-        None if held_out_catalog is None else read_catalog(catalog_path(held_out_catalog)),
-        settings.extraction.score_settings,
-    )
+    rules = read_challenge(challenge_path(settings.challenge))
+    registry, catalog = read_registry(registry_path(settings.registry)), read_catalog(catalog_path(settings.catalog))
+    pairs = {basis_key(track, "public"): (registry, catalog) for track in KEYS}
+    if settings.held_out_catalog is not None:
+        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
+    if settings.held_out_registry is not None:
+        pairs[basis_key("red", "held_out")] = read_registry(registry_path(settings.held_out_registry)), catalog
+    return Documents(rules, registry, catalog, pairs, settings.extraction.score_settings)
 
 
 def basis_key(track: str, kind: str) -> str:

@@ -17,16 +17,15 @@ from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.queue import KEPT_PROBLEMS, limit_problems
-from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event, name_of
+from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 CLOSED = "closed"
 
 
 def find_problems(documents: Documents, track: Track, content: bytes) -> list[Problem]:
     """Return the problems of a document of a team of the contract."""
-    registry, catalog = documents.of(track, "public")
     try:
-        check_submission(content, "submission", registry, catalog, track, documents.challenge)
+        check_submission(content, "submission", documents.registry, documents.catalog, track, documents.challenge)
     except ContractError as error:
         return error.problems
     return []
@@ -107,13 +106,12 @@ def store_submission(
         session.add(submission)
         session.flush()
 
-        name = name_of(submission, team.name)
         if reasons:
-            log_event(session, now, "refused", f"{name}: refused, {reasons[0]}", team_id, submission.id)
+            log_event(session, "refused", f"refused, {reasons[0]}", submission)
         else:
             for kind in documents.kinds(track):
                 session.add(ScoringRow(submission_id=submission.id, kind=kind, queued=now))
-            log_event(session, now, "received", f"{name}: received.", team_id, submission.id, public=True)
+            log_event(session, "received", "received.", submission, public=True)
         return Receipt(submission.id, new=True)
 
 
@@ -140,8 +138,8 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
     Raises:
         UserError: A submission does not exist, was refused when it was submitted, or is being scored.
     """
-    now, unique = datetime.now(UTC), sorted(set(numbers))
-    for number in unique:
+    now = datetime.now(UTC)
+    for number in sorted(set(numbers)):
         submission = find_submission(session, number)
         query = select(ScoringRow).where(ScoringRow.submission_id == number).with_for_update()
         scorings = {row.kind: row for row in session.scalars(query)}
@@ -159,8 +157,8 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
             session.add(ScoringRow(submission_id=number, kind=kind, queued=now))
         # One that changed rules refused may be valid again.
         submission.problems = None
-        log_event(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
-    return len(unique)
+        log_event(session, "rescored", "is scored again.", submission)
+    return len(set(numbers))
 
 
 def hide(session: Session, number: int, hidden: bool) -> None:
@@ -171,9 +169,7 @@ def hide(session: Session, number: int, hidden: bool) -> None:
     """
     submission = find_submission(session, number)
     submission.hidden = hidden
-    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
-    message = f"{name}: {'hidden' if hidden else 'shown again'} by the organisers."
-    log_event(session, datetime.now(UTC), "hidden", message, submission.team_id, number, public=True)
+    log_event(session, "hidden", f"{'hidden' if hidden else 'shown again'} by the organisers.", submission, public=True)
 
 
 def find_submission(session: Session, number: int) -> SubmissionRow:
@@ -189,13 +185,12 @@ def set_closed(session: Session, closed: bool) -> None:
     fact = session.get(FactRow, CLOSED)
     if closed == (fact is not None):
         return
-    now = datetime.now(UTC)
     if fact is None:
-        session.add(FactRow(name=CLOSED, value=now.isoformat()))
+        session.add(FactRow(name=CLOSED, value=datetime.now(UTC).isoformat()))
     else:
         session.delete(fact)
     word = "closed" if closed else "open"
-    log_event(session, now, word, f"Submissions are {word}.", public=True)
+    log_event(session, word, f"Submissions are {word}.", public=True)
 
 
 def is_closed(session: Session) -> bool:

@@ -19,17 +19,7 @@ from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import basis_key, read_bases
-from headstart.portal.tables import (
-    QUEUE_ORDER,
-    Kind,
-    ScoringRow,
-    State,
-    SubmissionRow,
-    TeamRow,
-    log_event,
-    name_of,
-    read_scores,
-)
+from headstart.portal.tables import QUEUE_ORDER, Kind, ScoringRow, State, log_event, read_scores
 
 LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
@@ -90,31 +80,26 @@ def failed(reason: str, error: str) -> Outcome:
     return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
 
 
-class OtherDocumentsError(UserError):
-    """A process that scores has read other documents than the server."""
-
-
-def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None = None) -> Job | None:
+def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job | None:
     """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
 
     Args:
         database: The portal's database.
-        worker: Name of the process that claims.
         own_bases: What the process computes scores from, by team of the contract and kind; None for a stub.
 
     Returns:
         The scoring; None where none is due, or no server has started yet.
 
     Raises:
-        OtherDocumentsError: The server has recorded that scores are computed from something else.
+        UserError: The server has recorded that scores are computed from something else.
     """
     now = datetime.now(UTC)
     with database.writing() as session:
         bases = read_bases(session)
         if own_bases is not None and not bases:
             return None
-        if own_bases is not None and own_bases != bases:
-            raise OtherDocumentsError(
+        if own_bases not in (None, bases):
+            raise UserError(
                 "settings: this worker has read other documents or rules than the server; restart both with the same "
                 "settings"
             )
@@ -129,9 +114,9 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
             _end(session, row, failed(error, error), row.basis, now)
             return None
 
-        row.state, row.worker, row.started, row.lease_until = "running", worker, now, now + LEASE
+        row.state, row.lease_until = "running", now + LEASE
         row.attempt, row.tries = row.attempt + 1, row.tries + 1
-        submission = session.get_one(SubmissionRow, row.submission_id)
+        submission = row.submission
         basis = bases.get(basis_key(submission.track, row.kind), "")
         assert submission.content is not None
         return Job(row.id, row.attempt, submission.id, row.kind, submission.track, basis, submission.content)
@@ -172,13 +157,12 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
         for name, number in read_scores(json.loads(outcome.document)).items():
             setattr(row, name, number)
 
-    submission = session.get_one(SubmissionRow, row.submission_id)
+    submission = row.submission
     if outcome.problems is not None:
         submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
-    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
     kind = "" if row.kind == "public" else "held-out "
     score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
-    message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
+    message = f"{kind}{row.state}{score}. {outcome.error}".strip()
     # Only organisers may read about held-out scores.
     public = row.kind == "public" and row.state == "scored"
-    log_event(session, now, row.state, message, submission.team_id, submission.id, public)
+    log_event(session, row.state, message, submission, public=public)

@@ -7,7 +7,7 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, is_out_of_memory
-from headstart.portal.documents import read_documents
+from headstart.portal.documents import basis_key, read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
 
@@ -42,10 +42,11 @@ class Scorer:
     def __call__(self, job: Job) -> Outcome:
         """Score a submission, and return its end; only organisers see errors of models and stimuli."""
         documents = self._documents
-        rules, (registry, catalog) = documents.challenge, documents.of(job.track, job.kind)
+        known, rules = (documents.registry, documents.catalog), documents.challenge
+        # Held-out documents may be named no more.
+        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), known)
         try:
-            known = documents.of(job.track, "public")
-            submission = check_submission(job.content, "submission", *known, challenge=rules)
+            submission = check_submission(job.content, "submission", *known, job.track, rules)
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."

@@ -140,20 +140,18 @@ def _write_stimuli(settings: Settings) -> None:
     if settings.datasets is None or settings.catalog is None:
         raise UserError("demonstration: needs the settings datasets and catalog, where drawings are written")
     folder = Path(settings.datasets).expanduser().absolute()
-    for seed, (name, catalog, count) in enumerate(
-        (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
-    ):
+    drawings = (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
+    for seed, (name, catalog, count) in enumerate(drawings):
         target = None if catalog is None else Path(catalog).expanduser().absolute()
-        if target is None or target.exists():
-            continue
-        photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
-        _run("write-photos", str(folder / name), f"--count={count}", *photos)
-        _run("write-catalog", str(folder / name), f"--output={target}")
+        if target is not None and not target.exists():
+            photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
+            _run("write-photos", str(folder / name), f"--count={count}", *photos)
+            _run("write-catalog", str(folder / name), f"--output={target}")
 
 
-def _run(name: str, *options: str) -> None:
+def _run(*words: str) -> None:
     """Run a command of the suite."""
-    command = [sys.executable, "-P", "-m", "headstart", name, *options]
+    command = [sys.executable, "-P", "-m", "headstart", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()).removeprefix("error: ")

@@ -41,7 +41,6 @@ class Settings:
         port: Port to listen at; 0 for any free port.
         url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
         worker: Whether to run a worker beside the server; otherwise start one by `headstart portal worker`.
-        show_submissions: Whether everybody can see the page of a scored submission; otherwise only its team can.
         max_submission_bytes: Largest size of a submission.
         bytes_per_day: Bytes that a team can submit per day, including refused documents and their problems.
         documents_per_minute: Documents that a team can submit or check per minute, and each address of visitors who are
@@ -63,7 +62,6 @@ class Settings:
     port: NonNegativeInt = 8000
     url: str | None = None
     worker: bool = True
-    show_submissions: bool = False
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
     bytes_per_day: PositiveInt = 50_000_000
     documents_per_minute: PositiveInt = 60

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
@@ -22,7 +22,7 @@ PUBLIC, HELD_OUT = aliased(ScoringRow), aliased(ScoringRow)
 Entry = dict[str, Any]
 
 
-def select_submissions(*conditions: ColumnElement[bool]) -> Select[Any]:
+def select_submissions(*conditions: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
     """Select submissions, each with its team's name, its public scoring and its held-out scoring, which may be None."""
     return (
         select(SubmissionRow, TeamRow.name, PUBLIC, HELD_OUT)
@@ -39,7 +39,7 @@ def read_records(session: Session, *conditions: ColumnElement[bool]) -> list[Ent
     waiting = select(ScoringRow.submission_id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
     places = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), 1)}
     bases = read_bases(session)
-    return [_as_record(*row[:3], places, bases) for row in rows]
+    return [_as_record(submission, team, public, places, bases) for submission, team, public, _ in rows]
 
 
 def _as_record(
@@ -117,7 +117,7 @@ def record_bases(session: Session, bases: Mapping[str, str]) -> int:
     session.merge(FactRow(name=BASES, value=json.dumps(bases)))
     if held_back and before != bases:
         message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
-        log_event(session, datetime.now(UTC), "documents changed", message, public=True)
+        log_event(session, "documents changed", message, public=True)
     return held_back
 
 
@@ -135,13 +135,6 @@ class Board:
     standings: list[Entry]
     has_held_out: bool
     held_back: int
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """The least and the largest end of an interval, between which intervals are drawn."""
-        numbers = [line[name] for line in self.standings for name in ("low", "high", "score")]
-        ends = [number for number in numbers if number is not None]
-        return min(ends, default=0.0), max(ends, default=1.0)
 
 
 def rank_teams(session: Session, documents: Documents, track: Track, now: datetime) -> Board:

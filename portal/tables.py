@@ -6,20 +6,8 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import (
-    JSON,
-    DateTime,
-    Dialect,
-    ForeignKey,
-    Index,
-    LargeBinary,
-    String,
-    Text,
-    UniqueConstraint,
-    or_,
-    select,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
 from headstart.contract.schema import Team as Track
@@ -72,7 +60,6 @@ class Table(DeclarativeBase):
 
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own
         datetime: UtcTime,
-        bytes: LargeBinary,
         list[dict[str, str]]: JSON(none_as_null=True),
         str: Text,
     }
@@ -88,15 +75,6 @@ class TeamRow(Table):
     token_sha256: Mapped[str] = mapped_column(String(64), unique=True)
     added: Mapped[datetime]
     revoked: Mapped[datetime | None]
-
-
-class SessionRow(Table):
-    """A browser in which a team is logged in, by the digest of its cookie."""
-
-    __tablename__ = "sessions"
-    cookie_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
-    team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
-    expires: Mapped[datetime]
 
 
 class SubmissionRow(Table):
@@ -115,10 +93,11 @@ class SubmissionRow(Table):
     received: Mapped[datetime]
     problems: Mapped[list[dict[str, str]] | None]
     hidden: Mapped[bool] = mapped_column(default=False)
+    team: Mapped[TeamRow] = relationship()
 
 
 class ScoringRow(Table):
-    """The scoring of a submission of one kind: its state in the queue, its worker, and its latest score.
+    """The scoring of a submission of one kind: its state in the queue, and its latest score.
 
     A score stays until another one replaces it, also while the submission is scored again or where that fails. Only
     the holder of the latest attempt may end a scoring. `tries` counts the attempts since it was queued. `basis`
@@ -134,9 +113,7 @@ class ScoringRow(Table):
     attempt: Mapped[int] = mapped_column(default=0)
     tries: Mapped[int] = mapped_column(default=0)
     queued: Mapped[datetime]
-    started: Mapped[datetime | None]
     lease_until: Mapped[datetime | None]
-    worker: Mapped[str | None]
     ended: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
     error: Mapped[str] = mapped_column(default="")
@@ -148,6 +125,7 @@ class ScoringRow(Table):
     high: Mapped[float | None]
     with_epsilon: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
+    submission: Mapped[SubmissionRow] = relationship()
 
 
 class EventRow(Table):
@@ -175,47 +153,37 @@ class FactRow(Table):
 QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.tries > 3, ScoringRow.id)
 
 
-def name_of(submission: SubmissionRow, team: str) -> str:
-    """Return how lines of the log name a submission, which they begin with."""
-    return f"Submission {submission.id} of {team} ({submission.track.title()} Team)"
-
-
 def log_event(
-    session: Session,
-    at: datetime,
-    kind: str,
-    message: str,
-    team_id: int | None = None,
-    submission_id: int | None = None,
-    public: bool = False,
+    session: Session, kind: str, text: str, about: SubmissionRow | TeamRow | None = None, public: bool = False
 ) -> None:
-    """Add a line to the log.
+    """Add a line to the log, which begins with the name of the submission that it is about.
 
     Args:
         session: Session of the change that the line is about; both are committed together.
-        at: Time of the event.
         kind: The event in a word.
-        message: The event in a sentence.
-        team_id: The participant concerned.
-        submission_id: The submission concerned.
-        public: Whether everybody may read the line.
+        text: The event in a sentence.
+        about: The submission or the participant concerned.
+        public: Whether everybody, or of a submission its team, may read the line.
     """
-    session.add(EventRow(at=at, kind=kind, public=public, team_id=team_id, submission_id=submission_id, text=message))
+    event = EventRow(at=datetime.now(UTC), kind=kind, public=public, text=text)
+    if isinstance(about, SubmissionRow):
+        event.text = f"Submission {about.id} of {about.team.name} ({about.track.title()} Team): {text}"
+        event.submission_id, event.team_id = about.id, about.team_id
+    elif about is not None:
+        event.team_id = about.id
+    session.add(event)
 
 
-def read_log(session: Session, with_submissions: bool, team: TeamRow | None) -> Sequence[EventRow]:
-    """Return the latest 100 public lines, the latest first.
-
-    Args:
-        session: Session of the portal's database.
-        with_submissions: Whether lines about all submissions are shown.
-        team: The participant who asks, and always reads about its own.
-    """
-    query = select(EventRow).where(EventRow.public.is_(True)).order_by(EventRow.id.desc()).limit(LOG_LINES)
-    if not with_submissions:
-        own = [] if team is None else [EventRow.team_id == team.id]
-        query = query.where(or_(EventRow.submission_id.is_(None), *own))
-    return session.scalars(query).all()
+def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
+    """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
+    own = (
+        EventRow.submission_id.is_(None)
+        if team is None
+        else EventRow.submission_id.is_(None) | (EventRow.team_id == team.id)
+    )
+    return session.scalars(
+        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(LOG_LINES)
+    ).all()
 
 
 def event_as_json(event: EventRow) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.submissions import PUBLIC, Entry, count_submissions, find_public_score, rank_teams, read_records
+from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
 from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, event_as_json, read_log
 from headstart.portal.web.security import Caller, Visitor
 from headstart.portal.web.state import PortalDependency
@@ -91,17 +91,13 @@ def read_submissions(portal: PortalDependency, caller: Caller, before: Before = 
 
 @router.get("/submissions/{number}")
 def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> Entry:
-    """Return one submission and the result of its scoring: a team's own, or a scored one where these are shown.
+    """Return one of a team's own submissions, and the result of its scoring.
 
     Raises:
-        HTTPException: There is no such submission, or the visitor may not see it; the answer is the same.
+        HTTPException: There is no such submission, or it is another team's; the answer is the same.
     """
-    may_see = [SubmissionRow.team_id == visitor.id] if visitor else []
-    if portal.settings.show_submissions:
-        scored = (SubmissionRow.problems.is_(None), SubmissionRow.hidden.is_(False), PUBLIC.state == "scored")
-        may_see.append(and_(*scored))
     with portal.database.reading() as session:
-        records = read_records(session, SubmissionRow.id == number, or_(False, *may_see))
+        records = read_records(session, SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
         if not records:
             raise HTTPException(404, "There is no such submission, or it is another team's.")
         return {**records[0], "result": find_public_score(session, number)}
@@ -119,7 +115,7 @@ def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
 def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
     with portal.database.reading() as session:
-        events = read_log(session, portal.settings.show_submissions, visitor)
+        events = read_log(session, visitor)
     return [event_as_json(event) for event in events]
 
 
@@ -145,26 +141,25 @@ def check_health(portal: PortalDependency) -> Response:
 @monitoring.get("/metrics")
 def read_metrics(portal: PortalDependency) -> Response:
     """Return metrics in Prometheus's text format."""
-    now, registry = datetime.now(UTC), CollectorRegistry()
+    states, waiting = dict[str, float](), NAN
     try:
         with portal.database.reading() as session:
-            states: dict[str, float] | None = dict(count_submissions(session))
             oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
-            waiting = (now - (oldest or now)).total_seconds()
+            states = dict.fromkeys(get_args(State), 0) | count_submissions(session)
+        waiting = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
     except UNAVAILABLE:
-        states, waiting = None, NAN
+        pass
 
-    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(states is not None)
+    registry = CollectorRegistry()
+    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(bool(states))
     Gauge("headstart_oldest_waiting_seconds", "Age of the queue.", registry=registry).set(waiting)
     submissions = Gauge("headstart_submissions", "Submissions.", ["state"], registry=registry)
-    for state in get_args(State):
-        submissions.labels(state).set(NAN if states is None else states.get(state, 0))
     free = Gauge("headstart_free_bytes", "Free space on a folder's disk.", ["folder"], registry=registry)
-    for folder, size in _free_bytes(portal.settings).items():
-        free.labels(folder).set(size)
-    return Response(
-        generate_latest(registry) + generate_latest(portal.registry), media_type="text/plain; version=0.0.4"
-    )
+    for gauge, values in ((submissions, states), (free, _free_bytes(portal.settings))):
+        for label, value in values.items():
+            gauge.labels(label).set(value)
+    text = generate_latest(registry) + generate_latest(portal.registry)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def is_stalled(session: Session, now: datetime) -> bool:
@@ -172,7 +167,7 @@ def is_stalled(session: Session, now: datetime) -> bool:
     since = now - LATELY
     waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
     due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
-    signs = or_(ScoringRow.started > since, ScoringRow.ended > since, ScoringRow.lease_until > since)
+    signs = or_(ScoringRow.ended > since, ScoringRow.lease_until > since)
     is_due, has_sign = (session.scalar(select(ScoringRow.id).where(each).limit(1)) for each in (due, signs))
     return is_due is not None and has_sign is None
 

@@ -16,14 +16,15 @@ from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota
 from headstart.portal.submissions import PAGE_LENGTH, rank_teams
 from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
-from headstart.portal.teams import DURATION, begin_session, end_session
+from headstart.portal.teams import find_by_token
 from headstart.portal.web.api import Before, Number, read_submission, read_submissions
-from headstart.portal.web.responses import render
-from headstart.portal.web.security import COOKIE, Visitor, form_proof, require_own_form
+from headstart.portal.web.responses import COOKIE, render
+from headstart.portal.web.security import Visitor, require_own_form
 from headstart.portal.web.state import Portal, PortalDependency
 
 router = APIRouter(default_response_class=HTMLResponse)
 Text = Annotated[str, Form()]
+LOGIN_SECONDS = 14 * 24 * 3600
 
 
 @router.get("/")
@@ -31,33 +32,31 @@ def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) 
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
         state = portal.find_state(session)
-    return _page(request, "overview.html", visitor, state=state, address=portal.address(request))
+    return render(request, "overview.html", visitor, state=state, address=portal.address(request))
 
 
 @router.get("/login")
 def show_login(request: Request, visitor: Visitor) -> Response:
     """Show the form that asks for a token."""
-    return _page(request, "login.html", visitor, wrong=False)
+    return render(request, "login.html", visitor, wrong=False)
 
 
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Response:
-    """Begin a session: the browser stores a cookie that no script and no other site can read or use."""
-    cookie = begin_session(portal.database, token.strip())
-    if cookie is None:
+    """Have the browser keep the token as a cookie that no script and no other site can read or use."""
+    token = token.strip()
+    if find_by_token(portal.database, token) is None:
         portal.count("wrong tokens", request, None)
-        return _page(request, "login.html", None, 401, wrong=True)
-    response, seconds = RedirectResponse("/submissions", 303), int(DURATION.total_seconds())
-    secure = portal.settings.behind_tls
-    response.set_cookie(COOKIE, cookie, seconds, httponly=True, samesite="strict", secure=secure, path="/")
+        return render(request, "login.html", None, 401, wrong=True)
+    response, secure = RedirectResponse("/submissions", 303), portal.settings.behind_tls
+    response.set_cookie(COOKIE, token, LOGIN_SECONDS, httponly=True, samesite="strict", secure=secure, path="/")
     return response
 
 
 @router.post("/logout")
-def log_out(request: Request, portal: PortalDependency, proof: Text = "") -> Response:
-    """End the session."""
+def log_out(request: Request, proof: Text = "") -> Response:
+    """Have the browser forget the token."""
     require_own_form(request, proof)
-    end_session(portal.database, request.cookies[COOKIE])
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
@@ -69,13 +68,13 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
     if visitor is None:
         return RedirectResponse("/login", 303)
     records = read_submissions(portal, visitor, before)
-    return _page(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
+    return render(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
 
 
 @router.get("/submissions/{number}")
 def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show one submission."""
-    return _page(request, "submission.html", visitor, record=read_submission(number, portal, visitor))
+    return render(request, "submission.html", visitor, record=read_submission(number, portal, visitor))
 
 
 @router.get("/leaderboard")
@@ -84,15 +83,15 @@ def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visito
     with portal.database.reading() as session:
         tracks = [track for track in KEYS if portal.challenge.rules(track)]
         boards = {track: rank_teams(session, portal.documents, track, datetime.now(UTC)) for track in tracks}
-    return _page(request, "leaderboard.html", visitor, boards=boards)
+    return render(request, "leaderboard.html", visitor, boards=boards)
 
 
 @router.get("/log")
 def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the log."""
     with portal.database.reading() as session:
-        events = read_log(session, portal.settings.show_submissions, visitor)
-    return _page(request, "log.html", visitor, events=events)
+        events = read_log(session, visitor)
+    return render(request, "log.html", visitor, events=events)
 
 
 @router.get("/{track}")
@@ -104,10 +103,9 @@ def show_form(request: Request, track: Track, portal: PortalDependency, visitor:
 @router.post("/{track}")
 async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
     """Submit the document of a form, or only check it."""
-    models = list(portal.documents.registry.entries)
     # Browsers write the end of a line as two bytes.
-    limits = {"max_files": 1, "max_fields": len(models) + 8}
-    async with request.form(**limits, max_part_size=2 * int(portal.settings.max_submission_bytes) + 1024) as form:
+    fields, size = len(portal.documents.registry.entries) + 8, 2 * int(portal.settings.max_submission_bytes) + 1024
+    async with request.form(max_files=1, max_fields=fields, max_part_size=size) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
@@ -143,16 +141,6 @@ def _form(
         state = portal.find_state(session)
         times = session.scalars(select(SubmissionRow.received).where(*own)).all()
 
-    context: dict[str, Any] = {
-        "track": track,
-        "rules": rules,
-        "state": state,
-        "earlier": len(times),
-        "today": count_on_day(portal.challenge, times, datetime.now(UTC)),
-        **{"document": "", "picked": [], "problems": None, "mistake": "", **given},
-    }
-    return _page(request, "form.html", team, status, **context)
-
-
-def _page(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> Response:
-    return render(request, name, status, team=team, proof=form_proof(request), **context)
+    today = count_on_day(portal.challenge, times, datetime.now(UTC))
+    context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **given}
+    return render(request, "form.html", team, status, **context)

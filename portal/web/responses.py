@@ -1,5 +1,7 @@
 """Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
+import hashlib
+import hmac
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from headstart.portal.database import UNAVAILABLE
 from headstart.portal.intake import NotTakenError
+from headstart.portal.tables import TeamRow
 from headstart.portal.web.state import WAIT, Portal
 
 TEMPLATES = Environment(
@@ -20,6 +23,7 @@ TEMPLATES = Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
+COOKIE = "headstart_token"
 # Headers of all answers.
 HEADERS = {
     "Content-Security-Policy": (
@@ -31,23 +35,29 @@ HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
-NO_PAGE = "There is no such page."
 UNAVAILABLE_MESSAGE = "The portal cannot reach its database at present. Nothing was changed. Try again in a minute."
 DEFECT_MESSAGE = "The portal made an error. The organisers can find it in the server's output."
 
 
-def render(request: Request, name: str, status: int = 200, **context: Any) -> HTMLResponse:
+def form_proof(request: Request) -> str:
+    """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
+    cookie = request.cookies.get(COOKIE, "")
+    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
+
+
+def render(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> HTMLResponse:
     """Render a page.
 
     Args:
         request: The request.
         name: Name of the template.
+        team: The team that is logged in.
         status: Status of HTTP.
-        context: Further values of the template, such as `team`, the team that is logged in.
+        context: Further values of the template.
     """
     portal: Portal = request.app.state.portal
-    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path}
-    return HTMLResponse(TEMPLATES.get_template(name).render({"team": None, "proof": "", **shared, **context}), status)
+    shared = {"portal": portal, "challenge": portal.challenge, "path": request.url.path, "proof": form_proof(request)}
+    return HTMLResponse(TEMPLATES.get_template(name).render(team=team, **shared, **context), status)
 
 
 def error_response(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
@@ -61,7 +71,7 @@ def error_response(request: Request, status: int, reason: str, headers: dict[str
     """
     if request.url.path.startswith(PROGRAM_PATHS):
         return JSONResponse({"error": reason}, status, headers)
-    page = render(request, "problem.html", status, reason=reason, code=status)
+    page = render(request, "problem.html", None, status, reason=reason, code=status)
     page.headers.update(headers or {})
     return page
 
@@ -74,8 +84,9 @@ async def answer_error(request: Request, error: Exception) -> Response:
         return error_response(request, 403, str(error))
     if isinstance(error, RequestValidationError):
         where, message = error.errors()[0]["loc"], error.errors()[0]["msg"]
-        is_path = where[0] == "path"
-        return error_response(request, 404 if is_path else 400, NO_PAGE if is_path else f"{where[-1]}: {message}")
+        if where[0] == "path":
+            return error_response(request, 404, "There is no such page.")
+        return error_response(request, 400, f"{where[-1]}: {message}")
     if isinstance(error, ClientDisconnect):
         return error_response(request, 400, "The request ended before its body did.")
     if isinstance(error, UNAVAILABLE):

@@ -1,7 +1,8 @@
 """The state of a running server: the challenge, the database, limits, and how documents arrive."""
 
 import asyncio
-from contextlib import AsyncExitStack
+import re
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from typing import Annotated, Literal
 
@@ -70,7 +71,9 @@ class Portal:
 
     def address(self, request: Request) -> str:
         """Return the address of the portal in browsers, without a slash at its end."""
-        return (self.settings.url or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
+        address = (self.settings.url or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
+        # Browsers leave out the scheme's own port (RFC 6454).
+        return re.sub(r"^(http://.*):80$|^(https://.*):443$", r"\1\2", address)
 
     def count(self, things: str, request: Request, team: TeamRow | None) -> None:
         """Count what a request sends: by team, because behind some proxies all have one address, or by address.
@@ -109,16 +112,13 @@ class Portal:
         limit = self.settings.max_submission_bytes
         if len(content) > limit:
             raise HTTPException(413, f"The document is larger than the limit of {limit:,} bytes.")
-        async with AsyncExitStack() as locks:
-            try:
-                async with asyncio.timeout(MAX_WAIT_SECONDS):
-                    # Anybody may check documents, so at most one such document comes before one that is submitted.
-                    if not submitted:
-                        await locks.enter_async_context(self._checking)
-                    await locks.enter_async_context(self._validating)
-            except TimeoutError as error:
-                raise HTTPException(503, "Too many documents wait to be checked. Send it again.", WAIT) from error
-            return await run_in_threadpool(find_problems, self.documents, track, content)
+        # Anybody may check documents, so at most one such document comes before one that is submitted.
+        first = nullcontext() if submitted else self._checking
+        try:
+            async with asyncio.timeout(MAX_WAIT_SECONDS), first, self._validating:
+                return await run_in_threadpool(find_problems, self.documents, track, content)
+        except TimeoutError as error:
+            raise HTTPException(503, "Too many documents wait to be checked. Send it again.", WAIT) from error
 
 
 def find_portal(request: Request) -> Portal:

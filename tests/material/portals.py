@@ -92,7 +92,7 @@ class Site:
     def work(self) -> list[Job]:
         """Score all waiting submissions."""
         done = []
-        while (job := claim(self.database, "test")) is not None:
+        while (job := claim(self.database)) is not None:
             assert finish(self.database, job, stub_score(job))
             done.append(job)
         return done
@@ -119,4 +119,5 @@ def make_documents(held_out: bool = False, **changes: Any) -> Documents:
     """Build documents without models and stimuli."""
     registry, catalog = Registry(Path("registry.json"), {}, ""), Catalog(Path("stimuli.jsonl"), (), "")
     rules = CHALLENGE.validate_python({**RULES, **changes})
-    return Documents(rules, registry, catalog, None, catalog if held_out else None, {})
+    keys = ("blue/public", "red/public", *(("blue/held_out",) if held_out else ()))
+    return Documents(rules, registry, catalog, dict.fromkeys(keys, (registry, catalog)), {})

@@ -45,7 +45,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setattr(client, "time", SimpleNamespace(sleep=sleep))
-    monkeypatch.setattr(client, "POLL_SECONDS", (0.05, 0.05))
+    monkeypatch.setattr(client, "POLL_SECONDS", 0.05)
     return asked
 
 
@@ -65,7 +65,7 @@ def worker(site: Site) -> Iterator[list[Callable[[Job], Outcome]]]:
 
     def work() -> None:
         while not stopping.wait(0.05):
-            if (job := claim(site.database, "test")) is not None:
+            if (job := claim(site.database)) is not None:
                 # Long enough for the client to see it running.
                 stopping.wait(0.3)
                 assert finish(site.database, job, scorers[-1](job))

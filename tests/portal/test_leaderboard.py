@@ -11,7 +11,7 @@ import yaml
 
 from headstart.portal.documents import read_bases, read_documents
 from headstart.portal.intake import score_again
-from headstart.portal.queue import OtherDocumentsError, claim, finish
+from headstart.portal.queue import UserError, claim, finish
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
@@ -76,7 +76,7 @@ def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> No
             chosen = changes.rng.sample(numbers, changes.rng.randint(0, len(numbers)))
             with site.database.writing() as session:
                 score_again(session, chosen, read_documents(changes.settings))
-            while (job := claim(site.database, "test")) is not None:
+            while (job := claim(site.database)) is not None:
                 assert finish(site.database, job, stub_score(job))
                 scored_by[job.submission_id, job.kind] = changes.key(job.kind)
     assert len(scored_by) == 9
@@ -89,7 +89,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         site.submit(blue("owl", "lark"), token=token)
         site.work()
         site.submit(blue("owl", "wren"), token=token)
-        late = claim(site.database, "test")
+        late = claim(site.database)
         assert late is not None
         assert ranked(site) == [(1, "Owls")]
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
@@ -121,12 +121,12 @@ def test_a_worker_with_other_documents_claims_nothing(database_url: str, tmp_pat
     site = Site(settings)
     site.database.create_tables()
     # No server has started yet.
-    assert claim(site.database, "test", bases) is None
+    assert claim(site.database, bases) is None
     with site.client:
         site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
-        with pytest.raises(OtherDocumentsError, match="other documents or rules"):
-            claim(site.database, "test", {**bases, "blue/public": "other"})
-        assert claim(site.database, "test", bases) is not None
+        with pytest.raises(UserError, match="other documents or rules"):
+            claim(site.database, {**bases, "blue/public": "other"})
+        assert claim(site.database, bases) is not None
 
 
 def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_pa
         site.submit(blue("owl", "lark") + b" " * 9, token=second)
         site.submit(blue("owl", "lark") + b" " * 99, token=third)
         for _ in range(5):
-            job = claim(site.database, "test")
+            job = claim(site.database)
             assert job is not None
             assert finish(site.database, job, stub_score(job))
         assert ranked(site) == [(1, "Owls"), (2, "Larks"), (3, "Wrens")]

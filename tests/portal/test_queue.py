@@ -67,13 +67,13 @@ def together(*actions: Callable[[], object]) -> list[Exception]:
 
 def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
     store(database, add(database))
-    first = claim(database, "first")
+    first = claim(database)
     assert first is not None
     assert first.content == blue("owl", "lark")
-    assert claim(database, "second") is None
+    assert claim(database) is None
     assert prolong(database, first)
     expire_leases(database)
-    second = claim(database, "second")
+    second = claim(database)
     assert second is not None
     assert (second.id, second.attempt) == (first.id, 2)
     # The first was only believed to be dead, and can change nothing any more.
@@ -89,15 +89,15 @@ def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
 
 def test_a_late_worker_cannot_end_a_scoring_that_was_queued_again(database: Database) -> None:
     store(database, add(database))
-    late = claim(database, "first")
+    late = claim(database)
     assert late is not None
     expire_leases(database)
-    job = claim(database, "second")
+    job = claim(database)
     assert job is not None
     assert finish(database, job, stub_score(job))
     with database.writing() as session:
         score_again(session, [1], make_documents())
-    assert claim(database, "third") is not None
+    assert claim(database) is not None
     assert not finish(database, late, failed("late", "late"))
 
 
@@ -107,7 +107,7 @@ def test_public_scores_come_first_and_what_kills_workers_last(database: Database
         store(database, team, number, make_documents(held_out=True))
     with database.writing() as session:
         session.execute(update(ScoringRow).where(ScoringRow.submission_id == 1).values(tries=4))
-    jobs = [claim(database, "test") for _ in range(6)]
+    jobs = [claim(database) for _ in range(6)]
     order = [(job.submission_id, job.kind) for job in jobs if job is not None]
     assert order == [(2, "public"), (3, "public"), (1, "public"), (2, "held_out"), (3, "held_out"), (1, "held_out")]
 
@@ -115,9 +115,9 @@ def test_public_scores_come_first_and_what_kills_workers_last(database: Database
 def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
     store(database, add(database))
     for _ in range(MAX_TRIES):
-        assert claim(database, "test") is not None
+        assert claim(database) is not None
         expire_leases(database)
-    assert claim(database, "test") is None
+    assert claim(database) is None
     (row,) = rows(database)
     assert row.state == "failed"
     assert f"ended {MAX_TRIES} times" in row.error
@@ -125,7 +125,7 @@ def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
 
 def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
     store(database, add(database))
-    job = claim(database, "test")
+    job = claim(database)
     assert job is not None
     finish(database, job, stub_score(job))
     for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
@@ -133,7 +133,7 @@ def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) ->
             assert score_again(session, [1, 1], make_documents()) == 1
         (row,) = rows(database)
         assert (row.state, row.score) == ("queue", 1 / len(job.content))
-        again = claim(database, "test")
+        again = claim(database)
         assert again is not None
         finish(database, again, outcome)
         (row,) = rows(database)
@@ -159,7 +159,7 @@ def test_the_same_document_counts_once(database: Database) -> None:
     with database.writing() as session:
         set_closed(session, True)
     assert store(database, team, documents=documents) == Receipt(1, [], new=False)
-    job = claim(database, "test")
+    job = claim(database)
     assert job is not None
     finish(database, job, stub_score(job))
     assert store(database, team, documents=documents).id == 1
@@ -169,7 +169,7 @@ def test_the_same_document_counts_once(database: Database) -> None:
         set_closed(session, False)
     assert store(database, other, documents=documents) == Receipt(2, [], new=True)
     # What could not be scored does not count, and may be sent again.
-    job = claim(database, "test")
+    job = claim(database)
     assert job is not None
     finish(database, job, failed("a test", "a test"))
     assert store(database, other, documents=documents) == Receipt(3, [], new=True)
@@ -215,7 +215,7 @@ def test_workers_at_once_claim_different_scorings(database: Database) -> None:
         store(database, team, number)
     jobs: list[Any] = []
     for _ in range(4):
-        raised = together(*[lambda: jobs.append(claim(database, "test"))] * 4)
+        raised = together(*[lambda: jobs.append(claim(database))] * 4)
         assert raised == []
     claimed = [job.id for job in jobs if job is not None]
     assert len(claimed) == len(set(claimed)) >= 4
@@ -228,7 +228,7 @@ def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) 
         with database.reading() as session:
             (team,) = session.scalars(select(TeamRow)).all()
         store(database, team.id)
-        job = claim(database, "test")
+        job = claim(database)
         assert job is not None
 
         def remove(name: str = team.name) -> None:
