@@ -35,9 +35,11 @@ from headstart.portal.submissions import (
     read_records,
     select_submissions,
 )
-from headstart.portal.tables import SCORE_NAMES, EventRow, ScoringRow, SubmissionRow, Table, event_as_json
+from headstart.portal.tables import SCORE_NAMES, EventRow, ScoringRow, SubmissionRow, event_as_json
 
 BOARD_NAMES = ("rank", "participant", "submission", *SCORE_NAMES, "held_out_score", "received", "submissions")
+SUBMISSION_NAMES = ("id", "track", "received", "size", "sha256", "hidden", "problems")
+SCORING_NAMES = ("kind", "state", "basis", "attempt", "ended", "note", "error", *SCORE_NAMES)
 
 
 class Organiser:
@@ -246,10 +248,9 @@ def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
     loaded = query.options(undefer(SubmissionRow.content), undefer(PUBLIC.document), undefer(HELD_OUT.document))
     return [
         {
-            "id": row.id,
             "participant": team,
+            **{name: getattr(row, name) for name in SUBMISSION_NAMES},
             # Of one that was refused on arrival, the document is not kept.
-            **_columns(row, ("track", "received", "size", "sha256", "hidden", "problems")),
             "document": None if row.content is None else row.content.decode(errors="replace"),
             "scorings": [_as_scoring(each) for each in scorings if each is not None],
         }
@@ -258,12 +259,8 @@ def whole_submissions(session: Session, *numbers: int) -> list[dict[str, Any]]:
 
 
 def _as_scoring(row: ScoringRow) -> dict[str, Any]:
-    names = ("kind", "state", "basis", "attempt", "ended", "note", "error", *SCORE_NAMES)
-    return {**_columns(row, names), "result": None if row.document is None else json.loads(row.document)}
-
-
-def _columns(row: Table, names: Sequence[str]) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in names}
+    numbers = {name: getattr(row, name) for name in SCORING_NAMES}
+    return {**numbers, "result": None if row.document is None else json.loads(row.document)}
 
 
 def _board(session: Session, documents: Documents, track: Track) -> str:

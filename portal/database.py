@@ -68,15 +68,18 @@ class Database:
         """Create the tables in an empty database; several processes may do so at once.
 
         Raises:
-            UserError: The tables are not the portal's, or those of another schema; or an SQLite file is open to others
-                and belongs to another user.
+            UserError: The database cannot be used, its tables are not the portal's or those of another schema, or an
+                SQLite file is open to others and belongs to another user.
         """
         if self.is_sqlite and self.url.database:
             _make_private_database(Path(self.url.database))
-        with self._for_writing.begin() as connection:
-            if not self.is_sqlite:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-            _create_or_check(connection)
+        try:
+            with self._for_writing.begin() as connection:
+                if not self.is_sqlite:
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                _create_or_check(connection)
+        except UNAVAILABLE as error:
+            raise explain(error) from error
         self._identity = self._find_file()
 
     def reading(self) -> Session:

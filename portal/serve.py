@@ -17,7 +17,7 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
-from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
+from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings, parse_settings
 from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
@@ -50,10 +50,7 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
         # The process that scores would end at each start without them.
         settings.find_datasets()
 
-    try:
-        app = create_app(settings)
-    except UNAVAILABLE as error:
-        raise explain(error) from error
+    app = create_app(settings)
     portal: Portal = app.state.portal
 
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"

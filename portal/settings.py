@@ -5,7 +5,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from jsonargparse import Namespace
@@ -125,8 +124,7 @@ def settings_parser(description: str) -> OneLineErrorParser:
 
 def make_settings(parsed: Namespace) -> Settings:
     """Build settings from parsed options, and check them."""
-    options: dict[str, Any] = {name: parsed[name] for name in Settings.__dataclass_fields__}
-    return Settings(**options)
+    return Settings(**{name: parsed[name] for name in Settings.__dataclass_fields__})
 
 
 def parse_settings(description: str, args: Sequence[str] | None = None) -> Settings:

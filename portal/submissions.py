@@ -18,6 +18,8 @@ PAGE_LENGTH = 100
 # Scores that differ by less are equal: the mean over the same models in another order may differ in the last bit.
 DECIMALS = 9
 WAITING = ("queue", "running")
+MEANS = ("mean_cka_biased", "mean_cka_debiased", "mean_cka_calibrated")
+PUBLIC_NAMES = ("contract_version", "team", "n_models", "n_stimuli", "pairwise", *MEANS)
 PUBLIC, HELD_OUT = aliased(ScoringRow), aliased(ScoringRow)
 Entry = dict[str, Any]
 
@@ -74,9 +76,7 @@ def find_public_score(session: Session, number: int) -> Entry:
     """
     public = (ScoringRow.submission_id == number, ScoringRow.kind == "public")
     document = json.loads(session.scalar(select(ScoringRow.document).where(*public)) or "{}")
-    means = [f"mean_cka_{estimate}" for estimate in ("biased", "debiased", "calibrated")]
-    names = ["contract_version", "team", "n_models", "n_stimuli", "pairwise", *means]
-    return {name: document[name] for name in names if name in document}
+    return {name: document[name] for name in PUBLIC_NAMES if name in document}
 
 
 def count_submissions(session: Session) -> dict[str, int]:

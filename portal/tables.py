@@ -17,7 +17,6 @@ State = Literal["queue", "running", "scored", "refused", "failed"]
 
 # The largest key in PostgreSQL.
 MAX_ID = 2**31 - 1
-LOG_LINES = 100
 
 
 # The numbers of one scoring: the score, where higher is better; by the debiased estimate and calibrated against chance;
@@ -176,13 +175,11 @@ def log_event(
 
 def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
     """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
-    own = (
-        EventRow.submission_id.is_(None)
-        if team is None
-        else EventRow.submission_id.is_(None) | (EventRow.team_id == team.id)
-    )
+    own = EventRow.submission_id.is_(None)
+    if team is not None:
+        own |= EventRow.team_id == team.id
     return session.scalars(
-        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(LOG_LINES)
+        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(100)
     ).all()
 
 

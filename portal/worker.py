@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from headstart.contract.stimulus_files import ROOT_VARIABLE
 from headstart.output.parser import one_line_errors
-from headstart.portal.database import UNAVAILABLE, Database, explain
+from headstart.portal.database import UNAVAILABLE, Database
 from headstart.portal.queue import LEASE, Job, Outcome, claim, failed, finish, prolong
 from headstart.portal.settings import Settings, parse_settings
 
@@ -121,10 +121,7 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
     worker = Worker(database, scorer, 60.0 * settings.scoring_minutes, getattr(scorer, "bases", None))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
-    try:
-        database.create_tables()
-    except UNAVAILABLE as error:
-        raise explain(error) from error
+    database.create_tables()
     worker.run()
     database.close()
 

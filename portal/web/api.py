@@ -26,7 +26,6 @@ Before = Annotated[int, Query(ge=1, le=MAX_ID)]
 LOW = 2**30
 # Without any sign of a process for so long, none is at work.
 LATELY = timedelta(minutes=10)
-NAN = float("nan")
 
 
 @router.get("/challenge")
@@ -141,7 +140,7 @@ def check_health(portal: PortalDependency) -> Response:
 @monitoring.get("/metrics")
 def read_metrics(portal: PortalDependency) -> Response:
     """Return metrics in Prometheus's text format."""
-    states, waiting = dict[str, float](), NAN
+    states, waiting = dict[str, float](), float("nan")
     try:
         with portal.database.reading() as session:
             oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))

@@ -42,16 +42,14 @@ def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
 Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
 
 
-def calling_team(request: Request, team: Visitor) -> TeamRow:
+def calling_team(team: Visitor) -> TeamRow:
     """Return the team of a program's request.
 
     Raises:
         HTTPException: The header has no valid token.
     """
     if team is None:
-        known = header_token(request)
-        reason = "The token is not valid." if known else "A token is needed: Authorization: Bearer TOKEN."
-        raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
+        raise HTTPException(401, "The header Authorization has no valid token.", {"WWW-Authenticate": "Bearer"})
     return team
 
 
