@@ -144,7 +144,7 @@ def read_metrics(portal: PortalDependency) -> Response:
     try:
         with portal.database.reading() as session:
             oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
-            states = dict.fromkeys(get_args(State), 0) | count_submissions(session)
+            states = {**dict.fromkeys(get_args(State), 0), **count_submissions(session)}
         waiting = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
     except UNAVAILABLE:
         pass

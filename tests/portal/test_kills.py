@@ -152,8 +152,8 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
             number: row.size for number, row in rows.items()
         }
         # Each has its own score, and the log reports it once.
-        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
-        assert {number: each.score for number, each in scores.items()} == {n: 1 / row.size for n, row in rows.items()}
+        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
+        assert scores == {number: 1 / row.size for number, row in rows.items()}
         for kind in ("received", "scored"):
             logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
             assert logged == Counter(list(rows))

@@ -163,10 +163,10 @@ def test_quotas_dates_and_bytes(database: Database) -> None:
         "all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)",
         "the deadline was 2026-03-01T21:00:00+09:00",
     )
-    rules = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
-    assert [len(each) for each in rules] == [0, 0, 1, 2]
-    assert rules[2][0].startswith(quota)
-    assert rules[3][1].startswith(late)
+    broken = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
+    assert [len(each) for each in broken] == [0, 0, 1, 2]
+    assert broken[2][0].startswith(quota)
+    assert broken[3][1].startswith(late)
     # The refused ones count with their problems, and their documents are not kept.
     assert [content is None for content, _ in stored] == [False, False, True, True]
     with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
