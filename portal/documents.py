@@ -63,10 +63,10 @@ def read_documents(settings: Settings) -> Documents:
     rules = read_challenge(challenge_path(settings.challenge))
     registry, catalog = read_registry(registry_path(settings.registry)), read_catalog(catalog_path(settings.catalog))
     pairs = {basis_key(track, "public"): (registry, catalog) for track in KEYS}
-    if settings.held_out_catalog is not None:
-        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
     if settings.held_out_registry is not None:
         pairs[basis_key("red", "held_out")] = read_registry(registry_path(settings.held_out_registry)), catalog
+    if settings.held_out_catalog is not None:
+        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
     return Documents(rules, registry, catalog, pairs, settings.extraction.score_settings)
 
 
