@@ -70,13 +70,16 @@ class Worker:
 
         scored.set()
         # The lease is still prolonged: while the database is away, no other worker may score this again.
-        while not written.is_set():
+        while True:
             try:
                 finish(self.database, job, outcome)
-                written.set()
+                break
             except UNAVAILABLE as error:
                 _warn("the database cannot be written", error)
-                time.sleep(WAIT_SECONDS)
+                # Where the worker must end, another one scores this again when the lease has run out.
+                if self.stopping.wait(WAIT_SECONDS):
+                    break
+        written.set()
         heart.join()
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:

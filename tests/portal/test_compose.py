@@ -78,7 +78,9 @@ def test_its_processes_serve_a_portal(postgresql: Server, tmp_path: Path) -> Non
 
     with ExitStack() as processes:
         for name in ("portal", "worker"):
-            processes.callback(start(name).terminate)
+            process = start(name)
+            processes.callback(process.wait, PATIENCE)
+            processes.callback(process.terminate)
             end = time.monotonic() + PATIENCE
             while subprocess.run(
                 [sys.executable, *health_check(port)[1:]], capture_output=True, check=False

@@ -15,7 +15,7 @@ from headstart.portal.intake import score_again
 from headstart.portal.queue import claim, finish
 from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
-from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
+from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
 
@@ -90,8 +90,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         site.submit(blue("owl", "lark"), token=token)
         site.work()
         site.submit(blue("owl", "wren"), token=token)
-        late = claim(site.database)
-        assert late is not None
+        late = take(site.database)
         assert ranked(site) == [(1, "Owls")]
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
     with (changed := Site(changes.settings, token)).client:
@@ -152,21 +151,12 @@ def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_pa
         site.submit(blue("owl", "lark") + b" " * 9, token=second)
         site.submit(blue("owl", "lark") + b" " * 99, token=third)
         for _ in range(5):
-            job = claim(site.database)
-            assert job is not None
+            job = take(site.database)
             assert finish(site.database, job, stub_score(job))
         assert ranked(site) == [(1, "Owls"), (2, "Larks"), (3, "Wrens")]
         site.log_in(first)
-        pages = (
-            "/",
-            "/leaderboard",
-            "/log",
-            "/submissions",
-            "/submissions/1",
-            "/metrics",
-            "/api/leaderboard?team=blue",
-        )
-        texts = [site.client.get(path).text for path in pages]
+        pages = ("", "leaderboard", "log", "submissions", "submissions/1", "metrics", "api/leaderboard?team=blue")
+        texts = [site.client.get(f"/{path}").text for path in pages]
         texts.append(site.client.get("/api/submissions/1", headers=site.headers(first)).text)
         hidden = f"{1 - 1 / len(blue('owl', 'lark')):.6f}"
         assert not any(hidden[:6] in text for text in texts)

@@ -14,7 +14,7 @@ from headstart.portal.intake import NotTakenError, Receipt, score_again, set_clo
 from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
 from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team, remove_team, revoke_team
-from headstart.tests.material.portals import blue, make_documents
+from headstart.tests.material.portals import blue, make_documents, take
 from headstart.tests.material.stub_scores import stub_score
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -32,6 +32,11 @@ def store(database: Database, team: int, number: int = 0, documents: Documents |
     options = {"problems": [], "bytes_per_day": 10**6, "now": NOW, **more}
     content = blue("owl", "lark") + b" " * number
     return store_submission(database, documents or make_documents(), team, "blue", content, **options)
+
+
+def close(database: Database, closed: bool) -> None:
+    with database.writing() as session:
+        set_closed(session, closed)
 
 
 def rows(database: Database) -> list[ScoringRow]:
@@ -65,14 +70,12 @@ def together(*actions: Callable[[], object]) -> list[Exception]:
 
 def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
     store(database, add(database))
-    first = claim(database)
-    assert first is not None
+    first = take(database)
     assert first.content == blue("owl", "lark")
     assert claim(database) is None
     assert prolong(database, first)
     expire_leases(database)
-    second = claim(database)
-    assert second is not None
+    second = take(database)
     assert (second.id, second.attempt) == (first.id, 2)
     # The first was only believed to be dead, and can change nothing any more.
     assert not prolong(database, first)
@@ -109,16 +112,14 @@ def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
 
 def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
     store(database, add(database))
-    job = claim(database)
-    assert job is not None
+    job = take(database)
     finish(database, job, stub_score(job))
     for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
         with database.writing() as session:
             assert score_again(session, [1, 1], make_documents()) == 1
         (row,) = rows(database)
         assert (row.state, row.score) == ("queue", 1 / len(job.content))
-        again = claim(database)
-        assert again is not None
+        again = take(database)
         finish(database, again, outcome)
         (row,) = rows(database)
         assert (row.state, row.score) == (state, 1 / len(job.content))
@@ -129,21 +130,17 @@ def test_the_same_document_counts_once(database: Database) -> None:
     documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
     assert store(database, team, documents=documents) == (1, True)
     # Also when the quota is used up, submissions are closed, and the score is there.
-    with database.writing() as session:
-        set_closed(session, True)
+    close(database, True)
     assert store(database, team, documents=documents) == (1, False)
-    job = claim(database)
-    assert job is not None
+    job = take(database)
     finish(database, job, stub_score(job))
     assert store(database, team, documents=documents).id == 1
     with pytest.raises(NotTakenError, match="closed"):
         store(database, other, documents=documents)
-    with database.writing() as session:
-        set_closed(session, False)
+    close(database, False)
     assert store(database, other, documents=documents) == (2, True)
     # What could not be scored does not count, and may be sent again.
-    job = claim(database)
-    assert job is not None
+    job = take(database)
     finish(database, job, failed("a test", "a test"))
     assert store(database, other, documents=documents) == (3, True)
 
@@ -205,8 +202,7 @@ def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) 
         with database.reading() as session:
             (team,) = session.scalars(select(TeamRow)).all()
         store(database, team.id)
-        job = claim(database)
-        assert job is not None
+        job = take(database)
 
         def remove(name: str = team.name) -> None:
             with database.writing() as session:
