@@ -18,7 +18,6 @@ from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
-DATABASE_VARIABLE = "DATABASE_URL"
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
@@ -79,7 +78,7 @@ class Settings:
     def database_url(self) -> str | URL:
         """URL of the database."""
         file = str((self.folder / "portal.sqlite3").absolute())
-        return self.database or os.environ.get(DATABASE_VARIABLE) or URL.create("sqlite", database=file)
+        return self.database or os.environ.get("DATABASE_URL") or URL.create("sqlite", database=file)
 
     @property
     def folder(self) -> Path:

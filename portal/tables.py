@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint, select
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, String, Text, or_, select
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
@@ -104,7 +104,10 @@ class ScoringRow(Table):
     """
 
     __tablename__ = "scorings"
-    __table_args__ = (UniqueConstraint("submission_id", "kind"), Index("ix_scorings_queue", "state", "kind", "id"))
+    __table_args__ = (
+        Index("ix_scorings_one", "submission_id", "kind", unique=True),
+        Index("ix_scorings_queue", "state", "kind", "id"),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
     kind: Mapped[Kind] = mapped_column(String(8))
@@ -175,9 +178,7 @@ def log_event(
 
 def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
     """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
-    own = EventRow.submission_id.is_(None)
-    if team is not None:
-        own |= EventRow.team_id == team.id
+    own = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
     return session.scalars(
         select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(100)
     ).all()

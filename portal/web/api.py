@@ -157,9 +157,8 @@ def read_metrics(portal: PortalDependency) -> Response:
     for gauge, values in ((submissions, states), (free, _free_bytes(portal.settings))):
         for label, value in values.items():
             gauge.labels(label).set(value)
-    return Response(
-        generate_latest(registry) + generate_latest(portal.registry), media_type="text/plain; version=0.0.4"
-    )
+    text = generate_latest(registry) + generate_latest(portal.registry)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def is_stalled(session: Session, now: datetime) -> bool:
