@@ -63,7 +63,7 @@ def test_another_sites_page_changes_nothing(shown: Site, headers: dict[str, str]
     # Whoever follows a link is let in, and so is a page of the portal.
     assert shown.client.get("/", headers=headers).status_code == 200
     own = {"Origin": "http://testserver", "Sec-Fetch-Site": "same-origin"}
-    assert shown.client.post("/api/validate?team=blue", headers=own).status_code in (200, 429)
+    assert shown.client.post("/api/validate?team=blue", headers=own).status_code == 200
 
 
 def test_a_form_needs_the_proof_of_its_own_session(site: Site) -> None:
