@@ -25,17 +25,12 @@ WAITING = {"queue", "running"}
 # Statuses of a portal that can be asked again when it says.
 BUSY = {429, 503}
 ANSWER_SECONDS, MAX_ANSWER_BYTES = 120, 100_000_000
-# The pause between two questions grows from the first to the second.
-POLL_SECONDS = (1.0, 15.0)
+POLL_SECONDS = 2.0
 Record = dict[str, Any]
 
 
 def submit(
-    file: str,
-    url: str,
-    token: str | None = None,
-    team: Literal["blue", "red"] | None = None,
-    wait: bool = True,
+    file: str, url: str, token: str | None = None, team: Literal["blue", "red"] | None = None, wait: bool = True
 ) -> None:
     """Submit a document to a portal, and wait for its score.
 
@@ -59,7 +54,8 @@ def submit(
     except KeyboardInterrupt:
         say(f"The submission is still scored. To see it later: `headstart submissions --url={url}`", sys.stderr)
         raise
-    _list_problems(record["problems"])
+    for problem in record["problems"]:
+        say(str(Problem(**problem)))
     if record["state"] not in {"scored", *WAITING}:
         raise UserError(f"file: submission {record['id']} of {file} has no score; its state is {record['state']}")
 
@@ -80,7 +76,7 @@ def list_submissions(url: str, token: str | None = None) -> None:
     rows = [["number", "team", "received (UTC)", "state", "place", "score", "debiased"]]
     for each in records:
         received, place = each["received"][:16].replace("T", " "), str(each["place_in_queue"] or "")
-        scores = [format_number(each[name], ".6f") for name in ("score", "debiased_score")]
+        scores = [format_number(each[name], ".6f") for name in ("score", "debiased")]
         rows.append([str(each["id"]), each["team"], received, each["state"], place, *scores])
     print_table(f"Submissions to {url}: {len(records)}", rows)
     for each in records:
@@ -179,30 +175,21 @@ def _find_team(file: str, content: bytes) -> str:
 
 def _follow(portal: Portal, record: Record, wait: bool) -> Record:
     """Print each change of a submission, until it ends."""
-    said, (pause, longest) = None, POLL_SECONDS
+    said = None
     while True:
         if said != (said := (record["state"], record["place_in_queue"])):
             say(_describe(record))
         if not wait or record["state"] not in WAITING:
             return record
-        time.sleep(pause)
-        pause = min(1.5 * pause, longest)
+        time.sleep(POLL_SECONDS)
         record = portal.ask(f"/api/submissions/{record['id']}")
 
 
 def _describe(record: Record) -> str:
-    forms = {
-        "place_in_queue": "place {} in the queue",
-        "score": "{:.6f}",
-        "debiased_score": "debiased {:.6f}",
-        "note": "{}",
-    }
-    if record.get("held_back"):
-        record = {**record, "note": "does not count until it is scored again with today's documents and rules"}
-    parts = [form.format(record[name]) for name, form in forms.items() if record.get(name) not in (None, "")]
-    return ", ".join([f"Submission {record['id']}: {record['state']}", *parts])
-
-
-def _list_problems(problems: list[dict[str, str]]) -> None:
-    for problem in problems:
-        say(str(Problem(**problem)))
+    place, note = record["place_in_queue"], record["note"]
+    if record["held_back"]:
+        note = "does not count until it is scored again with today's documents and rules"
+    parts = [f"Submission {record['id']}: {record['state']}", place and f"place {place} in the queue"]
+    forms = {"score": "{:.6f}", "debiased": "debiased {:.6f}"}
+    numbers = [form.format(record[name]) for name, form in forms.items() if record[name] is not None]
+    return ", ".join(filter(None, [*parts, *numbers, note]))

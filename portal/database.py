@@ -38,7 +38,7 @@ class Database:
         UserError: The URL is neither, or the driver is missing.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str | URL) -> None:
         try:
             self.url = make_url(url)
             if self.url.get_backend_name() in {"postgresql", "postgres"}:
@@ -52,8 +52,6 @@ class Database:
                 "database: must be a URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
                 "postgresql+psycopg://portal@localhost/portal"
             ) from error
-        except ModuleNotFoundError as error:
-            raise UserError(f"database: {error}; pip install 'headstart[portal]'") from error
 
         self._identity: tuple[int, int] | None = None
         self._for_writing = self.engine.execution_options(writing=True)
@@ -70,15 +68,18 @@ class Database:
         """Create the tables in an empty database; several processes may do so at once.
 
         Raises:
-            UserError: The tables are not the portal's, or those of another schema; or an SQLite file is open to others
-                and belongs to another user.
+            UserError: The database cannot be used, its tables are not the portal's or those of another schema, or an
+                SQLite file is open to others and belongs to another user.
         """
         if self.is_sqlite and self.url.database:
             _make_private_database(Path(self.url.database))
-        with self._for_writing.begin() as connection:
-            if not self.is_sqlite:
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-            _create_or_check(connection)
+        try:
+            with self._for_writing.begin() as connection:
+                if not self.is_sqlite:
+                    connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+                _create_or_check(connection)
+        except UNAVAILABLE as error:
+            raise explain(error) from error
         self._identity = self._find_file()
 
     def reading(self) -> Session:
@@ -152,21 +153,18 @@ def _make_private_database(file: Path) -> None:
     # SQLite says why a file cannot be made, and gives the files of its log the permissions of the database.
     with suppress(OSError):
         file.touch(stat.S_IRUSR | stat.S_IWUSR)
-    for end in ("", "-wal", "-shm"):
-        _close_to_others("database", file.with_name(f"{file.name}{end}"))
+    with suppress(FileNotFoundError):
+        _close_to_others("database", file)
 
 
 def _close_to_others(option: str, path: Path) -> None:
-    with suppress(FileNotFoundError):
-        mode = stat.S_IMODE(path.stat().st_mode)
+    mode = stat.S_IMODE(path.stat().st_mode)
+    try:
         if mode & _OTHERS:
-            try:
-                path.chmod(mode & ~_OTHERS)
-            except PermissionError as error:
-                raise UserError(
-                    f"{option}: {str(path)!r} is open to others and belongs to another user, who can run "
-                    f"`chmod go= {path}`; or choose another"
-                ) from error
+            path.chmod(mode & ~_OTHERS)
+    except PermissionError as error:
+        reason = "is open to others and belongs to another user, who can run"
+        raise UserError(f"{option}: {str(path)!r} {reason} `chmod go= {path}`; or choose another") from error
 
 
 def _sqlite(url: URL) -> Engine:

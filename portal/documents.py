@@ -5,13 +5,9 @@ The basis of a score identifies its documents and rules: scores of different one
 
 import hashlib
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
 
-from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge import Challenge, challenge_path, read_challenge
@@ -20,7 +16,7 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.settings import Settings
-from headstart.portal.tables import FactRow, Kind, ScoringRow, SubmissionRow, log_event
+from headstart.portal.tables import FactRow, Kind
 
 BASES = "bases"
 
@@ -33,44 +29,29 @@ class Documents:
         challenge: Its rules.
         registry: Its models.
         catalog: Its stimuli.
-        held_out_registry: Models that are not published; None without a held-out score of the Red Team.
-        held_out_catalog: Stimuli that are not published; None without a held-out score of the Blue Team.
+        pairs: The models and the stimuli of each score, by team of the contract and kind. A submission keeps the models
+            or the stimuli that it names; only the others may be held out.
         extraction: The settings of the extraction that change scores.
     """
 
     challenge: Challenge
     registry: Registry
     catalog: Catalog
-    held_out_registry: Registry | None
-    held_out_catalog: Catalog | None
+    pairs: dict[str, tuple[Registry, Catalog]]
     extraction: dict[str, object]
 
     def kinds(self, track: Track) -> list[Kind]:
         """Return the kinds of scores that submissions of a team of the contract have."""
-        held_out = self.held_out_catalog if track == "blue" else self.held_out_registry
-        return ["public"] if held_out is None else ["public", "held_out"]
-
-    def of(self, track: Track, kind: Kind) -> tuple[Registry, Catalog]:
-        """Return the models and the stimuli of a score.
-
-        A submission keeps the models or the stimuli that it names; only the others are held out.
-        """
-        if kind == "public":
-            return self.registry, self.catalog
-        if track == "blue":
-            return self.registry, self.held_out_catalog or self.catalog
-        return self.held_out_registry or self.registry, self.catalog
+        return ["public", "held_out"] if basis_key(track, "held_out") in self.pairs else ["public"]
 
     @cached_property
     def bases(self) -> dict[str, str]:
         """The basis of each score, by team of the contract and kind."""
-        bases = {}
-        for track in KEYS:
-            for kind in self.kinds(track):
-                digests = [document.sha256 for document in self.of(track, kind)]
-                parts = [digests, self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
-                bases[basis_key(track, kind)] = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        return bases
+        rest = [self.extraction, self.challenge.scoring_digest, CONTRACT_VERSION]
+        parts = {key: [[document.sha256 for document in pair], *rest] for key, pair in self.pairs.items()}
+        return {
+            key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()
+        }
 
 
 def read_documents(settings: Settings) -> Documents:
@@ -79,15 +60,14 @@ def read_documents(settings: Settings) -> Documents:
     Raises:
         UserError: A document cannot be read.
     """
-    held_out_registry, held_out_catalog = settings.held_out_registry, settings.held_out_catalog
-    return Documents(
-        read_challenge(challenge_path(settings.challenge)),
-        read_registry(registry_path(settings.registry)),
-        read_catalog(catalog_path(settings.catalog)),
-        None if held_out_registry is None else read_registry(registry_path(held_out_registry)),
-        None if held_out_catalog is None else read_catalog(catalog_path(held_out_catalog)),
-        settings.extraction.score_settings,
-    )
+    rules = read_challenge(challenge_path(settings.challenge))
+    registry, catalog = read_registry(registry_path(settings.registry)), read_catalog(catalog_path(settings.catalog))
+    pairs = {basis_key(track, "public"): (registry, catalog) for track in KEYS}
+    if settings.held_out_registry is not None:
+        pairs[basis_key("red", "held_out")] = read_registry(registry_path(settings.held_out_registry)), catalog
+    if settings.held_out_catalog is not None:
+        pairs[basis_key("blue", "held_out")] = registry, read_catalog(catalog_path(settings.held_out_catalog))
+    return Documents(rules, registry, catalog, pairs, settings.extraction.score_settings)
 
 
 def basis_key(track: str, kind: str) -> str:
@@ -99,41 +79,3 @@ def read_bases(session: Session) -> dict[str, str]:
     """Return what scores are computed from, as the server recorded it; nothing before its first start."""
     fact = session.get(FactRow, BASES)
     return {} if fact is None else json.loads(fact.value)
-
-
-def record_bases(session: Session, bases: Mapping[str, str]) -> int:
-    """Record what scores are computed from at present, so that no process computes them from anything else.
-
-    Returns:
-        The number of submissions that must be scored again. A change is logged for everybody.
-    """
-    before, held_back = read_bases(session), len(find_held_back(session, bases))
-    session.merge(FactRow(name=BASES, value=json.dumps(bases)))
-    if held_back and before != bases:
-        message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
-        log_event(session, datetime.now(UTC), "documents changed", message, public=True)
-    return held_back
-
-
-def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
-    """Return the numbers of submissions whose score is of other documents or rules, or that lack a held-out score.
-
-    A scoring that waits or runs will end by the documents of its time, and is left out.
-    """
-    columns = (SubmissionRow.id, SubmissionRow.track, ScoringRow.kind, ScoringRow.state, ScoringRow.basis)
-    query = select(*columns, ScoringRow.scores).join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-    found: dict[tuple[int, str], dict[str, Any]] = {}
-    for row in session.execute(query.where(SubmissionRow.problems.is_(None))):
-        found.setdefault((row.id, row.track), {})[basis_key(row.track, row.kind)] = row
-
-    def is_held_back(track: str, scorings: Mapping[str, Any]) -> bool:
-        old = [
-            row.scores.score is not None and row.state not in {"queue", "running"} and row.basis != bases.get(key)
-            for key, row in scorings.items()
-            if key in bases
-        ]
-        # Held-out documents may be named after it was submitted.
-        held_out = basis_key(track, "held_out")
-        return any(old) or (held_out in bases and held_out not in scorings)
-
-    return sorted(number for (number, track), scorings in found.items() if is_held_back(track, scorings))

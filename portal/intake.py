@@ -2,10 +2,11 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
 from datetime import UTC, datetime
+from typing import NamedTuple
 
-from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session
 
 from headstart.contract.challenge_times import find_untimely
@@ -16,16 +17,15 @@ from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.queue import KEPT_PROBLEMS, limit_problems
-from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event, name_of
+from headstart.portal.tables import MAX_ID, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 CLOSED = "closed"
 
 
 def find_problems(documents: Documents, track: Track, content: bytes) -> list[Problem]:
     """Return the problems of a document of a team of the contract."""
-    registry, catalog = documents.of(track, "public")
     try:
-        check_submission(content, "submission", registry, catalog, track, documents.challenge)
+        check_submission(content, "submission", documents.registry, documents.catalog, track, documents.challenge)
     except ContractError as error:
         return error.problems
     return []
@@ -35,18 +35,10 @@ class NotTakenError(UserError):
     """A document is not stored, not even as refused."""
 
 
-@dataclass(frozen=True)
-class Receipt:
-    """The result of a submission.
-
-    Attributes:
-        id: The submission's number.
-        problems: Problems for which it was refused.
-        new: Whether the team had not submitted the document before.
-    """
+class Receipt(NamedTuple):
+    """The number of a submission, and whether the team had not submitted the document before."""
 
     id: int
-    problems: list[Problem]
     new: bool
 
 
@@ -77,7 +69,7 @@ def store_submission(
         now: Time at which it was received.
 
     Returns:
-        The submission's number, and its problems.
+        The submission's number, and whether it is new.
 
     Raises:
         NotTakenError: Organisers have closed the portal or revoked the team, or it has submitted too much today.
@@ -91,13 +83,13 @@ def store_submission(
         counted = (SubmissionRow.team_id == team_id, SubmissionRow.track == track, counts_against_quota())
         same = session.scalar(select(SubmissionRow.id).where(SubmissionRow.sha256 == digest, *counted))
         if same is not None:
-            return Receipt(same, [], new=False)
+            return Receipt(same, new=False)
         if is_closed(session):
             raise NotTakenError("submission: the organisers have closed submissions")
 
         # Of a refused document the problems are kept, which may be longer than itself.
         midnight = now.astimezone(challenge.zone).replace(hour=0, minute=0, second=0, microsecond=0)
-        kept = func.sum(SubmissionRow.size + func.coalesce(func.length(SubmissionRow.problems), 0))
+        kept = func.sum(SubmissionRow.size + func.coalesce(func.length(cast(SubmissionRow.problems, Text)), 0))
         today = (SubmissionRow.team_id == team_id, SubmissionRow.received >= midnight)
         used = session.scalar(select(kept).where(*today)) or 0
         if used + len(content) > bytes_per_day:
@@ -107,23 +99,25 @@ def store_submission(
         earlier = session.scalars(select(SubmissionRow.received).where(*counted)).all()
         reasons = limit_problems([*find_untimely(challenge, track, earlier, now), *problems], KEPT_PROBLEMS)
         submission = SubmissionRow(team_id=team_id, track=track, size=len(content), sha256=digest, received=now)
-        submission.content, submission.problems = (None, reasons) if reasons else (content, None)
+        if reasons:
+            submission.problems = [asdict(problem) for problem in reasons]
+        else:
+            submission.content = content
         session.add(submission)
         session.flush()
 
-        name = name_of(submission, team.name)
         if reasons:
-            log_event(session, now, "refused", f"{name}: refused, {reasons[0]}", team_id, submission.id)
+            log_event(session, "refused", f"refused, {reasons[0]}", submission)
         else:
             for kind in documents.kinds(track):
                 session.add(ScoringRow(submission_id=submission.id, kind=kind, queued=now))
-            log_event(session, now, "received", f"{name}: received.", team_id, submission.id, public=True)
-        return Receipt(submission.id, reasons, new=True)
+            log_event(session, "received", "received.", submission, public=True)
+        return Receipt(submission.id, new=True)
 
 
 def counts_against_quota() -> ColumnElement[bool]:
     """Return the condition of submissions that count against quotas: they have a score, or still may get one."""
-    kept = or_(ScoringRow.state.in_(["queue", "running"]), ScoringRow.score.is_not(None))  # type: ignore[attr-defined]
+    kept = or_(ScoringRow.state.in_(["queue", "running"]), ScoringRow.score.is_not(None))
     public = (ScoringRow.submission_id == SubmissionRow.id, ScoringRow.kind == "public", kept)
     return and_(
         SubmissionRow.problems.is_(None), select(ScoringRow.id).where(*public).correlate(SubmissionRow).exists()
@@ -144,8 +138,8 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
     Raises:
         UserError: A submission does not exist, was refused when it was submitted, or is being scored.
     """
-    now, unique = datetime.now(UTC), sorted(set(numbers))
-    for number in unique:
+    now = datetime.now(UTC)
+    for number in sorted(set(numbers)):
         submission = find_submission(session, number)
         query = select(ScoringRow).where(ScoringRow.submission_id == number).with_for_update()
         scorings = {row.kind: row for row in session.scalars(query)}
@@ -163,8 +157,8 @@ def score_again(session: Session, numbers: Sequence[int], documents: Documents) 
             session.add(ScoringRow(submission_id=number, kind=kind, queued=now))
         # One that changed rules refused may be valid again.
         submission.problems = None
-        log_event(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
-    return len(unique)
+        log_event(session, "rescored", "is scored again.", submission)
+    return len(set(numbers))
 
 
 def hide(session: Session, number: int, hidden: bool) -> None:
@@ -175,9 +169,7 @@ def hide(session: Session, number: int, hidden: bool) -> None:
     """
     submission = find_submission(session, number)
     submission.hidden = hidden
-    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
-    message = f"{name}: {'hidden' if hidden else 'shown again'} by the organisers."
-    log_event(session, datetime.now(UTC), "hidden", message, submission.team_id, number, public=True)
+    log_event(session, "hidden", f"{'hidden' if hidden else 'shown again'} by the organisers.", submission, public=True)
 
 
 def find_submission(session: Session, number: int) -> SubmissionRow:
@@ -193,13 +185,12 @@ def set_closed(session: Session, closed: bool) -> None:
     fact = session.get(FactRow, CLOSED)
     if closed == (fact is not None):
         return
-    now = datetime.now(UTC)
     if fact is None:
-        session.add(FactRow(name=CLOSED, value=now.isoformat()))
+        session.add(FactRow(name=CLOSED, value=datetime.now(UTC).isoformat()))
     else:
         session.delete(fact)
     word = "closed" if closed else "open"
-    log_event(session, now, word, f"Submissions are {word}.", public=True)
+    log_event(session, word, f"Submissions are {word}.", public=True)
 
 
 def is_closed(session: Session) -> bool:

@@ -5,8 +5,9 @@ claims the scoring with the next attempt number. Only the latest attempt can end
 believed to be dead changes nothing.
 """
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,17 +19,7 @@ from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import basis_key, read_bases
-from headstart.portal.tables import (
-    QUEUE_ORDER,
-    Kind,
-    Scores,
-    ScoringRow,
-    State,
-    SubmissionRow,
-    TeamRow,
-    log_event,
-    name_of,
-)
+from headstart.portal.tables import QUEUE_ORDER, Kind, ScoringRow, State, log_event, read_scores
 
 LEASE = timedelta(seconds=30)
 MAX_TRIES = 10
@@ -67,16 +58,14 @@ class Outcome:
         state: `scored`, `failed`, or `refused` where the rules have changed since it was submitted.
         note: Note for the team.
         error: Error for the organisers.
-        scores: The scores of a `scored` one.
-        document: The content of `score.json`, as JSON.
+        document: The content of `score.json` of a `scored` one, as JSON.
         problems: Problems for which it is refused.
     """
 
     state: State
     note: str = ""
     error: str = ""
-    scores: Scores = Scores()  # noqa: RUF009 - frozen
-    document: str | None = None
+    document: str = ""
     problems: list[Problem] | None = None
 
 
@@ -91,31 +80,26 @@ def failed(reason: str, error: str) -> Outcome:
     return Outcome("failed", f"{note} The organisers can read the details and score it again.", error)
 
 
-class OtherDocumentsError(UserError):
-    """A process that scores has read other documents than the server."""
-
-
-def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None = None) -> Job | None:
+def claim(database: Database, own_bases: Mapping[str, str] | None = None) -> Job | None:
     """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
 
     Args:
         database: The portal's database.
-        worker: Name of the process that claims.
         own_bases: What the process computes scores from, by team of the contract and kind; None for a stub.
 
     Returns:
         The scoring; None where none is due, or no server has started yet.
 
     Raises:
-        OtherDocumentsError: The server has recorded that scores are computed from something else.
+        UserError: The server has recorded that scores are computed from something else.
     """
     now = datetime.now(UTC)
     with database.writing() as session:
         bases = read_bases(session)
         if own_bases is not None and not bases:
             return None
-        if own_bases is not None and own_bases != bases:
-            raise OtherDocumentsError(
+        if own_bases not in (None, bases):
+            raise UserError(
                 "settings: this worker has read other documents or rules than the server; restart both with the same "
                 "settings"
             )
@@ -130,9 +114,9 @@ def claim(database: Database, worker: str, own_bases: Mapping[str, str] | None =
             _end(session, row, failed(error, error), row.basis, now)
             return None
 
-        row.state, row.worker, row.started, row.lease_until = "running", worker, now, now + LEASE
+        row.state, row.lease_until = "running", now + LEASE
         row.attempt, row.tries = row.attempt + 1, row.tries + 1
-        submission = session.get_one(SubmissionRow, row.submission_id)
+        submission = row.submission
         basis = bases.get(basis_key(submission.track, row.kind), "")
         assert submission.content is not None
         return Job(row.id, row.attempt, submission.id, row.kind, submission.track, basis, submission.content)
@@ -169,15 +153,16 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, basis: str, now: d
     row.note, row.error = outcome.note, outcome.error
     # What fails leaves an earlier score as it is.
     if outcome.state == "scored":
-        row.scores, row.basis, row.document = outcome.scores, basis, outcome.document
+        row.basis, row.document = basis, outcome.document
+        for name, number in read_scores(json.loads(outcome.document)).items():
+            setattr(row, name, number)
 
-    submission = session.get_one(SubmissionRow, row.submission_id)
+    submission = row.submission
     if outcome.problems is not None:
-        submission.problems = limit_problems(outcome.problems, KEPT_PROBLEMS)
-    name = name_of(submission, session.get_one(TeamRow, submission.team_id).name)
+        submission.problems = [asdict(each) for each in limit_problems(outcome.problems, KEPT_PROBLEMS)]
     kind = "" if row.kind == "public" else "held-out "
-    score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
-    message = f"{name}: {kind}{row.state}{score}. {outcome.error}".strip()
+    score = f", {row.score:.6f}" if outcome.state == "scored" and row.score is not None else ""
+    message = f"{kind}{row.state}{score}. {outcome.error}".strip()
     # Only organisers may read about held-out scores.
     public = row.kind == "public" and row.state == "scored"
-    log_event(session, now, row.state, message, submission.team_id, submission.id, public)
+    log_event(session, row.state, message, submission, public=public)

@@ -7,10 +7,9 @@ from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
 from headstart.evaluation.alignment.scoring import ScoringSetup, score
 from headstart.output.errors import UserError, is_out_of_memory
-from headstart.portal.documents import read_documents
+from headstart.portal.documents import basis_key, read_documents
 from headstart.portal.queue import Job, Outcome, failed
 from headstart.portal.settings import Settings
-from headstart.portal.tables import Scores
 
 # Classes of errors by what their messages have; all other errors come from the models.
 CLASSES = {
@@ -43,10 +42,11 @@ class Scorer:
     def __call__(self, job: Job) -> Outcome:
         """Score a submission, and return its end; only organisers see errors of models and stimuli."""
         documents = self._documents
-        rules, (registry, catalog) = documents.challenge, documents.of(job.track, job.kind)
+        known, rules = (documents.registry, documents.catalog), documents.challenge
+        # Held-out documents may be named no more.
+        registry, catalog = documents.pairs.get(basis_key(job.track, job.kind), known)
         try:
-            known = documents.of(job.track, "public")
-            submission = check_submission(job.content, "submission", *known, challenge=rules)
+            submission = check_submission(job.content, "submission", *known, job.track, rules)
         except ContractError as error:
             # It was valid when it was submitted.
             note = "The rules have changed since it was submitted."
@@ -54,8 +54,7 @@ class Scorer:
 
         try:
             document, _ = score(submission, ScoringSetup(registry, catalog, self._options), rules.score.epsilon)
-            text = json.dumps(document, allow_nan=False)
-            return Outcome("scored", scores=Scores.from_document(document), document=text)
+            return Outcome("scored", document=json.dumps(document, allow_nan=False))
         except (UserError, OSError, RuntimeError, MemoryError) as error:
             return failed(_class_of(error), f"{type(error).__name__}: {error}")
 

@@ -2,12 +2,10 @@
 
 import logging
 import os
-import signal
 import socket
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +17,7 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
-from headstart.portal.database import UNAVAILABLE, Database, explain, make_private_folder
+from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings, parse_settings
 from headstart.portal.teams import add_team
 from headstart.portal.web.app import create_app
@@ -29,7 +27,8 @@ from headstart.portal.worker import SERVER_VARIABLE
 DEMONSTRATION_TEAM = "demo"
 # Time that a worker has to finish its scoring before it is killed; feature rows that it has computed stay stored.
 PATIENCE_SECONDS = 10
-MAX_PAUSE_SECONDS = 30.0
+PAUSE_SECONDS = 5
+POLL_SECONDS = 0.2
 _log = logging.getLogger(__name__)
 
 
@@ -53,29 +52,26 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
 
     app = create_app(settings)
     portal: Portal = app.state.portal
-    database = portal.database
-    try:
-        held_back = portal.open()
-    except UNAVAILABLE as error:
-        raise explain(error) from error
 
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     say(f"The portal is at {address}. Ctrl-C ends it.")
-    if held_back:
-        command = "headstart portal admin submissions rescore --held_back"
+    if held_back := portal.held_back:
+        command = "headstart portal admin submissions rescore held_back"
         say(f"Scored with other documents or rules, and on no leaderboard: {held_back}. `{command}` scores them again.")
     if settings.demonstration:
-        say(_demonstration_team(database))
+        say(_demonstration_team(portal.database))
 
-    worker = WorkerProcess(args) if settings.worker else None
+    stopping = threading.Event()
+    worker = threading.Thread(target=keep_working, args=(args, stopping))
     try:
-        if worker is not None:
+        if settings.worker:
             worker.start()
         with suppress(KeyboardInterrupt, Terminated):
             uvicorn.Server(server_config(app)).run(sockets=[listening])
     finally:
-        if worker is not None:
-            worker.stop()
+        stopping.set()
+        if settings.worker:
+            worker.join()
         listening.close()
 
 
@@ -84,61 +80,41 @@ def server_config(app: FastAPI) -> uvicorn.Config:
     return uvicorn.Config(app, ws="none", server_header=False, log_level="warning", timeout_graceful_shutdown=5)
 
 
-class WorkerProcess(threading.Thread):
-    """Keeps a process that scores running.
+def keep_working(args: Sequence[str], stopping: threading.Event) -> None:
+    """Keep a process that scores running until an event is set; it then has some seconds to finish its scoring.
 
     Args:
         args: Options of the process.
+        stopping: The event.
     """
+    command = [sys.executable, "-P", "-m", "headstart", "portal", "worker", *args]
+    environment = {**os.environ, SERVER_VARIABLE: str(os.getpid())}
+    while True:
+        # Ctrl-C must reach the server alone, which ends this process in order.
+        process = subprocess.Popen(command, env=environment, start_new_session=True)
+        while process.poll() is None and not stopping.wait(POLL_SECONDS):
+            pass
+        if stopping.is_set():
+            break
+        _log.warning("the worker ended with %d; it restarts in %d s", process.returncode, PAUSE_SECONDS)
+        if stopping.wait(PAUSE_SECONDS):
+            return
 
-    def __init__(self, args: Sequence[str]) -> None:
-        super().__init__(daemon=True)
-        self._command = [sys.executable, "-P", "-m", "headstart", "portal", "worker", *args]
-        self._stopping = threading.Event()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lock = threading.Lock()
-
-    def run(self) -> None:
-        """Start the process again whenever it ends; the pause doubles while it ends soon."""
-        pause = 1.0
-        while True:
-            start = time.monotonic()
-            with self._lock:
-                if self._stopping.is_set():
-                    return
-                environment = {**os.environ, SERVER_VARIABLE: str(os.getpid())}
-                # Ctrl-C must reach the server alone, which ends this process in order.
-                process = subprocess.Popen(self._command, env=environment, start_new_session=True)
-                self._process = process
-
-            code = process.wait()
-            if self._stopping.is_set():
-                return
-            pause = 1.0 if time.monotonic() - start > MAX_PAUSE_SECONDS else min(2 * pause, MAX_PAUSE_SECONDS)
-            _log.warning("the worker ended with %d; it restarts in %.0f s", code, pause)
-            self._stopping.wait(pause)
-
-    def stop(self) -> None:
-        """End the process for good; it has some seconds to finish its scoring."""
-        with self._lock:
-            self._stopping.set()
-            process = self._process
-        if process is not None:
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(PATIENCE_SECONDS)
-            except subprocess.TimeoutExpired:
-                process.kill()
-        self.join()
+    process.terminate()
+    try:
+        process.wait(PATIENCE_SECONDS)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _listen(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listening = socket.create_server((settings.host, int(settings.port)), family=family)
-    except OSError as error:
+    except (OSError, OverflowError) as error:
         # Python's message repeats the address.
-        reason = (error.strerror or str(error)).partition(" (while ")[0]
+        reason = (getattr(error, "strerror", None) or str(error)).partition(" (while ")[0]
         raise UserError(f"port: cannot listen at {settings.host} {settings.port} ({reason}); choose another") from error
     # Without a delay, an answer's body follows its head at once, instead of after the acknowledgement 40 ms later.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -161,20 +137,18 @@ def _write_stimuli(settings: Settings) -> None:
     if settings.datasets is None or settings.catalog is None:
         raise UserError("demonstration: needs the settings datasets and catalog, where drawings are written")
     folder = Path(settings.datasets).expanduser().absolute()
-    for seed, (name, catalog, count) in enumerate(
-        (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
-    ):
+    drawings = (("drawn_pets", settings.catalog, 120), ("other_pets", settings.held_out_catalog, 60))
+    for seed, (name, catalog, count) in enumerate(drawings):
         target = None if catalog is None else Path(catalog).expanduser().absolute()
-        if target is None or target.exists():
-            continue
-        photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
-        _run("write-photos", str(folder / name), f"--count={count}", *photos)
-        _run("write-catalog", str(folder / name), f"--output={target}")
+        if target is not None and not target.exists():
+            photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
+            _run("write-photos", str(folder / name), f"--count={count}", *photos)
+            _run("write-catalog", str(folder / name), f"--output={target}")
 
 
-def _run(name: str, *options: str) -> None:
+def _run(*words: str) -> None:
     """Run a command of the suite."""
-    command = [sys.executable, "-P", "-m", "headstart", name, *options]
+    command = [sys.executable, "-P", "-m", "headstart", *words]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()).removeprefix("error: ")

@@ -1,14 +1,15 @@
 """An organiser's settings of a portal, which are the options of its commands."""
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
+from sqlalchemy.engine import URL
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
@@ -17,8 +18,6 @@ from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
-MAX_PORT = 65_535
-DATABASE_VARIABLE = "DATABASE_URL"
 THIS_MACHINE = ("127.0.0.1", "::1", "localhost")
 
 
@@ -40,13 +39,10 @@ class Settings:
         port: Port to listen at; 0 for any free port.
         url: Address that browsers use, if it differs, such as https://challenge.example.org behind a proxy.
         worker: Whether to run a worker beside the server; otherwise start one by `headstart portal worker`.
-        show_submissions: Whether everybody can see the page of a scored submission; otherwise only its team can.
-        show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Largest size of a submission.
         bytes_per_day: Bytes that a team can submit per day, including refused documents and their problems.
-        submissions_per_minute: Submissions that a team can send per minute.
-        validations_per_minute: Documents that are checked per minute without being submitted, for each team, and for
-            each address of visitors who are not logged in.
+        documents_per_minute: Documents that a team can submit or check per minute, and each address of visitors who are
+            not logged in can check.
         scoring_minutes: Longest time of a scoring; after it, the scoring fails and its worker restarts.
         demonstration: Whether to draw missing stimuli and to add a team `demo`, to try the portal.
         extraction: How embeddings are computed.
@@ -64,30 +60,25 @@ class Settings:
     port: NonNegativeInt = 8000
     url: str | None = None
     worker: bool = True
-    show_submissions: bool = False
-    show_matrix: bool = True
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
     bytes_per_day: PositiveInt = 50_000_000
-    submissions_per_minute: PositiveInt = 10
-    validations_per_minute: PositiveInt = 120
+    documents_per_minute: PositiveInt = 60
     scoring_minutes: PositiveInt = 120
     demonstration: bool = False
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        """Check the port and the URL, beyond their types."""
-        if self.port > MAX_PORT:
-            raise UserError(f"port: {self.port} is not a port; give one up to {MAX_PORT}, or 0 for any free one")
-        if self.url is not None and not _is_root(self.url):
+        """Check the URL beyond its type."""
+        if self.url is not None and not re.fullmatch(r"https?://(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?/?", self.url):
             raise UserError(
                 f"url: {self.url!r} is not a portal's address; give https:// or http:// and the host, without a path"
             )
 
     @property
-    def database_url(self) -> str:
+    def database_url(self) -> str | URL:
         """URL of the database."""
-        given = self.database or os.environ.get(DATABASE_VARIABLE)
-        return given or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
+        file = str((self.folder / "portal.sqlite3").absolute())
+        return self.database or os.environ.get("DATABASE_URL") or URL.create("sqlite", database=file)
 
     @property
     def folder(self) -> Path:
@@ -132,8 +123,7 @@ def settings_parser(description: str) -> OneLineErrorParser:
 
 def make_settings(parsed: Namespace) -> Settings:
     """Build settings from parsed options, and check them."""
-    options: dict[str, Any] = {name: parsed[name] for name in Settings.__dataclass_fields__}
-    return Settings(**options)
+    return Settings(**{name: parsed[name] for name in Settings.__dataclass_fields__})
 
 
 def parse_settings(description: str, args: Sequence[str] | None = None) -> Settings:
@@ -148,13 +138,3 @@ def parse_settings(description: str, args: Sequence[str] | None = None) -> Setti
     """
     parser = settings_parser(description)
     return make_settings(parser.instantiate(parser.parse_args(args)))
-
-
-def _is_root(url: str) -> bool:
-    """Whether it is the address of a host, without a path."""
-    try:
-        parts = urlsplit(url)
-        known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
-    return known and parts.path in {"", "/"} and not (parts.query or parts.fragment or parts.username)

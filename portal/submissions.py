@@ -1,128 +1,82 @@
-"""Submissions and the leaderboard, as pages, programs and files show them."""
+"""Submissions and the leaderboard, under the same names on pages, for programs and in files."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, case, func, literal, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
+from sqlalchemy.orm import Session, aliased
 
 from headstart.contract.schema import Team as Track
-from headstart.portal.documents import Documents, basis_key, read_bases
-from headstart.portal.tables import QUEUE_ORDER, Kind, Scores, ScoringRow, State, SubmissionRow, TeamRow
+from headstart.portal.documents import BASES, Documents, basis_key, read_bases
+from headstart.portal.tables import QUEUE_ORDER, SCORE_NAMES, FactRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 # A program may submit invalid documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
 # Scores that differ by less are equal: the mean over the same models in another order may differ in the last bit.
 DECIMALS = 9
+WAITING = ("queue", "running")
+MEANS = ("mean_cka_biased", "mean_cka_debiased", "mean_cka_calibrated")
+PUBLIC_NAMES = ("contract_version", "team", "n_models", "n_stimuli", "pairwise", *MEANS)
+PUBLIC, HELD_OUT = aliased(ScoringRow), aliased(ScoringRow)
+Entry = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class Record:
-    """A submission as its team sees it.
-
-    Attributes:
-        submission: The submission.
-        team: The participant who submitted it.
-        scoring: Its public scoring; an empty one for a submission that was refused on arrival.
-        position: Position in the queue, from 1 on; None if it does not wait.
-        is_held_back: Whether its score does not count, because it is of other documents or rules than today's.
-    """
-
-    submission: SubmissionRow
-    team: str
-    scoring: ScoringRow
-    position: int | None
-    is_held_back: bool
-
-    @property
-    def state(self) -> State:
-        """`queue`, `running`, `scored`, `refused` or `failed`."""
-        return "refused" if self.submission.problems else self.scoring.state
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether its state is going to change by itself."""
-        return self.state in {"queue", "running"}
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the submission as its team may read it."""
-        return {
-            **submission_as_json(self.submission, self.team),
-            "state": self.state,
-            "held_back": self.is_held_back,
-            "place_in_queue": self.position,
-            "note": self.scoring.note,
-            **self.scoring.scores.as_json(),
-            "ended": self.scoring.ended and self.scoring.ended.isoformat(),
-        }
+def select_submissions(*conditions: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select submissions, each with its team's name, its public scoring and its held-out scoring, which may be None."""
+    return (
+        select(SubmissionRow, TeamRow.name, PUBLIC, HELD_OUT)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .outerjoin(PUBLIC, and_(PUBLIC.submission_id == SubmissionRow.id, PUBLIC.kind == "public"))
+        .outerjoin(HELD_OUT, and_(HELD_OUT.submission_id == SubmissionRow.id, HELD_OUT.kind == "held_out"))
+        .where(*conditions)
+    )
 
 
-def submission_as_json(submission: SubmissionRow, team: str) -> dict[str, Any]:
-    """Return what a submission is, without its scorings."""
+def read_records(session: Session, *conditions: ColumnElement[bool]) -> list[Entry]:
+    """Return the latest 100 submissions that fulfil conditions as their teams may read them, the latest first."""
+    rows = session.execute(select_submissions(*conditions).order_by(SubmissionRow.id.desc()).limit(PAGE_LENGTH)).all()
+    waiting = select(ScoringRow.submission_id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
+    places = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), 1)}
+    bases = read_bases(session)
+    return [_as_record(submission, team, public, places, bases) for submission, team, public, _ in rows]
+
+
+def _as_record(
+    submission: SubmissionRow, team: str, public: ScoringRow | None, places: dict[int, int], bases: Mapping[str, str]
+) -> Entry:
+    # One that was refused on arrival has no scoring.
+    scoring = public or ScoringRow(state="refused", note="")
+    is_refused = submission.problems is not None
+    scores = {name: None if is_refused else getattr(scoring, name) for name in SCORE_NAMES}
+    is_old = scores["score"] is not None and scoring.basis != bases.get(basis_key(submission.track, "public"))
     return {
         "id": submission.id,
         "participant": team,
         "team": submission.track,
-        "received": submission.received.isoformat(),
+        "received": submission.received,
         "sha256": submission.sha256,
         "hidden": submission.hidden,
-        "problems": [asdict(problem) for problem in submission.problems or []],
+        "problems": submission.problems or [],
+        "state": "refused" if is_refused else scoring.state,
+        "held_back": is_old,
+        "place_in_queue": None if is_refused else places.get(submission.id),
+        "note": scoring.note,
+        **scores,
+        "ended": scoring.ended,
     }
 
 
-def read_records(session: Session, *conditions: ColumnElement[bool], before: int | None = None) -> list[Record]:
-    """Return the latest 100 submissions that fulfil conditions, the latest first.
-
-    Args:
-        session: Session of the portal's database.
-        *conditions: The conditions, such as `SubmissionRow.team_id == 1`.
-        before: Only submissions of lower numbers; None for the latest.
-    """
-    public = (ScoringRow.submission_id == SubmissionRow.id) & (ScoringRow.kind == "public")
-    query = (
-        select(SubmissionRow, TeamRow.name, ScoringRow)
-        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .outerjoin(ScoringRow, public)
-        .where(*conditions, *([] if before is None else [SubmissionRow.id < before]))
-        .order_by(SubmissionRow.id.desc())
-        .limit(PAGE_LENGTH)
-    )
-    rows = session.execute(query).all()
-    places: dict[int, int] = {}
-    if any(scoring is not None and scoring.state == "queue" for _, _, scoring in rows):
-        waiting = select(ScoringRow.id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
-        places = {number: place for place, number in enumerate(session.scalars(waiting.order_by(*QUEUE_ORDER)), 1)}
-
-    records, bases = [], read_bases(session)
-    for submission, team, found in rows:
-        scoring = found or ScoringRow(state="refused", note="", error="", scores=Scores())
-        is_old = scoring.scores.score is not None and scoring.basis != bases.get(basis_key(submission.track, "public"))
-        records.append(Record(submission, team, scoring, places.get(scoring.id), is_old))
-    return records
-
-
-def find_record(session: Session, number: int) -> Record | None:
-    """Return the submission of a number; None if there is none."""
-    return next(iter(read_records(session, SubmissionRow.id == number)), None)
-
-
-def find_public_score(session: Session, number: int, with_matrix: bool) -> dict[str, Any] | None:
-    """Return the public part of a submission's `score.json`, if there is one.
+def find_public_score(session: Session, number: int) -> Entry:
+    """Return the public part of a submission's `score.json`; empty without a score.
 
     Its digests would reveal changes of held-out documents, its timings the work done.
     """
-    text = session.scalar(
-        select(ScoringRow.document).where(ScoringRow.submission_id == number, ScoringRow.kind == "public")
-    )
-    if text is None:
-        return None
-    document = json.loads(text)
-    names = ["contract_version", "team", "n_models", "n_stimuli", *(["pairwise"] if with_matrix else [])]
-    means = [f"mean_cka_{estimate}" for estimate in ("biased", "debiased", "calibrated")]
-    return {name: document[name] for name in [*names, *means] if name in document}
+    public = (ScoringRow.submission_id == number, ScoringRow.kind == "public")
+    document = json.loads(session.scalar(select(ScoringRow.document).where(*public)) or "{}")
+    return {name: document[name] for name in PUBLIC_NAMES if name in document}
 
 
 def count_submissions(session: Session) -> dict[str, int]:
@@ -133,39 +87,38 @@ def count_submissions(session: Session) -> dict[str, int]:
     return dict(session.execute(query).all())
 
 
-@dataclass(frozen=True)
-class Standing:
-    """One line of the leaderboard.
+def find_held_back(session: Session, bases: Mapping[str, str]) -> list[int]:
+    """Return the numbers of submissions whose score is of other documents or rules, or that lack a held-out score.
 
-    Attributes:
-        rank: Rank from 1 on.
-        team: The participant.
-        submission_id: The submission with its best public score, the earliest of equal ones.
-        scores: The public scores.
-        held_out: The held-out score; None before it may be shown, and where there is none.
-        received: Time at which the submission was received.
-        submissions: Number of the participant's scored submissions.
+    A scoring that waits or runs will end by the documents of its time, and is left out.
     """
 
-    rank: int
-    team: str
-    submission_id: int
-    scores: Scores
-    held_out: float | None
-    received: datetime
-    submissions: int
+    def is_held_back(track: str, scorings: Mapping[str, ScoringRow | None]) -> bool:
+        for kind, row in scorings.items():
+            basis = bases.get(basis_key(track, kind))
+            # Held-out documents may be named after it was submitted.
+            if basis and (row is None or (row.score is not None and row.state not in WAITING and row.basis != basis)):
+                return True
+        return False
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the line under the names of the JSON interface."""
-        return {
-            "rank": self.rank,
-            "participant": self.team,
-            "submission": self.submission_id,
-            **self.scores.as_json(),
-            "held_out_score": self.held_out,
-            "received": self.received.isoformat(),
-            "submissions": self.submissions,
-        }
+    rows = session.execute(select_submissions(SubmissionRow.problems.is_(None)).order_by(SubmissionRow.id))
+    return [
+        row.id for row, _, public, hidden in rows if is_held_back(row.track, {"public": public, "held_out": hidden})
+    ]
+
+
+def record_bases(session: Session, bases: Mapping[str, str]) -> int:
+    """Record what scores are computed from at present, so that no process computes them from anything else.
+
+    Returns:
+        The number of submissions that must be scored again. A change is logged for everybody.
+    """
+    before, held_back = read_bases(session), len(find_held_back(session, bases))
+    session.merge(FactRow(name=BASES, value=json.dumps(bases)))
+    if held_back and before != bases:
+        message = f"Documents or rules have changed. Submissions that must be scored again: {held_back}."
+        log_event(session, "documents changed", message, public=True)
+    return held_back
 
 
 @dataclass(frozen=True)
@@ -173,23 +126,15 @@ class Board:
     """A leaderboard.
 
     Attributes:
-        standings: Its lines, the best rank first.
+        standings: Its lines, the best rank first: the best submission of each participant, with its scores, its
+            held-out score once that may be shown, and the number of the participant's scored submissions.
         has_held_out: Whether held-out scores are shown, and decide the order.
         held_back: Number of submissions that are not in it, because they were scored with other documents or rules.
     """
 
-    standings: Sequence[Standing]
+    standings: list[Entry]
     has_held_out: bool
     held_back: int
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """The least and the largest end of an interval, between which intervals are drawn."""
-        numbers = [
-            number for each in self.standings for number in (each.scores.low, each.scores.high, each.scores.score)
-        ]
-        ends = [number for number in numbers if number is not None]
-        return min(ends, default=0.0), max(ends, default=1.0)
 
 
 def rank_teams(session: Session, documents: Documents, track: Track, now: datetime) -> Board:
@@ -204,41 +149,38 @@ def rank_teams(session: Session, documents: Documents, track: Track, now: dateti
         track: Team of the contract.
         now: The time.
     """
-    kinds: list[Kind] = documents.kinds(track) if documents.challenge.is_over(now) else ["public"]
-    scored: dict[Kind, dict[int, Row[*tuple[Any, ...]]]] = {}
-    held_back: set[int] = set()
-    for kind in kinds:
-        basis, rows = documents.bases[basis_key(track, kind)], _read_scored(session, track, kind)
-        scored[kind] = {row.id: row for row in rows if row.basis == basis}
-        held_back |= {row.id for row in rows} - set(scored[kind])
+    has_held_out = documents.challenge.is_over(now) and "held_out" in documents.kinds(track)
+    basis, hidden_basis = (documents.bases.get(basis_key(track, kind)) for kind in ("public", "held_out"))
+    shown = (SubmissionRow.track == track, SubmissionRow.problems.is_(None), SubmissionRow.hidden.is_(False))
+    query = select_submissions(*shown, PUBLIC.score.is_not(None)).order_by(SubmissionRow.received, SubmissionRow.id)
 
-    by_team: dict[int, list[Row[*tuple[Any, ...]]]] = {}
-    for row in scored["public"].values():
-        by_team.setdefault(row.team_id, []).append(row)
-    best = [max(rows, key=lambda row: (round(row.scores.score, DECIMALS), -row.id)) for rows in by_team.values()]
-    hidden = {number: row.scores.score for number, row in scored.get("held_out", {}).items()}
+    lines: dict[int, list[Entry]] = {}
+    held_back = 0
+    for submission, team, public, hidden in session.execute(query):
+        has_hidden = has_held_out and hidden is not None and hidden.score is not None
+        held_back += public.basis != basis or (has_hidden and hidden.basis != hidden_basis)
+        if public.basis != basis:
+            continue
+        line = {
+            "participant": team,
+            "submission": submission.id,
+            **{name: getattr(public, name) for name in SCORE_NAMES},
+            "held_out_score": hidden.score if has_hidden and hidden.basis == hidden_basis else None,
+            "received": submission.received,
+        }
+        lines.setdefault(submission.team_id, []).append(line)
 
-    def order(row: Row[*tuple[Any, ...]]) -> tuple[Any, ...]:
-        # Participants whose held-out score is still missing come last, ordered by their public score.
-        is_missing = "held_out" in kinds and row.id not in hidden
-        return is_missing, -round(hidden.get(row.id, row.scores.score), DECIMALS), row.received, row.id
-
-    standings = [
-        Standing(rank, row.name, row.id, row.scores, hidden.get(row.id), row.received, len(by_team[row.team_id]))
-        for rank, row in enumerate(sorted(best, key=order), 1)
+    # Of equal scores, the first is the earliest.
+    best = [
+        {**max(own, key=lambda line: round(line["score"], DECIMALS)), "submissions": len(own)} for own in lines.values()
     ]
-    return Board(standings, "held_out" in kinds, len(held_back))
 
+    def order(line: Entry) -> tuple[Any, ...]:
+        # Participants whose held-out score is still missing come last, ordered by their public score.
+        hidden = line["held_out_score"]
+        is_missing = has_held_out and hidden is None
+        score = line["score"] if hidden is None else hidden
+        return is_missing, -round(score, DECIMALS), line["received"], line["submission"]
 
-def _read_scored(session: Session, track: Track, kind: Kind) -> Sequence[Row[*tuple[Any, ...]]]:
-    """Return the submissions that have a score of a kind and may be on the leaderboard, by their numbers."""
-    columns = (SubmissionRow.id, SubmissionRow.team_id, SubmissionRow.received, TeamRow.name, ScoringRow.basis)
-    query = (
-        select(*columns, ScoringRow.scores)
-        .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
-        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .where(SubmissionRow.track == track, SubmissionRow.problems.is_(None), SubmissionRow.hidden.is_(False))
-        .where(ScoringRow.kind == kind, ScoringRow.score.is_not(None))  # type: ignore[attr-defined]
-        .order_by(SubmissionRow.id)
-    )
-    return session.execute(query).all()
+    standings = [{"rank": rank, **line} for rank, line in enumerate(sorted(best, key=order), 1)]
+    return Board(standings, has_held_out, held_back)

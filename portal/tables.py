@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import (
-    DateTime,
-    Dialect,
-    Float,
-    ForeignKey,
-    Index,
-    LargeBinary,
-    String,
-    Text,
-    UniqueConstraint,
-    or_,
-    select,
-)
-from sqlalchemy.orm import DeclarativeBase, Mapped, Session, composite, deferred, mapped_column
+from sqlalchemy import JSON, DateTime, Dialect, ForeignKey, Index, LargeBinary, String, Text, or_, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column, relationship
 from sqlalchemy.types import TypeDecorator
 
-from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 
 Kind = Literal["public", "held_out"]
@@ -32,62 +17,24 @@ State = Literal["queue", "running", "scored", "refused", "failed"]
 
 # The largest key in PostgreSQL.
 MAX_ID = 2**31 - 1
-LOG_LINES = 100
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The numbers of one scoring; None where one is undefined or not computed.
+# The numbers of one scoring: the score, where higher is better; by the debiased estimate and calibrated against chance;
+# its 95 % interval over stimuli; with the epsilon that the rules name. One that is undefined or not computed is null.
+SCORE_NAMES = ("score", "debiased", "calibrated", "low", "high", "with_epsilon")
 
-    Attributes:
-        score: The score; higher is better.
-        debiased: The score by the debiased estimate.
-        calibrated: The score calibrated against chance.
-        low: Lower end of the score's 95 % interval over stimuli.
-        high: Upper end of that interval.
-        with_epsilon: The score with the epsilon that the rules name.
+
+def read_scores(document: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the numbers of the content of `score.json` by their names.
+
+    A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
     """
-
-    score: float | None = None
-    debiased: float | None = None
-    calibrated: float | None = None
-    low: float | None = None
-    high: float | None = None
-    with_epsilon: float | None = None
-
-    @classmethod
-    def from_document(cls, document: Mapping[str, Any]) -> Scores:
-        """Read the numbers from the content of `score.json`.
-
-        A Blue Team's numbers are means of CKA, a Red Team's are 1 minus these means.
-        """
-        is_blue = document["team"] == "blue"
-        low, high = (document.get("ci95") or {}).get("mean") or (None, None)
-
-        def as_score(mean: float | None) -> float | None:
-            return mean if is_blue or mean is None else 1 - mean
-
-        return cls(
-            score=document["score"],
-            debiased=as_score(document.get("mean_cka_debiased")),
-            calibrated=as_score(document.get("mean_cka_calibrated")),
-            low=as_score(low if is_blue else high),
-            high=as_score(high if is_blue else low),
-            with_epsilon=document.get("score_with_epsilon"),
-        )
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the numbers under their names in the JSON interface."""
-        return {
-            "score": self.score,
-            "debiased_score": self.debiased,
-            "calibrated_score": self.calibrated,
-            "ci95": None if self.low is None else [self.low, self.high],
-            "score_with_epsilon": self.with_epsilon,
-        }
-
-
-SCORE_NAMES = tuple(field.name for field in fields(Scores))
+    is_blue = document["team"] == "blue"
+    ends = (document.get("ci95") or {}).get("mean") or (None, None)
+    low, high = ends if is_blue else reversed(ends)
+    means = (document.get("mean_cka_debiased"), document.get("mean_cka_calibrated"), low, high)
+    numbers = [mean if is_blue or mean is None else 1 - mean for mean in means]
+    return dict(zip(SCORE_NAMES, (document["score"], *numbers, document.get("score_with_epsilon")), strict=True))
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -107,28 +54,12 @@ class UtcTime(TypeDecorator[datetime]):
         return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
-class Problems(TypeDecorator[list[Problem]]):
-    """Problems of a document, as JSON."""
-
-    impl = Text
-    cache_ok = True
-
-    def process_bind_param(self, value: list[Problem] | None, dialect: Dialect) -> str | None:
-        """Return the JSON for the database."""
-        return None if value is None else json.dumps([asdict(problem) for problem in value])
-
-    def process_result_value(self, value: str | None, dialect: Dialect) -> list[Problem] | None:
-        """Return the problems."""
-        return None if value is None else [Problem(**fields) for fields in json.loads(value)]
-
-
 class Table(DeclarativeBase):
     """Base of all tables."""
 
     type_annotation_map = {  # noqa: RUF012 - SQLAlchemy's own
         datetime: UtcTime,
-        bytes: LargeBinary,
-        list[Problem]: Problems,
+        list[dict[str, str]]: JSON(none_as_null=True),
         str: Text,
     }
 
@@ -145,15 +76,6 @@ class TeamRow(Table):
     revoked: Mapped[datetime | None]
 
 
-class SessionRow(Table):
-    """A browser in which a team is logged in, by the digest of its cookie."""
-
-    __tablename__ = "sessions"
-    cookie_sha256: Mapped[str] = mapped_column(String(64), primary_key=True)
-    team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
-    expires: Mapped[datetime]
-
-
 class SubmissionRow(Table):
     """A submitted document.
 
@@ -168,12 +90,13 @@ class SubmissionRow(Table):
     size: Mapped[int]
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
-    problems: Mapped[list[Problem] | None]
+    problems: Mapped[list[dict[str, str]] | None]
     hidden: Mapped[bool] = mapped_column(default=False)
+    team: Mapped[TeamRow] = relationship()
 
 
 class ScoringRow(Table):
-    """The scoring of a submission of one kind: its state in the queue, its worker, and its latest score.
+    """The scoring of a submission of one kind: its state in the queue, and its latest score.
 
     A score stays until another one replaces it, also while the submission is scored again or where that fails. Only
     the holder of the latest attempt may end a scoring. `tries` counts the attempts since it was queued. `basis`
@@ -181,7 +104,10 @@ class ScoringRow(Table):
     """
 
     __tablename__ = "scorings"
-    __table_args__ = (UniqueConstraint("submission_id", "kind"), Index("ix_scorings_queue", "state", "kind", "id"))
+    __table_args__ = (
+        Index("ix_scorings_one", "submission_id", "kind", unique=True),
+        Index("ix_scorings_queue", "state", "kind", "id"),
+    )
     id: Mapped[int] = mapped_column(primary_key=True)
     submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
     kind: Mapped[Kind] = mapped_column(String(8))
@@ -189,15 +115,19 @@ class ScoringRow(Table):
     attempt: Mapped[int] = mapped_column(default=0)
     tries: Mapped[int] = mapped_column(default=0)
     queued: Mapped[datetime]
-    started: Mapped[datetime | None]
     lease_until: Mapped[datetime | None]
-    worker: Mapped[str | None]
     ended: Mapped[datetime | None]
     note: Mapped[str] = mapped_column(default="")
     error: Mapped[str] = mapped_column(default="")
     basis: Mapped[str] = mapped_column(String(64), default="")
-    scores: Mapped[Scores] = composite(Scores, *(mapped_column(name, Float) for name in SCORE_NAMES))
+    score: Mapped[float | None]
+    debiased: Mapped[float | None]
+    calibrated: Mapped[float | None]
+    low: Mapped[float | None]
+    high: Mapped[float | None]
+    with_epsilon: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
+    submission: Mapped[SubmissionRow] = relationship()
 
 
 class EventRow(Table):
@@ -225,49 +155,35 @@ class FactRow(Table):
 QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.tries > 3, ScoringRow.id)
 
 
-def name_of(submission: SubmissionRow, team: str) -> str:
-    """Return how lines of the log name a submission, which they begin with."""
-    return f"Submission {submission.id} of {team} ({submission.track.title()} Team)"
-
-
 def log_event(
-    session: Session,
-    at: datetime,
-    kind: str,
-    message: str,
-    team_id: int | None = None,
-    submission_id: int | None = None,
-    public: bool = False,
+    session: Session, kind: str, text: str, about: SubmissionRow | TeamRow | None = None, public: bool = False
 ) -> None:
-    """Add a line to the log.
+    """Add a line to the log, which begins with the name of the submission that it is about.
 
     Args:
         session: Session of the change that the line is about; both are committed together.
-        at: Time of the event.
         kind: The event in a word.
-        message: The event in a sentence.
-        team_id: The participant concerned.
-        submission_id: The submission concerned.
-        public: Whether everybody may read the line.
+        text: The event in a sentence.
+        about: The submission or the participant concerned.
+        public: Whether everybody, or of a submission its team, may read the line.
     """
-    session.add(EventRow(at=at, kind=kind, public=public, team_id=team_id, submission_id=submission_id, text=message))
+    event = EventRow(at=datetime.now(UTC), kind=kind, public=public, text=text)
+    if isinstance(about, SubmissionRow):
+        event.text = f"Submission {about.id} of {about.team.name} ({about.track.title()} Team): {text}"
+        event.submission_id, event.team_id = about.id, about.team_id
+    elif about is not None:
+        event.team_id = about.id
+    session.add(event)
 
 
-def read_log(session: Session, with_submissions: bool, team: TeamRow | None) -> Sequence[EventRow]:
-    """Return the latest 100 public lines, the latest first.
-
-    Args:
-        session: Session of the portal's database.
-        with_submissions: Whether lines about all submissions are shown.
-        team: The participant who asks, and always reads about its own.
-    """
-    query = select(EventRow).where(EventRow.public.is_(True)).order_by(EventRow.id.desc()).limit(LOG_LINES)
-    if not with_submissions:
-        own = [] if team is None else [EventRow.team_id == team.id]
-        query = query.where(or_(EventRow.submission_id.is_(None), *own))
-    return session.scalars(query).all()
+def read_log(session: Session, team: TeamRow | None) -> Sequence[EventRow]:
+    """Return the latest 100 public lines, the latest first: about the challenge, and about a team's own submissions."""
+    own = or_(EventRow.submission_id.is_(None), EventRow.team_id == (team.id if team else 0))
+    return session.scalars(
+        select(EventRow).where(EventRow.public.is_(True), own).order_by(EventRow.id.desc()).limit(100)
+    ).all()
 
 
 def event_as_json(event: EventRow) -> dict[str, Any]:
     """Return a line of the log as JSON."""
-    return {"id": event.id, "time": event.at.isoformat(), "event": event.kind, "text": event.text}
+    return {"id": event.id, "time": event.at, "event": event.kind, "text": event.text}

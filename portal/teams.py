@@ -1,11 +1,11 @@
-"""Teams, their tokens and their sessions in browsers.
+"""Teams and their tokens, which programs send and browsers keep.
 
 A token is 256 random bits, so its plain SHA-256 can be stored: salts and slow digests protect passwords of few bits.
 """
 
 import hashlib
 import secrets
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 from sqlalchemy import delete, func, select
 from sqlalchemy.orm import Session
@@ -13,11 +13,10 @@ from sqlalchemy.orm import Session
 from headstart.contract.names import canonical_name
 from headstart.output.errors import UserError
 from headstart.portal.database import Database
-from headstart.portal.tables import EventRow, ScoringRow, SessionRow, SubmissionRow, TeamRow, log_event
+from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow, log_event
 
 TOKEN_BYTES = 32
 MAX_NAME_LENGTH = 64
-DURATION = timedelta(days=14)
 
 
 def add_team(session: Session, name: str) -> str:
@@ -35,26 +34,25 @@ def add_team(session: Session, name: str) -> str:
     if not is_line or len(canonical) > 4 * MAX_NAME_LENGTH:
         raise UserError(f"name: {name!r} is not valid; give one line of 1 to {MAX_NAME_LENGTH} visible characters")
 
-    now, token = datetime.now(UTC), secrets.token_urlsafe(TOKEN_BYTES)
+    token = secrets.token_urlsafe(TOKEN_BYTES)
     team = session.scalar(select(TeamRow).where(TeamRow.canonical == canonical).with_for_update())
     if team is None:
-        team = TeamRow(name=name, canonical=canonical, added=now)
+        team = TeamRow(name=name, canonical=canonical, added=datetime.now(UTC))
         session.add(team)
     elif team.revoked is None:
         raise UserError(f"name: there is a team {team.name!r}; for another token, run `teams revoke` first")
 
     team.token_sha256, team.revoked = digest(token), None
     session.flush()
-    log_event(session, now, "team added", f"The team {team.name} takes part.", team.id)
+    log_event(session, "team added", f"The team {team.name} takes part.", team)
     return token
 
 
 def revoke_team(session: Session, name: str) -> None:
     """Shut a team out at once; its submissions and scores stay."""
-    now, team = datetime.now(UTC), find_team(session, name)
-    team.revoked = team.revoked or now
-    session.execute(delete(SessionRow).where(SessionRow.team_id == team.id))
-    log_event(session, now, "team revoked", f"The team {team.name} may submit nothing more.", team.id)
+    team = find_team(session, name)
+    team.revoked = team.revoked or datetime.now(UTC)
+    log_event(session, "team revoked", f"The team {team.name} may submit nothing more.", team)
 
 
 def remove_team(session: Session, name: str) -> int:
@@ -67,11 +65,10 @@ def remove_team(session: Session, name: str) -> int:
         (ScoringRow, ScoringRow.submission_id.in_(own)),
         (EventRow, EventRow.team_id == team.id),
         (SubmissionRow, SubmissionRow.team_id == team.id),
-        (SessionRow, SessionRow.team_id == team.id),
         (TeamRow, TeamRow.id == team.id),
     ):
         session.execute(delete(row).where(condition))
-    log_event(session, datetime.now(UTC), "team removed", f"The team {team.name} was removed with {count} submissions.")
+    log_event(session, "team removed", f"The team {team.name} was removed with {count} submissions.")
     return count
 
 
@@ -94,7 +91,7 @@ def list_teams(session: Session) -> list[tuple[TeamRow, int]]:
 
 
 def digest(secret: str) -> str:
-    """Return what is stored of a token or a cookie."""
+    """Return what is stored of a token."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
@@ -104,33 +101,3 @@ def find_by_token(database: Database, token: str) -> TeamRow | None:
     query = select(TeamRow).where(TeamRow.token_sha256 == digest(token), TeamRow.revoked.is_(None))
     with database.reading() as session:
         return session.scalar(query)
-
-
-def begin_session(database: Database, token: str) -> str | None:
-    """Log a team in, remove the sessions that have run out, and return the cookie; None for a wrong token."""
-    now, cookie = datetime.now(UTC), secrets.token_urlsafe(TOKEN_BYTES)
-    if find_by_token(database, token) is None:
-        return None
-    with database.writing() as session:
-        # Once more, and locked: it may be revoked at this moment, which ends the sessions that are there.
-        query = select(TeamRow).where(TeamRow.token_sha256 == digest(token), TeamRow.revoked.is_(None))
-        team = session.scalar(query.with_for_update())
-        if team is None:
-            return None
-        session.execute(delete(SessionRow).where(SessionRow.expires <= now))
-        session.add(SessionRow(cookie_sha256=digest(cookie), team_id=team.id, expires=now + DURATION))
-    return cookie
-
-
-def find_by_cookie(database: Database, cookie: str) -> TeamRow | None:
-    """Return the team that is logged in by a cookie; None where the session has ended or the team is revoked."""
-    query = select(TeamRow).join(SessionRow, SessionRow.team_id == TeamRow.id).where(TeamRow.revoked.is_(None))
-    lasting = (SessionRow.cookie_sha256 == digest(cookie), SessionRow.expires > datetime.now(UTC))
-    with database.reading() as session:
-        return session.scalar(query.where(*lasting))
-
-
-def end_session(database: Database, cookie: str) -> None:
-    """Log a team out of one browser."""
-    with database.writing() as session:
-        session.execute(delete(SessionRow).where(SessionRow.cookie_sha256 == digest(cookie)))

@@ -3,7 +3,6 @@
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from headstart.portal.queue import LEASE, Job, Outcome, claim, failed, finish, p
 from headstart.portal.settings import Settings, parse_settings
 
 POLL_SECONDS = 0.3
-MAX_WAIT_SECONDS = 5.0
+WAIT_SECONDS = 2.0
 NICENESS = 10
 # Names the process of the server that started this one. The worker ends with the server.
 SERVER_VARIABLE = "HEADSTART_PORTAL_SERVER"
@@ -31,7 +30,6 @@ class Worker:
     Attributes:
         database: The portal's database.
         scorer: Scores a submission. Its exceptions fail the scoring.
-        name: Name of the process in the database.
         max_seconds: A scoring that takes longer fails, and `end` is called.
         bases: What it computes scores from; None for a stub.
         end: Ends the process: nothing else stops a library.
@@ -40,7 +38,6 @@ class Worker:
 
     database: Database
     scorer: Callable[[Job], Outcome]
-    name: str
     max_seconds: float
     bases: Mapping[str, str] | None = None
     end: Callable[[], None] = lambda: os._exit(1)
@@ -51,10 +48,10 @@ class Worker:
         server = os.environ.get(SERVER_VARIABLE)
         while not self.stopping.is_set() and server in {None, str(os.getppid())}:
             try:
-                job = claim(self.database, self.name, self.bases)
+                job = claim(self.database, self.bases)
             except UNAVAILABLE as error:
                 _warn("the database cannot be used", error)
-                self.stopping.wait(MAX_WAIT_SECONDS)
+                self.stopping.wait(WAIT_SECONDS)
                 continue
             if job is None:
                 self.stopping.wait(POLL_SECONDS)
@@ -71,13 +68,19 @@ class Worker:
             _log.exception("submission %d failed", job.submission_id)
             outcome = failed("an unexpected error", f"{type(error).__name__}: {error}")
 
-        try:
-            scored.set()
-            # The lease is still prolonged: while the database is away, no other worker may score this again.
-            _retry(lambda: finish(self.database, job, outcome), "the database cannot be written", threading.Event())
-        finally:
-            written.set()
-            heart.join()
+        scored.set()
+        # The lease is still prolonged: while the database is away, no other worker may score this again.
+        while True:
+            try:
+                finish(self.database, job, outcome)
+                break
+            except UNAVAILABLE as error:
+                _warn("the database cannot be written", error)
+                # Where the worker must end, another one scores this again when the lease has run out.
+                if self.stopping.wait(WAIT_SECONDS):
+                    break
+        written.set()
+        heart.join()
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
         """Prolong the lease until the result is written.
@@ -113,17 +116,15 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
     if datasets is not None:
         os.environ[ROOT_VARIABLE] = str(datasets)
     database = Database(settings.database_url)
-    bases = None
     if scorer is None:
         from headstart.portal.scoring import Scorer
 
-        scorer = own = Scorer(settings)
-        bases = own.bases
+        scorer = Scorer(settings)
 
-    worker = Worker(database, scorer, f"{socket.gethostname()}:{os.getpid()}", 60.0 * settings.scoring_minutes, bases)
+    worker = Worker(database, scorer, 60.0 * settings.scoring_minutes, getattr(scorer, "bases", None))
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
-    _retry(database.create_tables, "the database cannot be used", worker.stopping)
+    database.create_tables()
     worker.run()
     database.close()
 
@@ -137,19 +138,6 @@ def main(args: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     with one_line_errors():
         work(parse_settings("Score the submissions of a portal.", args))
-
-
-def _retry(action: Callable[[], object], message: str, stopping: threading.Event) -> None:
-    """Call a function until it succeeds, while the database is unreachable or full; stop when an event is set."""
-    wait = POLL_SECONDS
-    while not stopping.is_set():
-        try:
-            action()
-            return
-        except UNAVAILABLE as error:
-            _warn(message, error)
-            stopping.wait(wait)
-            wait = min(2 * wait, MAX_WAIT_SECONDS)
 
 
 def _warn(message: str, error: Exception) -> None:

@@ -14,30 +14,28 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
 from headstart.portal.database import UNAVAILABLE
-from headstart.portal.intake import is_closed
 from headstart.portal.settings import Settings
-from headstart.portal.submissions import Record, count_submissions, find_public_score, find_record, read_records
-from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, TeamRow, event_as_json, read_log
+from headstart.portal.submissions import Entry, count_submissions, find_public_score, rank_teams, read_records
+from headstart.portal.tables import MAX_ID, ScoringRow, State, SubmissionRow, event_as_json, read_log
 from headstart.portal.web.security import Caller, Visitor
-from headstart.portal.web.state import Portal, PortalDependency
+from headstart.portal.web.state import PortalDependency
 
 router, monitoring = APIRouter(prefix="/api"), APIRouter()
 Number = Annotated[int, Path(ge=1, le=MAX_ID)]
-Before = Annotated[int | None, Query(ge=1, le=MAX_ID)]
+Before = Annotated[int, Query(ge=1, le=MAX_ID)]
 LOW = 2**30
 # Without any sign of a process for so long, none is at work.
 LATELY = timedelta(minutes=10)
-NAN = float("nan")
 
 
 @router.get("/challenge")
 def read_rules(portal: PortalDependency) -> dict[str, Any]:
     """Return the challenge's rules, and whether submissions are accepted."""
     with portal.database.reading() as session:
-        closed = is_closed(session) or portal.is_over or portal.is_ahead
+        state = portal.find_state(session)
     return {
         **portal.challenge.model_dump(mode="json"),
-        "open": not closed,
+        "open": state == "open",
         "models": list(portal.documents.registry.entries),
         "stimuli": len(portal.documents.catalog.stimuli),
         "max_submission_bytes": portal.settings.max_submission_bytes,
@@ -69,67 +67,55 @@ async def validate(request: Request, portal: PortalDependency, visitor: Visitor,
 
 
 @router.post("/submissions")
-async def submit_document(request: Request, portal: PortalDependency, caller: Caller, team: Track) -> Response:
+async def submit_document(
+    request: Request, response: Response, portal: PortalDependency, caller: Caller, team: Track
+) -> Entry:
     """Submit the body as a document of a team of the contract.
 
     The status is 201 for a new submission, 200 for one that the caller has submitted before, and 422 for a refused one.
     """
-    receipt = await portal.submit(caller, team, await request.body())
-
-    def read() -> dict[str, Any]:
-        with portal.database.reading() as session:
-            return read_visible(portal, session, receipt.id, caller).as_json()
-
-    status = 422 if receipt.problems else 201 if receipt.new else 200
-    return JSONResponse(await run_in_threadpool(read), status, {"Location": f"/api/submissions/{receipt.id}"})
+    receipt = await portal.submit(request, caller, team, await request.body())
+    record = await run_in_threadpool(read_submission, receipt.id, portal, caller)
+    response.status_code = 422 if record["state"] == "refused" else 201 if receipt.new else 200
+    response.headers["Location"] = f"/api/submissions/{receipt.id}"
+    return record
 
 
 @router.get("/submissions")
-def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
+def read_submissions(portal: PortalDependency, caller: Caller, before: Before = MAX_ID) -> list[Entry]:
     """Return the caller's latest submissions, the latest first, or those before one of them."""
     with portal.database.reading() as session:
-        records = read_records(session, SubmissionRow.team_id == caller.id, before=before)
-    return [record.as_json() for record in records]
+        return read_records(session, SubmissionRow.team_id == caller.id, SubmissionRow.id < before)
 
 
 @router.get("/submissions/{number}")
-def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
-    """Return one submission: the caller's own, or a scored one where these are shown."""
+def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> Entry:
+    """Return one of a team's own submissions, and the result of its scoring.
+
+    Raises:
+        HTTPException: There is no such submission, or it is another team's; the answer is the same.
+    """
     with portal.database.reading() as session:
-        record = read_visible(portal, session, number, visitor)
-        result = find_public_score(session, number, portal.settings.show_matrix)
-    return {**record.as_json(), **({} if result is None else {"result": result})}
+        records = read_records(session, SubmissionRow.id == number, SubmissionRow.team_id == (visitor and visitor.id))
+        if not records:
+            raise HTTPException(404, "There is no such submission, or it is another team's.")
+        return {**records[0], "result": find_public_score(session, number)}
 
 
 @router.get("/leaderboard")
 def read_leaderboard(portal: PortalDependency, team: Track) -> dict[str, Any]:
     """Return the leaderboard of a team of the contract, and the number of submissions to be scored again before."""
     with portal.database.reading() as session:
-        board = portal.find_board(session, team)
-    return {"held_back": board.held_back, "standings": [each.as_json() for each in board.standings]}
+        board = rank_teams(session, portal.documents, team, datetime.now(UTC))
+    return {"held_back": board.held_back, "standings": board.standings}
 
 
 @router.get("/log")
 def read_events(portal: PortalDependency, visitor: Visitor) -> list[dict[str, Any]]:
     """Return the latest lines of the log, the latest first."""
     with portal.database.reading() as session:
-        events = read_log(session, portal.settings.show_submissions, visitor)
+        events = read_log(session, visitor)
     return [event_as_json(event) for event in events]
-
-
-def read_visible(portal: Portal, session: Session, number: int, team: TeamRow | None) -> Record:
-    """Return the submission of a number if a visitor may see it: the team's own, or a scored one where these are shown.
-
-    Raises:
-        HTTPException: There is no such submission, or the visitor may not see it; the answer is the same.
-    """
-    record = find_record(session, number)
-    if record is not None:
-        is_own = team is not None and record.submission.team_id == team.id
-        is_shown = portal.settings.show_submissions and record.state == "scored" and not record.submission.hidden
-        if is_own or is_shown:
-            return record
-    raise HTTPException(404, "There is no such submission, or it is another team's.")
 
 
 @monitoring.get("/health")
@@ -154,26 +140,25 @@ def check_health(portal: PortalDependency) -> Response:
 @monitoring.get("/metrics")
 def read_metrics(portal: PortalDependency) -> Response:
     """Return metrics in Prometheus's text format."""
-    now, registry = datetime.now(UTC), CollectorRegistry()
+    states, waiting = dict[str, float](), float("nan")
     try:
         with portal.database.reading() as session:
-            states: dict[str, float] | None = dict(count_submissions(session))
             oldest = session.scalar(select(func.min(ScoringRow.queued)).where(ScoringRow.state == "queue"))
-            waiting = (now - (oldest or now)).total_seconds()
+            states = {**dict.fromkeys(get_args(State), 0), **count_submissions(session)}
+        waiting = (datetime.now(UTC) - oldest).total_seconds() if oldest else 0
     except UNAVAILABLE:
-        states, waiting = None, NAN
+        pass
 
-    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(states is not None)
+    registry = CollectorRegistry()
+    Gauge("headstart_database_up", "Whether the database answers.", registry=registry).set(bool(states))
     Gauge("headstart_oldest_waiting_seconds", "Age of the queue.", registry=registry).set(waiting)
     submissions = Gauge("headstart_submissions", "Submissions.", ["state"], registry=registry)
-    for state in get_args(State):
-        submissions.labels(state).set(NAN if states is None else states.get(state, 0))
     free = Gauge("headstart_free_bytes", "Free space on a folder's disk.", ["folder"], registry=registry)
-    for folder, size in _free_bytes(portal.settings).items():
-        free.labels(folder).set(size)
-    return Response(
-        generate_latest(registry) + generate_latest(portal.registry), media_type="text/plain; version=0.0.4"
-    )
+    for gauge, values in ((submissions, states), (free, _free_bytes(portal.settings))):
+        for label, value in values.items():
+            gauge.labels(label).set(value)
+    text = generate_latest(registry) + generate_latest(portal.registry)
+    return Response(text, media_type="text/plain; version=0.0.4")
 
 
 def is_stalled(session: Session, now: datetime) -> bool:
@@ -181,7 +166,7 @@ def is_stalled(session: Session, now: datetime) -> bool:
     since = now - LATELY
     waiting = and_(ScoringRow.state == "queue", ScoringRow.queued < since)
     due = or_(waiting, and_(ScoringRow.state == "running", ScoringRow.lease_until < since))
-    signs = or_(ScoringRow.started > since, ScoringRow.ended > since, ScoringRow.lease_until > since)
+    signs = or_(ScoringRow.ended > since, ScoringRow.lease_until > since)
     is_due, has_sign = (session.scalar(select(ScoringRow.id).where(each).limit(1)) for each in (due, signs))
     return is_due is not None and has_sign is None
 

@@ -11,14 +11,12 @@ from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from headstart.portal.database import UNAVAILABLE
+from headstart.portal.intake import NotTakenError
 from headstart.portal.settings import Settings
 from headstart.portal.web import api, pages
-from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
+from headstart.portal.web.responses import answer_error
 from headstart.portal.web.security import SecurityMiddleware
-from headstart.portal.web.state import WAIT, Portal
-
-UNAVAILABLE_MESSAGE = "The portal cannot reach its database at present. Nothing was changed. Try again in a minute."
-DEFECT_MESSAGE = "The portal made an error. The organisers can find it in the server's output."
+from headstart.portal.web.state import Portal
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -28,13 +26,12 @@ def create_app(settings: Settings) -> FastAPI:
         settings: The organiser's settings.
 
     Raises:
-        UserError: A document that they name cannot be read.
+        UserError: A document that they name cannot be read, or the tables are not the portal's.
     """
     portal = Portal(settings)
 
     @asynccontextmanager
     async def run(_: FastAPI) -> AsyncIterator[None]:
-        portal.open()
         yield
         portal.database.close()
 
@@ -50,11 +47,6 @@ def create_app(settings: Settings) -> FastAPI:
     # A form also sends other fields and boundaries, and browsers double the line ends of the document.
     app.add_middleware(SecurityMiddleware, portal=portal, limit=2 * int(settings.max_submission_bytes) + 16_384)
 
-    app.add_exception_handler(HTTPException, on_http_error)
-    app.add_exception_handler(RequestValidationError, on_invalid_argument)
-    app.add_exception_handler(ClientDisconnect, always_answer(400, "The request ended before its body did."))
-    for kind in UNAVAILABLE:
-        app.add_exception_handler(kind, always_answer(503, UNAVAILABLE_MESSAGE, WAIT))
-    # The handler of defects runs outside of the middleware that adds headers. The server prints the traceback.
-    app.add_exception_handler(Exception, always_answer(500, DEFECT_MESSAGE, HEADERS))
+    for kind in (HTTPException, RequestValidationError, ClientDisconnect, NotTakenError, *UNAVAILABLE, Exception):
+        app.add_exception_handler(kind, answer_error)
     return app

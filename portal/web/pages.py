@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
-from markupsafe import Markup
 from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
@@ -14,91 +13,85 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge_times import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.intake import counts_against_quota, is_closed
-from headstart.portal.submissions import PAGE_LENGTH, Board, find_public_score, read_records
-from headstart.portal.tables import SubmissionRow, TeamRow, read_log
-from headstart.portal.teams import DURATION, begin_session, end_session
-from headstart.portal.web.api import Before, Number, read_visible
-from headstart.portal.web.responses import TEMPLATES, local_times, render
-from headstart.portal.web.security import COOKIE, Visitor, form_proof, require_own_form
-from headstart.portal.web.state import Portal, PortalDependency, client_address
+from headstart.portal.intake import counts_against_quota
+from headstart.portal.submissions import PAGE_LENGTH, rank_teams
+from headstart.portal.tables import MAX_ID, SubmissionRow, TeamRow, read_log
+from headstart.portal.teams import find_by_token
+from headstart.portal.web.api import Before, Number, read_submission, read_submissions
+from headstart.portal.web.responses import COOKIE, render
+from headstart.portal.web.security import Visitor, require_own_form
+from headstart.portal.web.state import Portal, PortalDependency
 
 router = APIRouter(default_response_class=HTMLResponse)
 Text = Annotated[str, Form()]
-MAX_TABLE_MODELS = 30
+LOGIN_SECONDS = 14 * 24 * 3600
 
 
 @router.get("/")
 def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
-        closed = is_closed(session)
-    return _page(request, "overview.html", visitor, closed=closed, address=portal.address(request))
+        state = portal.find_state(session)
+    return render(request, "overview.html", visitor, state=state, address=portal.address(request))
 
 
 @router.get("/login")
 def show_login(request: Request, visitor: Visitor) -> Response:
     """Show the form that asks for a token."""
-    return _page(request, "login.html", visitor, wrong=False)
+    return render(request, "login.html", visitor, wrong=False)
 
 
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Text = "") -> Response:
-    """Begin a session: the browser stores a cookie that no script and no other site can read or use."""
-    cookie = begin_session(portal.database, token.strip())
-    if cookie is None:
-        portal.require_within_limit("mistakes", client_address(request))
-        return _page(request, "login.html", None, 401, wrong=True)
-    response, seconds = RedirectResponse("/submissions", 303), int(DURATION.total_seconds())
-    secure = portal.settings.behind_tls
-    response.set_cookie(COOKIE, cookie, seconds, httponly=True, samesite="strict", secure=secure, path="/")
+    """Have the browser keep the token as a cookie that no script and no other site can read or use."""
+    token = token.strip()
+    if find_by_token(portal.database, token) is None:
+        portal.count("wrong tokens", request, None)
+        return render(request, "login.html", None, 401, wrong=True)
+    response, secure = RedirectResponse("/submissions", 303), portal.settings.behind_tls
+    response.set_cookie(COOKIE, token, LOGIN_SECONDS, httponly=True, samesite="strict", secure=secure, path="/")
     return response
 
 
 @router.post("/logout")
-def log_out(request: Request, portal: PortalDependency, proof: Text = "") -> Response:
-    """End the session."""
+def log_out(request: Request, proof: Text = "") -> Response:
+    """Have the browser forget the token."""
     require_own_form(request, proof)
-    end_session(portal.database, request.cookies[COOKIE])
     response = RedirectResponse("/", 303)
     response.delete_cookie(COOKIE, path="/")
     return response
 
 
 @router.get("/submissions")
-def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor, before: Before = None) -> Response:
+def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor, before: Before = MAX_ID) -> Response:
     """Show the visitor's latest submissions, or those before one of them."""
     if visitor is None:
         return RedirectResponse("/login", 303)
-    with portal.database.reading() as session:
-        records = read_records(session, SubmissionRow.team_id == visitor.id, before=before)
-    return _page(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
+    records = read_submissions(portal, visitor, before)
+    return render(request, "submissions.html", visitor, records=records, more=len(records) == PAGE_LENGTH)
 
 
 @router.get("/submissions/{number}")
 def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show one submission."""
-    with portal.database.reading() as session:
-        record = read_visible(portal, session, number, visitor)
-        score = find_public_score(session, number, portal.settings.show_matrix)
-    return _page(request, "submission.html", visitor, record=record, score=score, largest_table=MAX_TABLE_MODELS)
+    return render(request, "submission.html", visitor, record=read_submission(number, portal, visitor))
 
 
 @router.get("/leaderboard")
 def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the leaderboards of both teams of the contract."""
     with portal.database.reading() as session:
-        boards = {track: portal.find_board(session, track) for track in KEYS if portal.challenge.rules(track)}
-    tables = {track: _table(portal, track, board, visitor) for track, board in boards.items()}
-    return _page(request, "leaderboard.html", visitor, boards=boards, tables=tables)
+        tracks = [track for track in KEYS if portal.challenge.rules(track)]
+        boards = {track: rank_teams(session, portal.documents, track, datetime.now(UTC)) for track in tracks}
+    return render(request, "leaderboard.html", visitor, boards=boards)
 
 
 @router.get("/log")
 def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the log."""
     with portal.database.reading() as session:
-        events = read_log(session, portal.settings.show_submissions, visitor)
-    return _page(request, "log.html", visitor, events=events)
+        events = read_log(session, visitor)
+    return render(request, "log.html", visitor, events=events)
 
 
 @router.get("/{track}")
@@ -110,10 +103,9 @@ def show_form(request: Request, track: Track, portal: PortalDependency, visitor:
 @router.post("/{track}")
 async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
     """Submit the document of a form, or only check it."""
-    models = list(portal.documents.registry.entries)
     # Browsers write the end of a line as two bytes.
-    limits = {"max_files": 1, "max_fields": len(models) + 8}
-    async with request.form(**limits, max_part_size=2 * int(portal.settings.max_submission_bytes) + 1024) as form:
+    fields, size = len(portal.documents.registry.entries) + 8, 2 * int(portal.settings.max_submission_bytes) + 1024
+    async with request.form(max_files=1, max_fields=fields, max_part_size=size) as form:
         require_own_form(request, str(form.get("proof", "")))
         if visitor is None:
             raise HTTPException(401, "You are no longer logged in. Log in again.")
@@ -133,7 +125,7 @@ async def receive_form(request: Request, track: Track, portal: PortalDependency,
         # Browsers do not send a file again that they have sent.
         given["document"] = contents[0].decode(errors="replace") if uploaded is not None else pasted
         return await run_in_threadpool(_form, request, portal, track, visitor, problems=problems, **given)
-    receipt = await portal.submit(visitor, track, contents[0])
+    receipt = await portal.submit(request, visitor, track, contents[0])
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 
@@ -146,30 +138,9 @@ def _form(
         raise HTTPException(404, f"This challenge has no {track.title()} Team.")
     own = (SubmissionRow.team_id == (team and team.id), SubmissionRow.track == track, counts_against_quota())
     with portal.database.reading() as session:
-        closed = is_closed(session)
+        state = portal.find_state(session)
         times = session.scalars(select(SubmissionRow.received).where(*own)).all()
 
-    context: dict[str, Any] = {
-        "track": track,
-        "rules": rules,
-        "closed": closed,
-        "earlier": len(times),
-        "today": count_on_day(portal.challenge, times, datetime.now(UTC)),
-        **{"document": "", "picked": [], "problems": None, "mistake": "", **given},
-    }
-    return _page(request, "form.html", team, status, **context)
-
-
-def _table(portal: Portal, track: Track, board: Board, team: TeamRow | None) -> Markup:
-    """Return the table of a leaderboard, which is rendered once for each change, with the team's own line marked."""
-    if track not in portal.tables or portal.tables[track][0] is not board:
-        values = {"track": track, "board": board, "epsilon": portal.challenge.score.epsilon}
-        text = TEMPLATES.get_template("board.html").render(**values, local=local_times(portal.challenge))
-        portal.tables[track] = board, Markup(text)
-    own = next((line.submission_id for line in board.standings if team is not None and line.team == team.name), 0)
-    row = Markup('<tr id="{}-{}"').format(track, own)
-    return portal.tables[track][1].replace(row, row + Markup(' class="own"'), 1)
-
-
-def _page(request: Request, name: str, team: TeamRow | None, status: int = 200, **context: Any) -> Response:
-    return render(request, name, status, team=team, proof=form_proof(request), **context)
+    today = count_on_day(portal.challenge, times, datetime.now(UTC))
+    context = {"track": track, "rules": rules, "state": state, "earlier": len(times), "today": today, **given}
+    return render(request, "form.html", team, status, **context)

@@ -1,9 +1,9 @@
 """Who sends a request, and what is refused of all requests: other sites, other hosts, large bodies.
 
-Programs send the token of their team, and cookies open nothing for them. Browsers keep a cookie for each session.
+Programs send the token of their team, and cookies open nothing for them. Browsers keep the token as a cookie, which no
+script and no other site can read or use.
 """
 
-import hashlib
 import hmac
 from contextlib import suppress
 from typing import Annotated
@@ -14,13 +14,11 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from headstart.portal.tables import TeamRow
-from headstart.portal.teams import find_by_cookie, find_by_token
-from headstart.portal.web.responses import HEADERS, PROGRAM_PATHS, error_response
-from headstart.portal.web.state import Portal, PortalDependency, client_address
+from headstart.portal.teams import find_by_token
+from headstart.portal.web.responses import COOKIE, HEADERS, PROGRAM_PATHS, error_response, form_proof
+from headstart.portal.web.state import Portal, PortalDependency
 
-COOKIE = "headstart_session"
 HSTS = "max-age=31536000"
-PORTS = {"http": 80, "https": 443}
 UNSAFE_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 # Bytes beyond the limit are discarded up to here: if the connection closed earlier, the client would miss the answer.
 MAX_DISCARDED = 64_000_000
@@ -33,29 +31,25 @@ def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
     Raises:
         HTTPException: There were too many wrong tokens from this address within a minute.
     """
-    if not request.url.path.startswith(PROGRAM_PATHS):
-        cookie = request.cookies.get(COOKIE)
-        return find_by_cookie(portal.database, cookie) if cookie else None
-    token = header_token(request)
+    is_program = request.url.path.startswith(PROGRAM_PATHS)
+    token = header_token(request) if is_program else request.cookies.get(COOKIE, "")
     team = find_by_token(portal.database, token) if token else None
     if token and team is None:
-        portal.require_within_limit("mistakes", client_address(request))
+        portal.count("wrong tokens", request, None)
     return team
 
 
 Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
 
 
-def calling_team(request: Request, team: Visitor) -> TeamRow:
+def calling_team(team: Visitor) -> TeamRow:
     """Return the team of a program's request.
 
     Raises:
         HTTPException: The header has no valid token.
     """
     if team is None:
-        known = header_token(request)
-        reason = "The token is not valid." if known else "A token is needed: Authorization: Bearer TOKEN."
-        raise HTTPException(401, reason, {"WWW-Authenticate": "Bearer"})
+        raise HTTPException(401, "The header Authorization has no valid token.", {"WWW-Authenticate": "Bearer"})
     return team
 
 
@@ -66,12 +60,6 @@ def header_token(request: Request) -> str:
     """Return the token of the header `Authorization: Bearer TOKEN`; empty without one."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""
-
-
-def form_proof(request: Request) -> str:
-    """Return the hidden field of forms, which only a page of this portal can know; empty without a cookie."""
-    cookie = request.cookies.get(COOKIE, "")
-    return hmac.new(cookie.encode(), b"form", hashlib.sha256).hexdigest() if cookie else ""
 
 
 def require_own_form(request: Request, proof: str) -> None:
@@ -123,7 +111,7 @@ class SecurityMiddleware:
             app = error_response(request, 400, "The request is for another host than the portal's.")
         elif _is_cross_site(request, self._portal):
             app = error_response(request, 403, "The request came from a page of another site.")
-        elif "transfer-encoding" in request.headers or not length.isdigit():
+        elif "transfer-encoding" in request.headers or not length.isdecimal():
             # The length is needed before the body: servers take no more bytes than it says.
             app = error_response(request, 411, "The request has no Content-Length.", CLOSE)
         elif int(length) > self._limit:
@@ -145,17 +133,7 @@ def _is_cross_site(request: Request, portal: Portal) -> bool:
         return False
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return True
-    origin = request.headers.get("origin")
-    try:
-        return origin is not None and _origin(origin) != _origin(portal.address(request))
-    except ValueError:
-        return True
-
-
-def _origin(address: str) -> tuple[str, str | None, int | None]:
-    """Return scheme, host and port; browsers leave out the scheme's own port (RFC 6454)."""
-    parts = urlsplit(address)
-    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)
+    return request.headers.get("origin", portal.address(request)).lower() != portal.address(request).lower()
 
 
 async def _discard(receive: Receive) -> None:

@@ -27,7 +27,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Open a portal that many tests read: its Owls have submissions 1 to 4 of every state, its Larks number 5."""
     folder = tmp_path_factory.mktemp("shown")
     rules = {"deadline": "2999-12-31T23:59:59Z", "time_zone": "Asia/Tokyo", "description": "Owls & larks."}
-    with (site := Site(make_settings(folder, rules, submissions_per_minute=3))).client:
+    with (site := Site(make_settings(folder, rules))).client:
         site.token = site.add_team("<b>Owls</b>")
         site.submit(blue("owl", "lark"))
         site.submit(red(0, 1, 2), "red", site.add_team("Red owls"))

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ import pytest
 
 from headstart.__main__ import main
 from headstart.portal import client
-from headstart.portal.queue import Job, Outcome, claim, failed, finish
+from headstart.portal.queue import Job, claim, failed, finish
 from headstart.tests.material.portals import Site, blue, red
 from headstart.tests.material.served_portals import serve_portal
 from headstart.tests.material.stub_scores import stub_score
@@ -36,16 +36,10 @@ assert not {"torch", "lightning", "numpy", "rich"} & set(sys.modules)
 
 @pytest.fixture(autouse=True)
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Shorten pauses, and list those for which a portal asked."""
+    """Replace pauses, and list them."""
     asked: list[float] = []
-
-    def sleep(seconds: float) -> None:
-        asked.extend([seconds] if seconds > 1 else [])
-        threading.Event().wait(0.05)
-
     monkeypatch.setenv("no_proxy", "127.0.0.1")
-    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=sleep))
-    monkeypatch.setattr(client, "POLL_SECONDS", (0.05, 0.05))
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=asked.append))
     return asked
 
 
@@ -55,26 +49,6 @@ def url(site: Site, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("HEADSTART_TOKEN", site.token)
     with serve_portal(site.settings) as address:
         yield address
-
-
-@pytest.fixture
-def worker(site: Site) -> Iterator[list[Callable[[Job], Outcome]]]:
-    """Score what is submitted, by the last function of the list."""
-    scorers: list[Callable[[Job], Outcome]] = [stub_score]
-    stopping = threading.Event()
-
-    def work() -> None:
-        while not stopping.wait(0.05):
-            if (job := claim(site.database, "test")) is not None:
-                # Long enough for the client to see it running.
-                stopping.wait(0.3)
-                assert finish(site.database, job, scorers[-1](job))
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    yield scorers
-    stopping.set()
-    thread.join()
 
 
 @pytest.fixture
@@ -97,22 +71,30 @@ def run(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, list[str],
 
 
 def test_a_document_is_submitted_and_followed_to_its_score(
-    url: str, worker: list[Any], document: str, capsys: pytest.CaptureFixture[str]
+    url: str, site: Site, document: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    jobs: list[Job] = []
+
+    def work(_: float) -> None:
+        """Score in two pauses of the client, which sees the scoring begin."""
+        if job := claim(site.database):
+            jobs.append(job)
+        else:
+            assert finish(
+                site.database, jobs[-1], stub_score(jobs[-1]) if len(jobs) == 1 else failed("a test", "secret")
+            )
+
+    monkeypatch.setattr(client, "time", SimpleNamespace(sleep=work))
     code, lines, error = run(capsys, "submit", document, f"--url={url}/")
-    assert (code, error) == (0, "")
-    # The worker may be faster than the first answer.
-    assert set(lines[:-1]) <= {"Submission 1: queue, place 1 in the queue", "Submission 1: running"}
-    assert lines[-1] == f"Submission 1: {SCORED}"
+    begin = ["Submission 1: queue, place 1 in the queue", "Submission 1: running"]
+    assert (code, lines, error) == (0, [*begin, f"Submission 1: {SCORED}"], "")
     # The same command again follows the same submission.
     assert run(capsys, "submit", document, f"--url={url}") == (0, [f"Submission 1: {SCORED}"], "")
 
-    worker.append(lambda job: failed("a test", "secret"))
     Path(document).write_bytes(DOCUMENT + b" ")
     code, lines, error = run(capsys, "submit", document, f"--url={url}")
-    assert code == 1
     assert lines[-1].startswith("Submission 2: failed, It could not be scored, for a reason on our side: a test.")
-    assert error == f"error: file: submission 2 of {document} has no score; its state is failed"
+    assert (code, error) == (1, f"error: file: submission 2 of {document} has no score; its state is failed")
 
 
 def test_every_problem_of_a_refused_document_is_printed(
@@ -150,25 +132,17 @@ def test_after_ctrl_c_the_same_command_follows(url: str, site: Site, document: s
     assert SCORED in out
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"{}", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
-        (b"[]", "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"),
-        (b"{", "{}: 1 problem: is not JSON: "),
-        (b" " * 1_000_001, "{}: 1 problem: is larger than the limit of 1,000,000 bytes"),
-        (None, "{}: 1 problem: there is no such file"),
-    ],
-)
-def test_files_that_are_no_submission(
-    content: bytes | None, message: str, url: str, document: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    Path(document).unlink()
-    if content is not None:
+def test_files_that_are_no_submission(url: str, document: str, capsys: pytest.CaptureFixture[str]) -> None:
+    keys = "team: {} has not one of the keys models, differentiating_images; give --team=blue or red"
+    for content, message in {
+        b"{}": keys,
+        b"[]": keys,
+        b"{": "{}: 1 problem: is not JSON: ",
+        b" " * 1_000_001: "{}: 1 problem: is larger than the limit of 1,000,000 bytes",
+    }.items():
         Path(document).write_bytes(content)
-    code, lines, error = run(capsys, "submit", document, f"--url={url}")
-    assert (code, lines) == (1, [])
-    assert error.startswith(f"error: {message.format(document)}")
+        code, lines, error = run(capsys, "submit", document, f"--url={url}")
+        assert (code, lines, error.startswith(f"error: {message.format(document)}")) == (1, [], True), error
 
 
 def test_what_cannot_be_asked_is_one_line(
@@ -187,7 +161,7 @@ def test_what_cannot_be_asked_is_one_line(
     for address in ("http://[::1", "http://127.0.0.1:none", "http://a b", url.replace("http", "https")):
         assert error(address).startswith(f"url: {address} cannot be reached (")
     assert error(f"{url}/blue").startswith(f"url: {url}/blue is not a portal (status 404)")
-    assert error(url, "--token=wrong") == "token: The token is not valid."
+    assert error(url, "--token=wrong") == "token: The header Authorization has no valid token."
     site.admin("close")
     capsys.readouterr()
     assert error(url) == f"url: {url} answers: submission: the organisers have closed submissions"

@@ -1,25 +1,20 @@
 """The Compose file: what it names exists, its commands are understood, and its processes serve a portal together."""
 
 import os
-import re
-import shlex
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 import yaml
-from sqlalchemy.engine import make_url
 
 from headstart.portal.settings import parse_settings
 from headstart.tests.material.containers import health_check
-from headstart.tests.material.postgresql import USER, Server
+from headstart.tests.material.postgresql import Server
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -28,7 +23,6 @@ FILE = ROOT / "portal" / "compose.yaml"
 COMPOSE: dict[str, Any] = yaml.safe_load(FILE.read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if name != "database"}
-PASSWORD = "a password: of' 1 $"
 PATIENCE = 120.0
 
 
@@ -42,136 +36,58 @@ def options(name: str) -> list[str]:
     return [word for word in command(name) if word.startswith("--")]
 
 
-def url(name: str) -> str:
-    (found,) = [word.removeprefix("--database=") for word in options(name) if word.startswith("--database=")]
-    return found
-
-
-def test_what_it_names_exists() -> None:
+def test_what_it_names_exists_and_is_understood() -> None:
     build = OURS["portal"]["build"]
     context = FILE.parent / build["context"]
     assert (context / build["dockerfile"]).samefile(ROOT / "portal" / "Containerfile")
-    healthy = {"condition": "service_healthy"}
-    waits = {name: service.get("depends_on", {}) for name, service in OURS.items()}
-    assert waits == {"portal": {"database": healthy}, "worker": {"portal": healthy}, "admin": {"database": healthy}}
-    # A worker answers no requests.
-    assert OURS["worker"]["healthcheck"] == {"disable": True}
     # One image is built, by the service that the others wait for.
     assert {service["image"] for service in OURS.values()} == {"headstart-portal"}
-    for service in SERVICES.values():
-        for volume in service["volumes"]:
-            source = volume.rpartition(":")[0]
-            assert source in COMPOSE["volumes"] or source == "${PORTAL_DATA:-/srv/portal}"
-            assert not volume.startswith("database:") or service is SERVICES["database"]
-    assert sorted(COMPOSE) == ["services", "volumes", "x-portal"]
-
-
-def test_commands_are_understood() -> None:
     settings = {name: parse_settings("", options(name)[1:]) for name in OURS}
     assert all(options(name)[0] == "--config=/data/portal.yaml" for name in OURS)
-    portal = settings["portal"]
-    assert (portal.host, portal.worker) == ("0.0.0.0", False)
-    assert SERVICES["portal"]["ports"] == [f"127.0.0.1:{portal.port}:{portal.port}"]
-    words = {name: [word for word in command(name) if not word.startswith("--")] for name in OURS}
-    assert words["worker"] == ["headstart", "portal", "worker"]
-    assert words["admin"] == ["headstart", "portal", "admin"]
-    # Its server believes the proxy, which has another address than the container's own.
-    assert SERVICES["portal"]["environment"]["FORWARDED_ALLOW_IPS"] == "*"
-
-
-def test_all_processes_have_one_database_and_its_password_from_outside() -> None:
-    (address,) = {make_url(url(name)) for name in OURS}
-    given = SERVICES["database"]["environment"]
-    assert (address.host, address.username, address.password) == ("database", given["POSTGRES_USER"], None)
-    # PostgreSQL names its database like its user.
-    assert address.database == given["POSTGRES_USER"]
-    variables = [given["POSTGRES_PASSWORD"], *(service["environment"]["PGPASSWORD"] for service in OURS.values())]
-    assert {re.match(r"\$\{(\w+)", text)[1] for text in variables} == {"DATABASE_PASSWORD"}  # type: ignore[index]
-    assert any(":?" in text for text in variables)
+    assert (settings["portal"].host, settings["portal"].worker) == ("0.0.0.0", False)
+    assert SERVICES["portal"]["ports"] == ["127.0.0.1:8000:8000"]
     # The file of the password is beside it, and in no image and no commit.
     assert all(".env" in (ROOT / name).read_text() for name in (".gitignore", ".dockerignore"))
 
 
-@pytest.fixture
-def port(postgresql: Server) -> Iterator[int]:
-    """Make the database that the Compose file asks for, with its password, and give the server's port."""
-    address = make_url(url("portal"))
-    rules = postgresql.folder / "data" / "pg_hba.conf"
-    before = rules.read_text()
-    rules.write_text(f"host all {address.username} 127.0.0.1/32 scram-sha-256\n{before}")
-    reload = ("pg_ctl", "-D", str(rules.parent), "reload")
-    postgresql.run(*reload)
-    with psycopg.connect(host="127.0.0.1", port=postgresql.port, user=USER, autocommit=True) as connection:
-        password = psycopg.sql.Literal(PASSWORD)
-        user, database = (psycopg.sql.Identifier(str(name)) for name in (address.username, address.database))
-        connection.execute(psycopg.sql.SQL("CREATE ROLE {} LOGIN PASSWORD {}").format(user, password))
-        connection.execute(psycopg.sql.SQL("CREATE DATABASE {} OWNER {}").format(database, user))
-        yield postgresql.port
-        connection.execute(psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(database))
-        connection.execute(psycopg.sql.SQL("DROP ROLE {}").format(user))
-    rules.write_text(before)
-    postgresql.run(*reload)
-
-
-def arguments(name: str, folder: Path, port: int) -> list[str]:
+def arguments(name: str, folder: Path, database: str) -> list[str]:
     """Return the command of a service for this machine instead of a container."""
-    local = [word.replace("/data", str(folder)).replace("@database/", f"@127.0.0.1:{port}/") for word in command(name)]
-    assert local[0] == "headstart"
-    return local[1:]
-
-
-@contextmanager
-def running(args: list[str], folder: Path, environment: dict[str, str]) -> Iterator[subprocess.Popen[bytes]]:
-    with (folder / "log").open("a") as log:
-        words = [sys.executable, "-m", "headstart", *args]
-        process = subprocess.Popen(words, cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        yield process
-    finally:
-        process.terminate()
-        process.wait(PATIENCE)
-    assert process.returncode in (0, 143), (folder / "log").read_text()
+    words = [word.replace("/data", str(folder)) for word in command(name)[1:]]
+    return [f"--database={database}" if word.startswith("--database=") else word for word in words]
 
 
 @pytest.mark.slow
-def test_its_processes_serve_a_portal(port: int, tmp_path: Path) -> None:
-    """Web server, worker and organiser's command, each as in its container, with a PostgreSQL that is none."""
+def test_its_processes_serve_a_portal(postgresql: Server, tmp_path: Path) -> None:
+    """Web server, worker and organiser's command, each as in its container."""
     with socket.create_server(("127.0.0.1", 0)) as free:
-        web = free.getsockname()[1]
-    (tmp_path / "portal.yaml").write_text(f"port: {web}\n")
+        port = free.getsockname()[1]
+    (tmp_path / "portal.yaml").write_text(f"port: {port}\n")
     (tmp_path / "entry.json").write_text('{"models": ["drawn_objects", "random"]}')
-    given = {**SERVICES["portal"]["environment"], "PGPASSWORD": PASSWORD, "HEADSTART_CACHE": str(tmp_path / "cache")}
-    environment = {**os.environ, **given}
+    database, program = postgresql.make_database(), [sys.executable, "-m", "headstart"]
+    environment = {**os.environ, "HEADSTART_CACHE": str(tmp_path / "cache")}
 
-    def run(*args: str, **more: str) -> str:
-        words = [sys.executable, "-m", "headstart", *args]
+    def run(*args: str) -> str:
         done = subprocess.run(
-            words, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, check=False
+            [*program, *args], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr + (tmp_path / "log").read_text()
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
-    check = [sys.executable, *health_check(web)[1:]]
+    def start(name: str) -> subprocess.Popen[bytes]:
+        return subprocess.Popen([*program, *arguments(name, tmp_path, database)], cwd=tmp_path, env=environment)
+
     with ExitStack() as processes:
-        portal = processes.enter_context(running(arguments("portal", tmp_path, port), tmp_path, environment))
-        end = time.monotonic() + PATIENCE
-        while subprocess.run(check, capture_output=True, check=False).returncode:
-            assert portal.poll() is None, (tmp_path / "log").read_text()
-            assert time.monotonic() < end, (tmp_path / "log").read_text()
-            time.sleep(1)
-        processes.enter_context(running(arguments("worker", tmp_path, port), tmp_path, environment))
-        added = run(*arguments("admin", tmp_path, port), "teams", "add", "Owls")
-        token = added.split("token ")[1].split(",")[0]
-        scored = run("submit", "entry.json", f"--url=http://127.0.0.1:{web}", HEADSTART_TOKEN=token)
+        for name in ("portal", "worker"):
+            process = start(name)
+            processes.callback(process.wait, PATIENCE)
+            processes.callback(process.terminate)
+            end = time.monotonic() + PATIENCE
+            while subprocess.run(
+                [sys.executable, *health_check(port)[1:]], capture_output=True, check=False
+            ).returncode:
+                assert time.monotonic() < end
+                time.sleep(1)
+        token = run(*arguments("admin", tmp_path, database), "teams", "add", "Owls").split("token ")[1].split(",")[0]
+        scored = run("submit", "entry.json", f"--url=http://127.0.0.1:{port}", f"--token={token}")
         assert "Submission 1: scored, 0." in scored
-        assert "scored" in run(*arguments("admin", tmp_path, port), "submissions", "list")
     assert list(tmp_path.rglob("*.sqlite3")) == []
-
-
-def test_the_documented_commands_name_it() -> None:
-    text = (ROOT / "docs" / "portal.md").read_text().replace("\\\n", " ")
-    lines = [shlex.split(line) for line in text.splitlines() if line.startswith("docker compose ")]
-    assert len(lines) >= 2
-    assert all(words[2:4] == ["--file", "portal/compose.yaml"] for words in lines)
-    (admin,) = [words for words in lines if words[4] == "run"]
-    assert admin[5:7] == ["--rm", "admin"]

@@ -3,7 +3,6 @@
 import fnmatch
 import json
 import os
-import re
 import shlex
 import signal
 import socket
@@ -15,8 +14,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 
 from headstart.portal.settings import parse_settings
 from headstart.tests.material.containers import Image, health_check, make_image, read_instructions
@@ -62,69 +59,30 @@ def test_all_modules_are_copied(image: Image) -> None:
     assert [file for file in ours if not file.startswith(str(image.root.resolve()))] == []
 
 
-def test_everything_that_is_installed_is_copied(image: Image) -> None:
-    """The installation fails, or lacks files, where a package or a file that pyproject.toml names is not there."""
-    setuptools = PROJECT["tool"]["setuptools"]
-    copied = image.root / "headstart"
-    for package in setuptools["packages"]:
-        _, *parts = package.split(".")
-        assert (copied.joinpath(*parts) / "__init__.py").is_file(), package
-        for pattern in setuptools["package-data"].get(package, []):
-            found = {path.relative_to(copied) for path in copied.joinpath(*parts).glob(pattern)}
-            assert found == {path.relative_to(ROOT) for path in ROOT.joinpath(*parts).glob(pattern)} != set(), pattern
-    # A build backend of the project's own would have to be copied, too.
-    assert "backend-path" not in PROJECT["build-system"]
-    assert (copied / PROJECT["project"]["readme"]).is_file()
-
-
 def test_what_is_copied_is_not_ignored() -> None:
-    lines = (ROOT / ".dockerignore").read_text().splitlines()
-    patterns = [line for line in lines if not line.startswith("#")]
+    patterns = (ROOT / ".dockerignore").read_text().splitlines()
     copied = [source for rest in arguments("COPY") for source in rest.split()[:-1]]
     assert [source for source in copied if any(fnmatch.fnmatch(source, pattern) for pattern in patterns)] == []
     # Secrets and what git does not know stay outside of the image.
     assert {".*", "**/.env", "**/__pycache__"} <= set(patterns)
-    assert all((ROOT / source).exists() for source in copied)
 
 
 def test_it_starts_the_portal_as_a_user_who_cannot_write_what_is_installed() -> None:
-    (entry,), (start,) = arguments("ENTRYPOINT"), arguments("CMD")
-    assert json.loads(entry) == ["headstart"]
-    command, *options = json.loads(start)
-    assert command == "portal"
-    settings = parse_settings("", [option for option in options if not option.startswith("--config=")])
+    command, *words = json.loads(arguments("CMD")[0])
+    assert (json.loads(arguments("ENTRYPOINT")[0]), command) == (["headstart"], "portal")
+    settings = parse_settings("", [word for word in words if not word.startswith("--config=")])
     # It listens at all addresses of the container, at the port that is exposed and checked for health.
     assert (settings.host, arguments("EXPOSE")) == ("0.0.0.0", [str(settings.port)])
     assert f"127.0.0.1:{settings.port}/health" in arguments("HEALTHCHECK")[0]
     names = [name for name, _ in INSTRUCTIONS]
     assert names.index("USER") > max(index for index, name in enumerate(names) if name in {"RUN", "COPY"})
-    assert arguments("WORKDIR") == ["/headstart", *arguments("VOLUME")]
-
-
-def test_extra_and_version_are_those_of_the_project() -> None:
-    project, (_, install) = PROJECT["project"], arguments("RUN")
-    (extra,) = re.findall(r"'\.\[(\w+)\]'", install)
-    assert extra in project["optional-dependencies"]
-    (version,) = re.findall(r"^python:([\d.]+)-slim$", arguments("FROM")[0])
-    assert project["requires-python"] == f">={version}"
-    needed = [*project["dependencies"], *project["optional-dependencies"][extra]]
-    (constraints,) = re.findall(r"--constraint (\S+)", install)
-    pinned = {canonicalize_name(line.partition("==")[0]) for line in (ROOT / constraints).read_text().split()}
-    assert {canonicalize_name(Requirement(each).name) for each in needed} <= pinned
+    assert arguments("FROM") == [f"python:{PROJECT['project']['requires-python'].removeprefix('>=')}-slim"]
 
 
 def documented(program: str) -> list[list[str]]:
     """Return the documented command lines of a program."""
     text = (ROOT / "docs" / "portal.md").read_text().replace("\\\n", " ")
     return [shlex.split(line) for line in text.splitlines() if line.startswith(f"{program} ")]
-
-
-def test_the_workflow_builds_and_runs_it_as_documented() -> None:
-    script = shlex.split((ROOT / ".ci" / "run").read_text(), comments=True)
-    for words in (*documented("podman build"), *documented("podman run")):
-        # Another folder than /srv/portal stands for /data.
-        assert {word for word in words if not word.endswith(":/data")} <= set(script)
-    assert any(word.endswith(":/data") for word in script)
 
 
 @pytest.mark.slow

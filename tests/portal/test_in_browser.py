@@ -1,15 +1,14 @@
-"""The portal in the system's Chromium: submitting and following on wide and narrow screens, by keys and by ear."""
+"""The portal in the system's Chromium: submitting and following on wide and narrow screens, and by ear."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
+from headstart.tests.material.browsers import needs_chromium, open_browser
 from headstart.tests.material.portals import Site, blue, make_settings, red
 from headstart.tests.material.served_portals import serve_portal
 
@@ -30,20 +29,6 @@ PATHS = (
     "/leaderboard",
     "/log",
 )
-# Colours of all texts and of their backgrounds.
-COLOURS = """() => {
-    const parse = (text) => text.match(/[\\d.]+/g).map(Number);
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
-    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
-        const each = node.parentElement;
-        if (!node.textContent.trim() || !each.checkVisibility() || each.closest(".skip")) continue;
-        let behind = each;
-        while (behind && parse(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
-        found.push([node.textContent.trim(), parse(getComputedStyle(each).color),
-                    parse(getComputedStyle(behind || document.documentElement).backgroundColor)]);
-    }
-    return found;
-}"""
 
 
 @pytest.fixture(scope="module")
@@ -129,39 +114,18 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(
     assert page.get_by_role("row").count() == 2
 
 
-@pytest.mark.parametrize("width", [320, 390, 1280])
-def test_no_page_scrolls_sideways(page: Page, served: tuple[Site, str], width: int) -> None:
+@pytest.mark.parametrize("width", [390, 1280])
+def test_pages_fit_and_have_names_for_ears(page: Page, served: tuple[Site, str], width: int) -> None:
     log_in(page, served[0].token)
     page.set_viewport_size({"width": width, "height": 800})
     for path in PATHS:
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, path
-    # Targets for fingers have at least the size of success criterion 2.5.8.
-    page.goto("/blue")
-    sizes = page.evaluate("""[...document.querySelectorAll("button, .button, .pick, nav a")]
-        .map((each) => each.getBoundingClientRect()).map((box) => Math.min(box.width, box.height))""")
-    assert min(sizes) >= 24
-
-
-def test_pages_have_names_for_ears_and_keys(page: Page, served: tuple[Site, str]) -> None:
-    log_in(page, served[0].token)
-    for path in PATHS:
-        page.goto(path)
         for role in ("banner", "main", "contentinfo", "navigation"):
             assert page.get_by_role(role).count() == 1, (path, role)
-        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map((each) => +each.tagName[1])")
-        assert (levels[0], levels.count(1)) == (1, 1), path
-        assert all(after - before <= 1 for before, after in pairwise(levels)), (path, levels)
+        assert page.locator("h1").count() == 1, path
         assert unnamed(page) == [], path
         assert page.locator("table th:not([scope]), table:not(:has(thead th)), img:not([alt])").count() == 0, path
-        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
-        assert len(ids) == len(set(ids)), path
-    page.goto("/")
-    page.keyboard.press("Tab")
-    skip = page.get_by_role("link", name="Skip to content")
-    assert skip.evaluate("(each) => each === document.activeElement && each.getBoundingClientRect().left >= 0")
-    page.keyboard.press("Enter")
-    assert page.evaluate("document.activeElement.id") == "main"
 
 
 def unnamed(page: Page) -> list[str]:
@@ -173,19 +137,3 @@ def unnamed(page: Page) -> list[str]:
     results = [node for node in nodes if not node["ignored"] and node["role"]["value"] in used]
     assert results
     return [node["role"]["value"] for node in results if not node.get("name", {}).get("value", "").strip()]
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_are_readable_in_light_and_dark(
-    page: Page, served: tuple[Site, str], scheme: Literal["light", "dark"]
-) -> None:
-    page.emulate_media(color_scheme=scheme)
-    log_in(page, served[0].token)
-    for path in PATHS:
-        page.goto(path)
-        texts = page.evaluate(COLOURS)
-        assert len(texts) > 8
-        for text, colour, behind in texts:
-            assert (sum(behind[:3]) > 382) == (scheme == "light") or text in {"Submit", "Log in"}, (path, text)
-            # Success criterion 1.4.3.
-            assert contrast(colour, behind) >= 4.5, (path, text, colour, behind)

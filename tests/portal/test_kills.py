@@ -63,7 +63,7 @@ def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, s
     settings = make_settings(folder, {}, database=url)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    names = ("challenge", "registry", "catalog", "data", "database", "submissions_per_minute")
+    names = ("challenge", "registry", "catalog", "data", "database", "documents_per_minute")
     chosen = {name: getattr(settings, name) for name in names}
     config = folder / "portal.yaml"
     config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))
@@ -152,8 +152,8 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
             number: row.size for number, row in rows.items()
         }
         # Each has its own score, and the log reports it once.
-        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
-        assert {number: each.score for number, each in scores.items()} == {n: 1 / row.size for n, row in rows.items()}
+        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
+        assert scores == {number: 1 / row.size for number, row in rows.items()}
         for kind in ("received", "scored"):
             logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
             assert logged == Counter(list(rows))

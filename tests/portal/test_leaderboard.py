@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.portal.documents import find_held_back, read_bases, read_documents
+from headstart.output.errors import UserError
+from headstart.portal.documents import read_bases, read_documents
 from headstart.portal.intake import score_again
-from headstart.portal.queue import OtherDocumentsError, claim, finish
+from headstart.portal.queue import claim, finish
+from headstart.portal.submissions import find_held_back
 from headstart.tests.material.arena import make_entry
-from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
+from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red, take
 from headstart.tests.material.stub_scores import MODELS, stub_score
 from headstart.tests.portal.conftest import OpenSite
 
@@ -75,7 +77,7 @@ def test_leaderboards_of_changed_documents_are_never_mixed(tmp_path: Path) -> No
             chosen = changes.rng.sample(numbers, changes.rng.randint(0, len(numbers)))
             with site.database.writing() as session:
                 score_again(session, chosen, read_documents(changes.settings))
-            while (job := claim(site.database, "test")) is not None:
+            while (job := claim(site.database)) is not None:
                 assert finish(site.database, job, stub_score(job))
                 scored_by[job.submission_id, job.kind] = changes.key(job.kind)
     assert len(scored_by) == 9
@@ -88,8 +90,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         site.submit(blue("owl", "lark"), token=token)
         site.work()
         site.submit(blue("owl", "wren"), token=token)
-        late = claim(site.database, "test")
-        assert late is not None
+        late = take(site.database)
         assert ranked(site) == [(1, "Owls")]
     (tmp_path / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI[:5])))
     with (changed := Site(changes.settings, token)).client:
@@ -102,7 +103,7 @@ def test_a_change_is_said_and_mended_by_one_command(tmp_path: Path) -> None:
         # What ends by the old documents afterwards is held back, too.
         assert finish(changed.database, late, stub_score(late))
         assert held_back(changed) == [1, 2]
-        changed.admin("submissions", "rescore", "--held_back")
+        changed.admin("submissions", "rescore", "held_back")
         assert held_back(changed) == []
         changed.work()
         assert ranked(changed) == [(1, "Owls")]
@@ -120,12 +121,12 @@ def test_a_worker_with_other_documents_claims_nothing(database_url: str, tmp_pat
     site = Site(settings)
     site.database.create_tables()
     # No server has started yet.
-    assert claim(site.database, "test", bases) is None
+    assert claim(site.database, bases) is None
     with site.client:
         site.submit(blue("owl", "lark"), token=site.add_team("Owls"))
-        with pytest.raises(OtherDocumentsError, match="other documents or rules"):
-            claim(site.database, "test", {**bases, "blue/public": "other"})
-        assert claim(site.database, "test", bases) is not None
+        with pytest.raises(UserError, match="other documents or rules"):
+            claim(site.database, {**bases, "blue/public": "other"})
+        assert claim(site.database, bases) is not None
 
 
 def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_held_out_documents_that_are_named_later_are_for_earlier_submissions_too
         assert held_back(site) == []
     with (site := Site(make_settings(tmp_path, {}, held_out_catalog="held_out.jsonl"))).client:
         assert held_back(site) == [1]
-        site.admin("submissions", "rescore", "--held_back")
+        site.admin("submissions", "rescore", "held_back")
         site.work()
         assert held_back(site) == []
     with (site := Site(make_settings(tmp_path, {}))).client:
@@ -150,21 +151,12 @@ def test_held_out_scores_decide_after_the_deadline_and_are_nowhere_before(tmp_pa
         site.submit(blue("owl", "lark") + b" " * 9, token=second)
         site.submit(blue("owl", "lark") + b" " * 99, token=third)
         for _ in range(5):
-            job = claim(site.database, "test")
-            assert job is not None
+            job = take(site.database)
             assert finish(site.database, job, stub_score(job))
         assert ranked(site) == [(1, "Owls"), (2, "Larks"), (3, "Wrens")]
         site.log_in(first)
-        pages = (
-            "/",
-            "/leaderboard",
-            "/log",
-            "/submissions",
-            "/submissions/1",
-            "/metrics",
-            "/api/leaderboard?team=blue",
-        )
-        texts = [site.client.get(path).text for path in pages]
+        pages = ("", "leaderboard", "log", "submissions", "submissions/1", "metrics", "api/leaderboard?team=blue")
+        texts = [site.client.get(f"/{path}").text for path in pages]
         texts.append(site.client.get("/api/submissions/1", headers=site.headers(first)).text)
         hidden = f"{1 - 1 / len(blue('owl', 'lark')):.6f}"
         assert not any(hidden[:6] in text for text in texts)
@@ -192,5 +184,5 @@ def test_the_best_score_counts_and_of_equal_ones_the_earlier(open_site: OpenSite
     # Without the better one, the next counts; the others stay where they are.
     site.admin("submissions", "hide", "1")
     assert ranked(site) == [(1, "Owls"), (2, "Larks")]
-    site.admin("submissions", "hide", "1", "--undo")
+    site.admin("submissions", "unhide", "1")
     assert ranked(site) == [(1, "Larks"), (2, "Owls")]

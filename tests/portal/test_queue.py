@@ -8,15 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select, update
 
-from headstart.contract.problems import Problem
-from headstart.output.errors import UserError
 from headstart.portal.database import Database
 from headstart.portal.documents import Documents
 from headstart.portal.intake import NotTakenError, Receipt, score_again, set_closed, store_submission
 from headstart.portal.queue import MAX_TRIES, Outcome, claim, failed, finish, prolong
 from headstart.portal.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.teams import add_team, remove_team, revoke_team
-from headstart.tests.material.portals import blue, make_documents
+from headstart.tests.material.portals import blue, make_documents, take
 from headstart.tests.material.stub_scores import stub_score
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -34,6 +32,11 @@ def store(database: Database, team: int, number: int = 0, documents: Documents |
     options = {"problems": [], "bytes_per_day": 10**6, "now": NOW, **more}
     content = blue("owl", "lark") + b" " * number
     return store_submission(database, documents or make_documents(), team, "blue", content, **options)
+
+
+def close(database: Database, closed: bool) -> None:
+    with database.writing() as session:
+        set_closed(session, closed)
 
 
 def rows(database: Database) -> list[ScoringRow]:
@@ -67,14 +70,12 @@ def together(*actions: Callable[[], object]) -> list[Exception]:
 
 def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
     store(database, add(database))
-    first = claim(database, "first")
-    assert first is not None
+    first = take(database)
     assert first.content == blue("owl", "lark")
-    assert claim(database, "second") is None
+    assert claim(database) is None
     assert prolong(database, first)
     expire_leases(database)
-    second = claim(database, "second")
-    assert second is not None
+    second = take(database)
     assert (second.id, second.attempt) == (first.id, 2)
     # The first was only believed to be dead, and can change nothing any more.
     assert not prolong(database, first)
@@ -82,23 +83,9 @@ def test_a_scoring_is_claimed_once_and_ends_once(database: Database) -> None:
     assert finish(database, second, stub_score(second))
     assert not finish(database, second, failed("again", "again"))
     (row,) = rows(database)
-    assert (row.state, row.worker, row.scores.score) == ("scored", "second", 1 / len(second.content))
+    assert (row.state, row.score) == ("scored", 1 / len(second.content))
     with database.reading() as session:
         assert list(session.scalars(select(EventRow.kind))) == ["team added", "received", "scored"]
-
-
-def test_a_late_worker_cannot_end_a_scoring_that_was_queued_again(database: Database) -> None:
-    store(database, add(database))
-    late = claim(database, "first")
-    assert late is not None
-    expire_leases(database)
-    job = claim(database, "second")
-    assert job is not None
-    assert finish(database, job, stub_score(job))
-    with database.writing() as session:
-        score_again(session, [1], make_documents())
-    assert claim(database, "third") is not None
-    assert not finish(database, late, failed("late", "late"))
 
 
 def test_public_scores_come_first_and_what_kills_workers_last(database: Database) -> None:
@@ -107,7 +94,7 @@ def test_public_scores_come_first_and_what_kills_workers_last(database: Database
         store(database, team, number, make_documents(held_out=True))
     with database.writing() as session:
         session.execute(update(ScoringRow).where(ScoringRow.submission_id == 1).values(tries=4))
-    jobs = [claim(database, "test") for _ in range(6)]
+    jobs = [claim(database) for _ in range(6)]
     order = [(job.submission_id, job.kind) for job in jobs if job is not None]
     assert order == [(2, "public"), (3, "public"), (1, "public"), (2, "held_out"), (3, "held_out"), (1, "held_out")]
 
@@ -115,9 +102,9 @@ def test_public_scores_come_first_and_what_kills_workers_last(database: Database
 def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
     store(database, add(database))
     for _ in range(MAX_TRIES):
-        assert claim(database, "test") is not None
+        assert claim(database) is not None
         expire_leases(database)
-    assert claim(database, "test") is None
+    assert claim(database) is None
     (row,) = rows(database)
     assert row.state == "failed"
     assert f"ended {MAX_TRIES} times" in row.error
@@ -125,54 +112,37 @@ def test_what_always_kills_the_worker_fails_at_last(database: Database) -> None:
 
 def test_an_earlier_score_stands_until_there_is_a_new_one(database: Database) -> None:
     store(database, add(database))
-    job = claim(database, "test")
-    assert job is not None
+    job = take(database)
     finish(database, job, stub_score(job))
     for outcome, state in ((failed("a test", "a test"), "failed"), (Outcome("refused", problems=[]), "refused")):
         with database.writing() as session:
             assert score_again(session, [1, 1], make_documents()) == 1
         (row,) = rows(database)
-        assert (row.state, row.scores.score) == ("queue", 1 / len(job.content))
-        again = claim(database, "test")
-        assert again is not None
+        assert (row.state, row.score) == ("queue", 1 / len(job.content))
+        again = take(database)
         finish(database, again, outcome)
         (row,) = rows(database)
-        assert (row.state, row.scores.score) == (state, 1 / len(job.content))
-
-
-@pytest.mark.parametrize(
-    ("number", "reason"), [(9, "there is no submission 9"), (2**40, "there is no"), (1, "refused"), (2, "being scored")]
-)
-def test_what_cannot_be_scored_again(database: Database, number: int, reason: str) -> None:
-    team = add(database)
-    store(database, team, problems=[Problem("", "", "a test")])
-    store(database, team)
-    with database.writing() as session, pytest.raises(UserError, match=reason):
-        score_again(session, [number], make_documents())
+        assert (row.state, row.score) == (state, 1 / len(job.content))
 
 
 def test_the_same_document_counts_once(database: Database) -> None:
     team, other = add(database), add(database, "Larks")
     documents = make_documents(teams={"blue": {"submissions": 1}, "red": {}})
-    assert store(database, team, documents=documents) == Receipt(1, [], new=True)
+    assert store(database, team, documents=documents) == (1, True)
     # Also when the quota is used up, submissions are closed, and the score is there.
-    with database.writing() as session:
-        set_closed(session, True)
-    assert store(database, team, documents=documents) == Receipt(1, [], new=False)
-    job = claim(database, "test")
-    assert job is not None
+    close(database, True)
+    assert store(database, team, documents=documents) == (1, False)
+    job = take(database)
     finish(database, job, stub_score(job))
     assert store(database, team, documents=documents).id == 1
     with pytest.raises(NotTakenError, match="closed"):
         store(database, other, documents=documents)
-    with database.writing() as session:
-        set_closed(session, False)
-    assert store(database, other, documents=documents) == Receipt(2, [], new=True)
+    close(database, False)
+    assert store(database, other, documents=documents) == (2, True)
     # What could not be scored does not count, and may be sent again.
-    job = claim(database, "test")
-    assert job is not None
+    job = take(database)
     finish(database, job, failed("a test", "a test"))
-    assert store(database, other, documents=documents) == Receipt(3, [], new=True)
+    assert store(database, other, documents=documents) == (3, True)
 
 
 def test_quotas_dates_and_bytes(database: Database) -> None:
@@ -180,18 +150,22 @@ def test_quotas_dates_and_bytes(database: Database) -> None:
     rules: dict[str, Any] = {"deadline": NOW.isoformat(), "time_zone": "Asia/Tokyo"}
     documents = make_documents(**rules, teams={"blue": {"submissions_per_day": 1}})
     before, at_once = NOW - timedelta(days=1), NOW - timedelta(hours=1)
-    assert store(database, team, 0, documents, now=before).problems == []
-    assert store(database, team, 1, documents, now=at_once).problems == []
-    (problem,) = store(database, team, 2, documents).problems
-    assert problem.rule.startswith("all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)")
-    (_, late) = sorted(
-        problem.rule for problem in store(database, team, 3, documents, now=NOW + timedelta(seconds=1)).problems
-    )
-    assert late.startswith("the deadline was 2026-03-01T21:00:00+09:00")
-    # The refused ones count with their problems, and their documents are not kept.
+    for number, now in enumerate((before, at_once, NOW, NOW + timedelta(seconds=1))):
+        assert store(database, team, number, documents, now=now) == (number + 1, True)
     with database.reading() as session:
-        contents = session.scalars(select(SubmissionRow.content).order_by(SubmissionRow.id)).all()
-    assert [content is None for content in contents] == [False, False, True, True]
+        stored = [
+            (row.content, row.problems) for row in session.scalars(select(SubmissionRow).order_by(SubmissionRow.id))
+        ]
+    quota, late = (
+        "all of the 1 submissions allowed on 2026-03-01 (Asia/Tokyo)",
+        "the deadline was 2026-03-01T21:00:00+09:00",
+    )
+    broken = [sorted(problem["rule"] for problem in problems or []) for _, problems in stored]
+    assert [len(each) for each in broken] == [0, 0, 1, 2]
+    assert broken[2][0].startswith(quota)
+    assert broken[3][1].startswith(late)
+    # The refused ones count with their problems, and their documents are not kept.
+    assert [content is None for content, _ in stored] == [False, False, True, True]
     with pytest.raises(NotTakenError, match=r"of 300 bytes per day are used; .* midnight \(Asia/Tokyo\)"):
         store(database, team, 4, documents, bytes_per_day=300)
     with database.writing() as session:
@@ -215,7 +189,7 @@ def test_workers_at_once_claim_different_scorings(database: Database) -> None:
         store(database, team, number)
     jobs: list[Any] = []
     for _ in range(4):
-        raised = together(*[lambda: jobs.append(claim(database, "test"))] * 4)
+        raised = together(*[lambda: jobs.append(claim(database))] * 4)
         assert raised == []
     claimed = [job.id for job in jobs if job is not None]
     assert len(claimed) == len(set(claimed)) >= 4
@@ -228,8 +202,7 @@ def test_removing_a_team_races_with_the_end_of_its_scorings(database: Database) 
         with database.reading() as session:
             (team,) = session.scalars(select(TeamRow)).all()
         store(database, team.id)
-        job = claim(database, "test")
-        assert job is not None
+        job = take(database)
 
         def remove(name: str = team.name) -> None:
             with database.writing() as session:

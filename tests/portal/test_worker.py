@@ -33,7 +33,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the waits for a locked database."""
     monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(worker_module, "MAX_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(worker_module, "WAIT_SECONDS", 0.1)
 
 
 def open_database(url: str) -> Database:
@@ -47,7 +47,7 @@ def open_database(url: str) -> Database:
 
 @contextmanager
 def working(database: Database, scorer: Callable[[Job], Outcome], **more: Any) -> Iterator[None]:
-    worker = Worker(database, scorer, "first", **{"max_seconds": PATIENCE, **more})
+    worker = Worker(database, scorer, **{"max_seconds": PATIENCE, **more})
     thread = Thread(target=worker.run)
     thread.start()
     try:
@@ -148,7 +148,7 @@ def test_reasons_of_a_failed_scoring_are_shown_to_organisers_alone(
     assert "for a reason on our side" in pages[1]
     site.admin("submissions", "list")
     assert "weights.pth" in capsys.readouterr().out
-    site.admin("submissions", "rescore", "--failed")
+    site.admin("submissions", "rescore", "failed")
     with working(site.database, stub_score):
         row = wait_for(site.database, "scored")
     assert (row.note, row.error) == ("", "")
@@ -166,7 +166,7 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
         row = wait_for(site.database, "failed")
     assert "took longer" in row.error
     # The result comes too late.
-    assert wait_for(site.database, "failed").scores.score is None
+    assert wait_for(site.database, "failed").score is None
 
 
 def test_a_worker_ends_when_its_submission_is_removed(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -198,7 +198,7 @@ def test_what_organisers_must_look_at_is_said(site: Site, monkeypatch: pytest.Mo
     assert 'headstart_submissions{state="queue"} 1.0' in lines
     assert any(float(line.split()[1]) > 600 for line in lines if line.startswith("headstart_oldest_waiting_seconds "))
     assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in lines
-    assert claim(site.database, "test") is not None
+    assert claim(site.database) is not None
     assert site.client.get("/health").json()["warnings"] == []
     monkeypatch.setattr(api, "LOW", 2**80)
     assert "of the data folder has only" in site.client.get("/health").json()["warnings"][0]
