@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_
 
 from headstart.contract.limited_yaml import parse_yaml
 from headstart.contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
-from headstart.contract.problems import ContractError, Problem
+from headstart.contract.problems import ContractError
 from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
 from headstart.contract.untrusted_json import read_limited
 from headstart.contract.versions import VERSIONS, Version
@@ -273,8 +273,3 @@ def read_challenge(path: Path) -> Challenge:
     if challenge is None:
         raise ContractError(document, problems)
     return challenge
-
-
-def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:
-    """Return the problem of a submission of a team that a challenge does not have."""
-    return Problem(pointer, "", f"the challenge {challenge.name!r} has no {team.title()} Team")

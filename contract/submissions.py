@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.contract.challenge import Challenge
-from headstart.contract.challenge_breaches import find_breaches
+from headstart.contract.challenge_rules import find_breaches
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.names import LONGEST_NAME, canonical_name, canonical_stimulus, named_models
 from headstart.contract.problems import ContractError, Problem, short_json

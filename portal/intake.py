@@ -9,7 +9,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Text, and_, cast, func, or_, select
 from sqlalchemy.orm import Session
 
-from headstart.contract.challenge_times import find_untimely
+from headstart.contract.challenge_rules import find_untimely
 from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import check_submission

@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from headstart.contract.challenge_times import count_on_day
+from headstart.contract.challenge_rules import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
 from headstart.portal.intake import counts_against_quota

@@ -112,11 +112,9 @@ def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any)
 @pytest.mark.parametrize(
     "entry",
     [
-        {"model_name": "vit_tiny"},
         {"model_name": "vit_tiny", "source": "timm"},
         {"model_name": "vit_tiny", "model_parameters": {"sizes": [1, 2.5], "flag": True, "depth": 2}},
         {"model_name": "resnet101", "source": "torchvision", "model_parameters": None},
-        {"model_name": "resnet101", "source": None},
         {"model_name": "resnet101", "source": "torchvision", "model_parameters": {}},
         {"model_name": "resnet101", "layer_name": "fc"},
         {"model_name": "resnet101", "layer_name": None},
@@ -153,18 +151,13 @@ def test_longer_form_that_disagrees(refuse: Refuse, entry: dict[str, Any], field
     [
         ({}, "/models/1/model_name", "is required"),
         ({"model_name": "vit_tiny", "weights": "x"}, "/models/1/weights", "is not a field of the contract"),
-        ({"model_name": 5}, "/models/1/model_name", "must be a valid string"),
         ({"model_name": "vit_tiny", "source": ["timm"]}, "/models/1/source", "must be a valid string"),
         ({"model_name": "vit_tiny", "layer_name": 5}, "/models/1/layer_name", "must be a valid string"),
-        ({"model_name": "vit_tiny", "layer_name": ""}, "/models/1/layer_name", "must not be empty"),
         ({"model_name": "vit_tiny", "model_parameters": [1]}, "/models/1/model_parameters", "must be an object"),
         (5, "/models/1", "must be a name or an object"),
-        (None, "/models/1", "must be a name or an object"),
         (["vit_tiny"], "/models/1", "must be a name or an object"),
         ("", "/models/1", "must not be empty"),
-        ("x" * 257, "/models/1", "at most 256 characters"),
         ("a\x1b[31m", "/models/1", "no control characters"),
-        ("nul\0", "/models/1", "no control characters"),
     ],
 )
 def test_wrong_entries_of_the_blue_team(refuse: Refuse, entry: Any, pointer: str, words: str) -> None:

@@ -87,13 +87,6 @@ def test_neighbours_are_nearer_than_in_the_tree_as_it_is(models: int) -> None:
     assert ordered < unordered if models > 2 else ordered == unordered
 
 
-def test_rounding_is_no_distance() -> None:
-    matrix = np.ones((3, 3))
-    matrix[0, 1] = 1 + 1e-15
-    matrix[2] = matrix[:, 2] = 1 - 1e-16
-    assert sorted(cluster_order(matrix)) == [0, 1, 2]
-
-
 @pytest.mark.parametrize("models", [2, 5, 20])
 def test_picture_matches_the_matrix_and_the_tree(models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)

@@ -1,11 +1,12 @@
-"""Breaches of a challenge's own rules by a submission, beside those of the contract."""
+"""Breaches of a challenge's own rules by a submission, beside those of the contract, and by its time."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from fnmatch import fnmatchcase
 from typing import Any
 
-from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules, missing_team
+from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules
 from headstart.contract.names import canonical_name, named_models
 from headstart.contract.problems import Problem, short_json
 from headstart.contract.schema import Team
@@ -25,7 +26,7 @@ def find_breaches(challenge: Challenge, team: Team, key: str, entries: Sequence[
     """
     rules = challenge.rules(team)
     if rules is None:
-        yield missing_team(challenge, team, f"/{key}")
+        yield _missing_team(challenge, team, f"/{key}")
     elif isinstance(rules, BlueRules):
         yield from _check_count(rules.count, key, "models", len(entries))
         yield from _check_families(rules, key, entries)
@@ -78,3 +79,47 @@ def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterat
         if isinstance(dataset, str) and dataset not in allowed:
             rule = f"is not a data set of this challenge; choose from {', '.join(rules.datasets)}"
             yield Problem(f"/{key}/{index}/dataset_name", short_json(dataset), rule)
+
+
+def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime], now: datetime) -> list[Problem]:
+    """Return the problems of a submission's time: opening, deadline and quotas of the participant.
+
+    Args:
+        challenge: The challenge.
+        team: The team of the submission.
+        earlier: Times of the participant's earlier submissions for that team that count, in any order.
+        now: Time of this submission.
+
+    Returns:
+        The problems of the document as a whole. Times must have a time zone; messages use the challenge's.
+    """
+    rules = challenge.rules(team)
+    if rules is None:
+        return [_missing_team(challenge, team, "")]
+
+    local, reasons = now.astimezone(challenge.zone), []
+    if challenge.opens is not None and challenge.is_ahead(now):
+        reasons.append(f"submissions open at {challenge.opens.astimezone(challenge.zone).isoformat()}")
+    if challenge.deadline is not None and challenge.is_over(now):
+        deadline = challenge.deadline.astimezone(challenge.zone)
+        reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
+
+    if rules.submissions is not None and len(earlier) >= rules.submissions:
+        reasons.append(f"all of the {rules.submissions} allowed submissions were made")
+    if rules.submissions_per_day is not None and count_on_day(challenge, earlier, now) >= rules.submissions_per_day:
+        reasons.append(
+            f"all of the {rules.submissions_per_day} submissions allowed on {local.date()} "
+            f"({challenge.time_zone}) were made; the next day begins at midnight"
+        )
+    return [Problem("", "", reason) for reason in reasons]
+
+
+def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime) -> int:
+    """Count the times on the same day as another time; days begin at midnight in the challenge's time zone."""
+    day = now.astimezone(challenge.zone).date()
+    return sum(time.astimezone(challenge.zone).date() == day for time in times)
+
+
+def _missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:
+    """Return the problem of a submission of a team that a challenge does not have."""
+    return Problem(pointer, "", f"the challenge {challenge.name!r} has no {team.title()} Team")
