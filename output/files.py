@@ -5,9 +5,8 @@ import glob
 import hashlib
 import os
 import secrets
-import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -135,28 +134,6 @@ def replacing(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-@contextmanager
-def restored_on_failure(paths: Sequence[Path]) -> Iterator[None]:
-    """Restore files that are replaced within the context, and remove new ones, if an exception ends it."""
-    before: dict[Path, Path] = {}
-    try:
-        for path in paths:
-            if path.exists():
-                before[path] = _beside(path)
-                _link(path, before[path])
-        yield
-    except BaseException:
-        for path in paths:
-            if path in before and before[path].exists():
-                before[path].replace(path)
-            elif path not in before:
-                path.unlink(missing_ok=True)
-        raise
-    finally:
-        for copy in before.values():
-            copy.unlink(missing_ok=True)
-
-
 def remove_partial(path: Path) -> None:
     """Remove the temporary files of killed writers of a file, but not those that are being written."""
     for left in path.parent.glob(f"{glob.escape(path.name)}.*{PARTIAL}"):
@@ -186,14 +163,6 @@ def _lock(descriptor: int) -> bool:
     except OSError:
         return False
     return True
-
-
-def _link(path: Path, other: Path) -> None:
-    """Create a hard link to a file, or a copy if the disk has no hard links."""
-    try:
-        os.link(path, other)
-    except OSError:
-        shutil.copy2(path, other)
 
 
 def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:
