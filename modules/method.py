@@ -127,8 +127,8 @@ class Method(LightningModule):
     `trainer`, `device`, `log` and `manual_backward`. Lightning's steps and hooks belong to the comparison; a method
     that defines one raises an error.
 
-    Its state consists of its attributes and its optimisers. They are stored in checkpoints, and copied for later
-    evaluation, without further code of the method. `forward` must change none, and must not read optimisers.
+    Its state consists of its attributes and its optimisers. The attributes are copied for later evaluation, without
+    further code of the method. `forward` must change none, and must not read optimisers.
 
     Attributes:
         independent_of_limit: Whether the method does the same up to any sample, whatever `Start.max_samples` is. Its
