@@ -25,7 +25,7 @@ FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
 # Folder of the cache in which running sweeps keep their state; it is not listed.
 LENT = "lent"
-LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS, "checkpoints")
+LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS)
 DAY = 24 * 3600
 DIGITS = 12
 
@@ -63,7 +63,7 @@ def cache(
 
     Removed features are computed again when they are needed, and removed downloads are fetched again. Do not remove a
     download while a run reads it. A ledger holds results: measuring its traces again takes as long as the first time.
-    The kind `others` holds scores, digests of files, records of finished runs, and widths of embeddings.
+    The kind `others` holds scores, digests of files, and widths of embeddings.
 
     Args:
         remove: Names or kinds to remove: features, downloads, ledgers, others.
