@@ -227,7 +227,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "_state" in state:
             stored = io.BytesIO()
-            torch.save(state.pop("_state").describe(), stored, pickle_module=pickling(self._start))
+            torch.save(state.pop("_state").held(), stored, pickle_module=pickling(self._start))
             state["_stored"] = stored.getvalue()
         return state
 

@@ -210,8 +210,6 @@ class SampleEfficiency(Callback):
         ended = running & (self.met | ~running).all(1, keepdims=True)
         if ended.any():
             methods = np.flatnonzero(ended.any(1)).tolist()
-            for method in methods:
-                comparison.require_past_unchanged(method)
             self._record_draws(comparison)
             self.traces.stop(ended)
             for method in methods:

@@ -63,7 +63,7 @@ def cache(
 
     Removed features are computed again when they are needed, and removed downloads are fetched again. Do not remove a
     download while a run reads it. A ledger holds results: measuring its traces again takes as long as the first time.
-    The kind `others` holds scores, digests of files, records of finished runs, and widths of embeddings.
+    The kind `others` holds scores, digests of files, and widths of embeddings.
 
     Args:
         remove: Names or kinds to remove: features, downloads, ledgers, others.

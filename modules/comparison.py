@@ -161,7 +161,7 @@ class Comparison(LightningModule):
             state.method.begin(start)
 
     def _lazily(self, name: str, chooser: Chooser) -> LazyEvaluation:
-        return LazyEvaluation(name, self.names.index(name), self._states[name], chooser, partial(self._count, name))
+        return LazyEvaluation(self.names.index(name), self._states[name], chooser, partial(self._count, name))
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows them."""
@@ -174,30 +174,12 @@ class Comparison(LightningModule):
         """Remember the states of the global generators."""
         self._fingerprints = {name: self._states[name].generators.fingerprint() for name in self.fed}
 
-    def on_train_end(self) -> None:
-        """Check the past of lazily evaluated methods."""
-        for name in self.fed:
-            self.require_past_unchanged(self.names.index(name))
-
     def drawing(self) -> list[str]:
         """Return the names of methods that have sampled from a global generator for several orderings in this pass."""
         if len(self._columns) == 1:
             return []
         generators = {name: self._states[name].generators for name in self._fingerprints}
         return [name for name, own in generators.items() if own.fingerprint() != self._fingerprints[name]]
-
-    def require_past_unchanged(self, method: int) -> None:
-        """Check that a method predicts in an earlier state what it did then, where it is evaluated lazily.
-
-        Args:
-            method: Its index among the methods.
-
-        Raises:
-            UserError: It predicts something else.
-        """
-        if (lazy := self._lazy.get(self.names[method])) is not None:
-            with torch.inference_mode():
-                lazy.require_past_unchanged()
 
     def stop(self, method: int) -> None:
         """Stop feeding a method in this pass.
@@ -250,14 +232,15 @@ class Comparison(LightningModule):
         for name, positions in self.fed.items():
             self._finite[name] = weights_are_finite(self._states[name].method)
             if self._chooser is None:
-                self.counts[:, self.names.index(name), positions] += self._count(name, batch).counts
+                self.counts[:, self.names.index(name), positions] += self._count(
+                    name, self._states[name].method, batch
+                ).counts
             elif self._chooser.now is not None:
                 self._lazy[name].make(self._chooser.now, batch)
 
-    def _count(self, name: str, chunks: Chunks) -> Counted:
-        """Count the predictions of a method that are correct, and those that are not finite."""
-        method = self._states[name].method
-        counted = Counted(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device), [])
+    def _count(self, name: str, method: Method, chunks: Chunks) -> Counted:
+        """Count the predictions of a method, or of a copy of it, that are correct, and those that are not finite."""
+        counted = Counted(torch.zeros(len(self.counts), 1, dtype=torch.int64, device=self.device))
         # Evaluations do not run in the precision of training.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation"), folded(method), exact:

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-# The same arithmetic may be done in another order by threads of other libraries.
-ROUNDING = 1e-5
-
 
 @dataclass
 class Counted:
@@ -17,11 +14,9 @@ class Counted:
         counts: Correct predictions, predictions whose greatest logit is not finite, and the correct ones of each class
             if these are counted. The shape is `[2, orderings]` or `[2 + classes, orderings]`. NaN and minus infinity
             are wrong; plus infinity of one class is a prediction without a probability, which may be correct.
-        predictions: The greatest logit and its class of every chunk, `[orderings, samples]` each.
     """
 
     counts: Tensor
-    predictions: list[tuple[Tensor, Tensor]]
 
     def add(self, logits: Tensor, labels: Tensor, class_weights: Tensor | None) -> None:
         """Count the predictions of one chunk of the validation set.
@@ -44,15 +39,3 @@ class Counted:
             counts = torch.cat([counts, of_class.T])
 
         self.counts = self.counts + counts
-        self.predictions.append((greatest, predicted))
-
-    def agrees(self, other: "Counted") -> bool:
-        """Whether all predictions are the same, up to rounding of the logits.
-
-        Args:
-            other: Another evaluation on the same samples.
-        """
-        return all(
-            torch.equal(classes, others) and torch.allclose(greatest, values, rtol=ROUNDING, atol=0, equal_nan=True)
-            for (greatest, classes), (values, others) in zip(self.predictions, other.predictions, strict=True)
-        )

@@ -127,7 +127,7 @@ class Method(LightningModule):
     `trainer`, `device`, `log` and `manual_backward`. Lightning's steps and hooks belong to the comparison; a method
     that defines one raises an error.
 
-    Its state consists of its attributes and its optimisers. They are copied for lazy evaluation, without
+    Its state consists of its attributes and its optimisers. The attributes are copied for later evaluation, without
     further code of the method. `forward` must change none, and must not read optimisers.
 
     Attributes:

@@ -243,7 +243,7 @@ def test_commands_on_comparisons_pass_over_accuracies(
     measure(tmp_path / "run", f"--results.ledger={tmp_path / 'ledger'}")
     with pytest.raises(SystemExit):
         evaluate.main(["sample-efficiency", str(tmp_path / "ledger")])
-    assert "holds no stream with a finished trace" in capsys.readouterr().err
+    assert "holds no stream with a trace" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -59,7 +59,7 @@ class GradientDescent(Method):
         """Perform one optimiser step on the batch."""
         self.loss(self(inputs), labels).backward()
         self.optimizer.step()
-        # Gradients are freed here, so that neither evaluations nor checkpoints hold them.
+        # Gradients are freed here, so that neither evaluations nor copies hold them.
         self.optimizer.zero_grad()
 
     def forward(self, inputs: Tensor) -> Tensor:

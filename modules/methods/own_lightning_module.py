@@ -192,8 +192,6 @@ class OwnLightningModule(Method):
 class _TrainerOfOne:
     """The comparison's trainer, as if it trained one module alone on the whole stream.
 
-    A resumed run, which is fed only the rest of the stream, counts its steps as an unbroken one does.
-
     Args:
         trainer: The comparison's trainer.
         max_samples: Samples of the whole stream.

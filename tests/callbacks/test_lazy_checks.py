@@ -1,4 +1,4 @@
-"""A lazy run of a method whose past cannot be put back ends in one line instead of another number."""
+"""A lazy run of a method that holds all of its state gives the numbers of every evaluation."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,6 @@ import pytest
 
 from headstart.callbacks import ComparisonRun
 from headstart.modules.method import Method
-from headstart.output.errors import UserError
 from headstart.tests.material import hidden_state
 from headstart.tests.material.scripted_runs import ScriptedRun
 
@@ -20,31 +19,6 @@ OPTIONS: dict[str, Any] = {"threshold": 0.6, "consecutive": 4, "validation_size"
 
 def run(script: Script, method: Method, **options: Any) -> ScriptedRun:
     return script(NOTHING, methods=[method, hidden_state.Counting()], **{**OPTIONS, **options})
-
-
-@pytest.mark.parametrize("name", ["InPlaceTensor", "InPlaceNested", "InPlaceArray", "InPlaceData"])
-def test_a_change_that_begins_late_is_found(script: Script, name: str) -> None:
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every$"):
-        run(script, getattr(hidden_state, name)(), evaluation="lazy")
-
-
-@pytest.mark.parametrize("name", ["InModule", "OnClass", "InOptimizer", "InTrainer"])
-def test_state_outside_of_a_method_is_found(script: Script, name: str) -> None:
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline .* give every$") as error:
-        run(script, getattr(hidden_state, name)(), evaluation="lazy")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["InModule", "OnClass", "InOptimizer", "InTrainer"])
-def test_every_evaluation_takes_it_as_it_is(script: Script, name: str) -> None:
-    whole = run(script, getattr(hidden_state, name)())
-    assert whole.results.document["methods"]["baseline"]["onset"] == [24, 24]
-
-
-@pytest.mark.parametrize("name", ["InModule", "OnClass", "InTrainer"])
-def test_it_is_found_where_the_first_evaluations_meet_the_criterion(script: Script, name: str) -> None:
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline .* give every$"):
-        run(script, getattr(hidden_state, name)(), evaluation="lazy", threshold=0.05)
 
 
 @pytest.mark.slow

@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from torch import Tensor
 
 from headstart.callbacks import ComparisonRun
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
-from headstart.modules.method import Start
-from headstart.output.errors import UserError
 from headstart.tests.material.scripted_runs import Killed, Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
@@ -128,40 +125,6 @@ def test_omissions_are_reported(script: Script, capsys: pytest.CaptureFixture[st
     correct = run.correct
     share = (correct >= 0).sum() / (correct != NOT_EVALUATED).sum()
     assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
-
-
-BREACHES: dict[str, Callable[[Any, Tensor], object]] = {
-    "another attribute": lambda method, inputs: setattr(method, "last", inputs + 1),
-    "a list": lambda method, inputs: method.seen.append(1),
-    "a tensor in a list": lambda method, inputs: method.kept[0].add_(1),
-    "a buffer behind torch's back": lambda method, inputs: method.buffer.data.add_(1),
-    "a generator of NumPy": lambda method, inputs: method.numpy.random(),
-    "a generator of torch": lambda method, inputs: torch.rand(1, generator=method.torch),
-    "a global generator": lambda method, inputs: torch.rand(1),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("what", BREACHES)
-def test_a_method_that_changes_where_it_predicts_is_refused(
-    script: Script, what: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    begin, forward = Scripted.begin, Scripted.forward
-
-    def hold(self: Any, start: Start) -> None:
-        begin(self, start)
-        self.seen, self.kept, self.buffer = [], [torch.zeros(1)], torch.nn.Buffer(torch.zeros(1))
-        self.numpy, self.torch = np.random.default_rng(0), torch.Generator()
-
-    def breach(self: Scripted, inputs: Tensor) -> Tensor:
-        BREACHES[what](self, inputs)
-        return forward(self, inputs)
-
-    monkeypatch.setattr(Scripted, "begin", hold)
-    assert script(COUNTS, evaluation="lazy", folder="sound", **CRITERION).results.document["complete"]
-    monkeypatch.setattr(Scripted, "forward", breach)
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every"):
-        script(COUNTS, evaluation="lazy", folder="breach", results=ComparisonRun(recompute=True), **CRITERION)
 
 
 @pytest.mark.slow

@@ -1,15 +1,18 @@
-"""A method is put back into earlier states, predicts as it did then, and continues as if nothing had been."""
+"""A copy of a method predicts as the method did then, and the method continues as if nothing had been."""
 
+from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from headstart import modules
-from headstart.modules.method import Method, Start
+from headstart.modules.lazy_evaluation import copy_of
+from headstart.modules.method import Method, Start, linear_logits
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
@@ -31,24 +34,21 @@ def begin(make: Callable[[], Method], samples: Tensor) -> tuple[Method, MethodSt
 
 
 def follow(make: Callable[[], Method], inputs: str) -> None:
-    """Hold a method that is put back again and again to one that is not."""
+    """Hold a method that is copied again and again to one that is not."""
     samples, labels = draw(inputs)
     validation = draw(inputs)[0][0, :9]
     undisturbed, _ = begin(make, samples)
     method, state = begin(make, samples)
-    then = {}
+    then, copies = dict[int, Tensor](), dict[int, Method]()
     for index, batch in enumerate(batches(samples, labels, 2)):
         adapt(undisturbed, batch)
         adapt(method, batch)
         with torch.inference_mode():
             then[index] = undisturbed(validation)
-            state.keep(index)
-            state.retain(range(index - 3, index + 1))
+            copies[index] = copy_of(state)
             for earlier in (index, max(index - 3, 0), max(index - 2, 0)):
-                with state.at(earlier):
-                    assert torch.equal(method(validation), then[earlier])
+                assert torch.equal(copies[earlier](validation), then[earlier])
             assert torch.equal(method(validation), then[index])
-    assert sorted(state.past) == [8, 9, 10, 11]
 
 
 @pytest.mark.parametrize(("name", "inputs"), CASES)
@@ -70,7 +70,7 @@ class Alias(Method):
         super().begin(start)
         self.head = nn.utils.skip_init(nn.Linear, start.features, start.classes).requires_grad_(False)
         nn.init.zeros_(self.head.weight), nn.init.zeros_(self.head.bias)
-        refer = {"bound": self.head.forward, "partial": partial(look, self.head), "closure": lambda x: self.head(x)}
+        refer = {"bound": self.head.forward, "partial": partial(look, self.head)}
         self.refer = refer[self.kind]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
@@ -88,14 +88,61 @@ class Partial(Alias):
     kind = "partial"
 
 
-class Closure(Alias):
-    """By a function that refers to itself."""
-
-    kind = "closure"
-
-
 @pytest.mark.parametrize("kind", [Alias, Partial])
 def test_references_to_parts_of_a_state_are_restored(kind: type[Method]) -> None:
+    follow(kind, "features")
+
+
+class Averaged(modules.GradientDescent):
+    """Predicts by a running mean of its weights, which is a buffer."""
+
+    mean: Tensor
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.register_buffer("mean", self.weight.detach().clone())
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs, labels)
+        self.mean.lerp_(self.weight.detach(), 0.3)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return linear_logits(
+            inputs, self.weight if self.weight.requires_grad and inputs.dim() == 3 else self.mean, self.bias
+        )
+
+
+class Scheduled(modules.GradientDescent):
+    """Steps a scheduler, which refers to the optimiser."""
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        optimizers = super().build_optimizers()
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 2, 0.5)
+        return optimizers
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs, labels)
+        self.scheduler.step()
+
+
+class Dropped(modules.GradientDescent):
+    """Learns from a part of the features, by generators of its own."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.random, self.seen = np.random.default_rng(start.seed), deque([0.0], maxlen=3)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        kept = torch.from_numpy(self.random.random(inputs.shape[-1]) < 0.5)
+        self.seen.append(float(inputs.sum()))
+        super().adapt(inputs * kept, labels)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return super().forward(inputs) + sum(self.seen)
+
+
+@pytest.mark.parametrize("kind", [Averaged, Scheduled, Dropped])
+def test_buffers_schedulers_and_generators_are_those_of_then(kind: type[Method]) -> None:
     follow(kind, "features")
 
 
@@ -171,24 +218,16 @@ def test_a_failure_in_a_copy_is_one_line(error: Exception) -> None:
     with pytest.raises(
         UserError, match=r"^criterion\.evaluation: .*(only some can|does not fit into memory).* give every"
     ):
-        state.keep(0)
-
-
-def test_a_function_that_comes_later_is_found() -> None:
-    method, state = begin(modules.NearestClassMean, draw("features")[0])
-    state.keep(0)
-    method.look = lambda inputs: inputs + method.start.classes  # type: ignore[assignment]
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: .*local object.* give every"):
-        state.keep(1)
+        copy_of(state)
 
 
 def test_shared_tensors_are_not_copied() -> None:
     samples, labels = draw("features")
     method, state = begin(modules.Replay, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    state.keep(0)
-    with state.at(0):
-        assert method.memory.matrix is method.start.samples  # type: ignore[union-attr]
+    copied: Any = copy_of(state)
+    assert copied.memory.matrix is method.start.samples
+    assert copied.memory is not method.memory
 
 
 def test_optimisers_are_not_copied() -> None:
@@ -196,12 +235,9 @@ def test_optimisers_are_not_copied() -> None:
     method: Any
     method, state = begin(modules.GradientDescent, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    weight = method.weight
-    state.keep(0)
-    with state.at(0):
-        assert method.optimizer is state.optimizers[0]
-        assert method.weight is not weight
-    assert method.weight is weight
+    copied: Any = copy_of(state)
+    assert copied.optimizer is state.optimizers[0]
+    assert copied.weight is not method.weight
 
 
 class Locked(modules.NearestClassMean):
@@ -212,17 +248,10 @@ class Locked(modules.NearestClassMean):
         self.numbers = (number for number in range(3))
 
 
-@pytest.mark.parametrize(("kind", "what"), [(Locked, "generator"), (Closure, "lambda")])
+@pytest.mark.parametrize(("kind", "what"), [(Locked, "generator")])
 def test_attributes_that_cannot_be_copied_are_reported(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
     method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))
     with pytest.raises(UserError, match=rf"^criterion\.evaluation: lazy needs copies of {kind.__name__}.*{what}"):
-        state.keep(0)
-
-
-def test_a_state_that_is_not_kept_is_no_other() -> None:
-    _, state = begin(modules.NearestClassMean, draw("features")[0])
-    state.keep(3)
-    with pytest.raises(KeyError), state.at(2):
-        pass
+        copy_of(state)

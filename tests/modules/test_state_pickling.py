@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from headstart import modules
 from headstart.modules.method import Method, Start
-from headstart.modules.method_state import MethodState, is_current
+from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
-from headstart.modules.state_pickling import pickling, storage_problem
+from headstart.modules.state_pickling import pickling
 from headstart.tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
 from headstart.tests.material.streams import adapt, batches, make_start, random_photos, random_samples, tail
 
@@ -140,13 +140,10 @@ def _run(make: Callable[[], Method], inputs_are: str, stop: int | None, limit: i
     state = begin()
     for number, batch in enumerate(batches(inputs, labels, 2)):
         if number == stop:
-            described = state.describe()
-            assert storage_problem(described) is None
-            torch.save(described, file := io.BytesIO(), pickle_module=pickling(start))
+            torch.save(state.held(), file := io.BytesIO(), pickle_module=pickling(start))
             state = begin()
             file.seek(0)
             loaded = torch.load(file, pickle_module=pickling(start), weights_only=False)
-            assert is_current(loaded)
             state.restore(loaded)
         with state.generators.in_use():
             adapt(state.method, batch)
@@ -180,63 +177,3 @@ def test_shared_inputs_are_not_stored() -> None:
     file.seek(0)
     with pytest.raises(pickle.UnpicklingError, match="the tensor source_head of the start"):
         torch.load(file, weights_only=False)
-
-
-class Graph(modules.GradientDescent):
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        self.last = self.loss(self(inputs), labels)
-
-
-class Local(Scheduled):
-    def build_optimizers(self) -> list[torch.optim.Optimizer]:
-        optimizers = super().build_optimizers()
-        self.other = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (step + 1))
-        return optimizers
-
-
-class Closed(modules.NearestClassMean):
-    def begin(self, start: Start) -> None:
-        super().begin(start)
-        scale = torch.ones(1)
-        self.scaled = lambda inputs: inputs * scale
-
-
-class Circular(modules.NearestClassMean):
-    def begin(self, start: Start) -> None:
-        super().begin(start)
-        self.own = self.represent
-        self.steps = [self.represent]
-
-
-class HookedWeight(modules.GradientDescent):
-    def begin(self, start: Start) -> None:
-        super().begin(start)
-        self.weight.register_hook(torch.sign)
-
-
-class HookedOptimizer(modules.GradientDescent):
-    def build_optimizers(self) -> list[torch.optim.Optimizer]:
-        optimizers = super().build_optimizers()
-        self.optimizer.register_step_post_hook(print)
-        return optimizers
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        (HookedWeight, "a hook of a tensor is not stored"),
-        (HookedOptimizer, "a hook of Adam is not stored"),
-        (Graph, "detach it"),
-        (Local, "local object"),
-        (Closed, "local object"),
-        (Circular, "refers to the method itself"),
-    ],
-)
-def test_attributes_that_cannot_be_stored_are_named(kind: type[Method], reason: str) -> None:
-    inputs, labels = random_samples(3, 20, 6)
-    state, start = MethodState(kind()), make_start(inputs)
-    state.reset(start)
-    state.method.begin(start)
-    state.optimizers = state.method.build_optimizers()
-    state.method.adapt(inputs[:, :2], labels[:, :2])
-    assert reason in str(storage_problem(state.describe()))

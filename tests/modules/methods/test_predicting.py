@@ -33,7 +33,7 @@ def contents(state: MethodState) -> list[Any]:
     identities = [{name: id(value) for name, value in each.items() if name not in written} for each in held]
     versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]
     generators = [random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().tolist()]
-    torch.save(state.describe(), values := io.BytesIO(), pickle_module=pickling(method.start))
+    torch.save(state.held(), values := io.BytesIO(), pickle_module=pickling(method.start))
     return [identities, versions, values.getvalue(), *generators]
 
 
