@@ -30,8 +30,8 @@ WEIGHTS = {"first": ("resnet50", "somewhere/first.safetensors", None), "mine": (
 def documents(source: str, target: str, trained: str, **fed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
     of_target = {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
-    plain = {"task": "target_accuracy", **of_target, "network": source, "preprocessing": {}, "batch_size": 8, **fed}
-    return plain, training
+    plain = {"task": "target_accuracy", **of_target, "network": source, "preprocessing": {}, "batch_size": 8}
+    return {**plain, "trainable_from": "all", "selection_share": 0.0, **fed}, training
 
 
 def protocol(source: str, target: str) -> dict[str, Any]:

@@ -18,12 +18,12 @@ MAY_BE_LEFT_OUT = ("input_size", "output_dim")
 
 # No digest sees a module whose name is computed.
 MODULE = """
-from importlib import import_module
+from pathlib import Path
 from torch import nn
-elsewhere = import_module("else" + "where")
 
 def network():
-    return nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, elsewhere.WIDTH))
+    width = int(Path(__file__).with_name("width.txt").read_text())
+    return nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, width))
 """
 
 
@@ -49,11 +49,7 @@ def custom(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], Non
     arena.write("registry.json", [*ENTRIES[:1], shortened(entry, "output_dim")])
 
     def set_width(width: int) -> None:
-        import sys
-
-        for module in ("mine", "elsewhere"):
-            sys.modules.pop(module, None)
-        arena.write("elsewhere.py", f"WIDTH = {width}  {'#' * width}\n")
+        arena.write("width.txt", str(width))
 
     return set_width
 

@@ -127,8 +127,8 @@ def test_tables_and_remarks_name_methods_without_known_curves(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = run(tmp_path / "run")
-    config = (folder / "config.yaml").read_text()
-    (folder / "config.yaml").write_text(config.replace("headstart.modules.NearestClassMean", "my_own.Idea"))
+    results = (folder / "results.json").read_text()
+    (folder / "results.json").write_text(results.replace("headstart.modules.NearestClassMean", "my_own.Idea"))
     document = forecast_run(folder, labels=20)
     known = {each["name"]: each["is_known_method"] for each in document["settings"][0]["methods"]}
     assert known == {"mine": False, "baseline": True}
