@@ -95,6 +95,12 @@ class ComparisonRun(LedgerOptions):
         """Whether these results were written before, and no trace of theirs is missing."""
         return self.identity == self._known and not self.traces.missing.any()
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a run of the very same configuration, loggers included, has written complete results."""
+        is_same = self.before.get("complete", False) and self.saved_config == self.folder.config
+        return bool(is_same) and not (self.overwrite or self.recompute or self.traces.missing.any())
+
     def record(self) -> None:
         """Record in the ledger that this run measures its traces."""
         keys = [key for keys in self.traces.keys for key in keys]
@@ -121,11 +127,12 @@ class ComparisonRun(LedgerOptions):
         self.criterion, self.registry = criterion, registry_digest(config)
         self.started = time.perf_counter()
         saved, self.before = folder / CONFIG, self.folder.document
+        self.saved_config = saved.read_text() if saved.exists() else ""
         if not all(isinstance(self.before.get(key), dict) for key in ("methods", "protocol")):
             self.before = {}
 
         if self.folder.has_results and not self.overwrite:
-            same = saved.exists() and result_options(saved.read_text()) == result_options(config)
+            same = saved.exists() and result_options(self.saved_config) == result_options(config)
             known = self.before.get("protocol", {}).get("registry_sha256")
             if not same or (self.registry is not None and self.registry != known):
                 self.folder.raise_other_results("results of another configuration")

@@ -66,6 +66,9 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     with run.opened(stream, comparison):
         if run.is_known:
             return
+        if run.is_repeated:
+            # The dashboard has this run already.
+            trainer.loggers = []
         if run.traces.missing.any():
             run.record()
         for logger in trainer.loggers:

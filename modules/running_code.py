@@ -195,11 +195,20 @@ def _file_of(module: ModuleType | None) -> str | None:
 
 @cache
 def _is_own_file(file: str) -> bool:
+    # Of thousands of loaded modules, most are installed: texts are compared much faster than paths.
+    is_installed = any(f"{os.sep}{folder}{os.sep}" in file for folder in INSTALLED)
+    if is_installed or file.startswith(_python_folders()):
+        return False
     path = Path(file)
-    python = [sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "scripts")]
-    is_installed = any(folder in path.parts for folder in INSTALLED) or any(map(path.is_relative_to, python))
     is_suite = path.is_relative_to(ROOT) and Path(path.relative_to(ROOT).parts[0]).stem in OWN - {"tests"}
-    return not (is_installed or is_suite)
+    return not is_suite
+
+
+@cache
+def _python_folders() -> tuple[str, ...]:
+    """Return the folders of the standard library and of scripts, each with a separator at its end."""
+    names = ("stdlib", "platstdlib", "scripts")
+    return tuple(f"{os.path.abspath(sysconfig.get_path(name))}{os.sep}" for name in names)  # noqa: PTH100
 
 
 def _is_made(name: str, one: object, file: str) -> bool:

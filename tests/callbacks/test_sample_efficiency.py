@@ -17,6 +17,7 @@ from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficie
 from headstart.callbacks.measurement import measure
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.tests.material.configurations import CONFIG
 from headstart.tests.material.scripted_runs import IndexStream
 
 Script = Callable[..., Any]
@@ -135,6 +136,17 @@ def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_p
         tables.append(Path(logger.experiment.metrics_file_path).read_text())
     assert tables[0] == tables[1]
     assert "reached/baseline" in tables[0]
+
+
+def test_a_repeated_command_logs_nothing_again(script: Script, tmp_path: Path) -> None:
+    counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
+    logged = []
+    for name in ("first", "repeated"):
+        logger = CSVLogger(str(tmp_path), name, flush_logs_every_n_steps=1)
+        script(counts, consecutive=2, logger=logger, results=ComparisonRun(), config=CONFIG)
+        logger.save()
+        logged.append(Path(logger.experiment.metrics_file_path).exists())
+    assert logged == [True, False]
 
 
 def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
