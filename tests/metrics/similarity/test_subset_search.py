@@ -106,7 +106,7 @@ def test_all_items_are_found_at_once() -> None:
     matrix = similarities(5, seed=0)
     (found,) = search_subsets(PairScores(matrix), 5)
     assert found.members == tuple(range(5))
-    assert found.score == pytest.approx(mean_pair(matrix, range(5)))
+    assert found.score == pytest.approx(mean_pair(matrix, tuple(range(5))))
 
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 6])
