@@ -89,13 +89,6 @@ def test_folder_named_as_a_reader_of_datasets(
     assert read(name).models == ("one", "two")
 
 
-def test_submissions_in_the_home_folder(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    save(tmp_path / "ours", BLUE[:2], "csv")
-    (tmp_path / "ours.json").write_text(json.dumps({"models": NAMES[:2]}))
-    assert read("~/ours").models == read("~/ours.json").models == ("one", "two")
-
-
 @pytest.mark.parametrize("name", ["ours*", "our?", "[ours]", "o::urs"])
 def test_folder_that_is_a_pattern(tmp_path: Path, read: Read, name: str) -> None:
     save(tmp_path / "ours", BLUE[1:], "csv")
@@ -140,15 +133,6 @@ def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
     assert "is larger as a file than the limit of 100 bytes" in refusal(read, folder, max_bytes=100)
 
 
-def test_no_more_rows_are_read_than_a_submission_may_have(
-    tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headstart.contract.dataset_submissions.MAX_ENTRIES", 2)
-    monkeypatch.setattr("headstart.contract.submissions.MAX_ENTRIES", 2)
-    rows = [RED[i % 3] for i in range(50)]
-    assert "must have at most 2 items, not 3" in refusal(read, save(tmp_path / "copy", rows, "saved"))
-
-
 @pytest.mark.parametrize(
     ("source", "words"),
     [
@@ -178,15 +162,6 @@ def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch
     assert requests == [("team/entry", None), ("team/entry", "v2")]
 
 
-def test_folder_without_data(tmp_path: Path, read: Read) -> None:
-    (tmp_path / "empty").mkdir()
-    assert "cannot be read as a data set" in refusal(read, tmp_path / "empty")
-
-
 def test_missing_package_is_named(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     assert "pip install 'headstart[datasets]'" in refusal(read, tmp_path)
-
-
-def test_files_are_read_as_ever(tmp_path: Path, read: Read) -> None:
-    assert "there is no such file" in refusal(read, tmp_path / "none.json")

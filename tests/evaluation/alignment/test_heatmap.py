@@ -114,17 +114,6 @@ def test_picture_matches_the_matrix_and_the_tree(models: int) -> None:
     )
 
 
-@pytest.mark.parametrize(("lowest", "limits"), [(0.25, (0, 1)), (-0.3, None)])
-def test_colours(lowest: float, limits: tuple[float, float] | None) -> None:
-    matrix = draw_similarities(6, lowest=lowest)
-    picture = draw([str(i) for i in range(6)], matrix)
-    assert picture.heat.images[0].get_clim() == (limits or (matrix.min(), 1))
-    assert picture.bar.get_ylim() == (limits or (matrix.min(), 1))
-    # A step of the scale is a step of lightness everywhere, in one direction.
-    shades = picture.heat.images[0].cmap(np.linspace(0, 1, 100))[:, :3] @ [0.2126, 0.7152, 0.0722]
-    assert np.diff(shades).min() > 0
-
-
 @pytest.mark.parametrize("models", [2, 15, 16, pytest.param(120, marks=pytest.mark.slow)])
 def test_picture_is_legible(models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)
@@ -149,68 +138,6 @@ def test_picture_is_legible(models: int) -> None:
         box = text.get_window_extent(renderer)
         assert box.width <= 0.95 * cell
         assert box.height <= cell / 2
-
-
-@pytest.mark.slow
-def test_names_of_very_many_models_do_not_overlap() -> None:
-    # The side of the picture is bounded above 200 models, and the names shrink with their cells.
-    picture = Picture(plot_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), ""))
-    assert picture.heat.get_window_extent().width <= 36 * picture.figure.dpi
-    renderer = FigureCanvasAgg(picture.figure).get_renderer()  # type: ignore[no-untyped-call]
-    rows = sorted((label.get_window_extent(renderer) for label in picture.labels("y")), key=lambda box: box.y0)
-    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(rows))
-
-
-def test_long_names_are_shortened_in_the_middle() -> None:
-    names = ["x" * 32, "start_" + "y" * 40 + "_end"]
-    picture = draw(names, draw_similarities(2))
-    shown = dict(zip(cluster_order(draw_similarities(2)), picture.names("y"), strict=True))
-    assert shown[0] == names[0]
-    assert len(shown[1]) == 32
-    head, tail = shown[1].split("…")
-    assert head.startswith("start_")
-    assert tail.endswith("_end")
-    assert abs(len(head) - len(tail)) <= 1
-
-
-@pytest.mark.parametrize(
-    "names",
-    [
-        [f"beit_large_patch16_{size}.in22k_ft_in22k_in1k" for size in (224, 384, 512)],
-        ["a" * 20 + "x" + "b" * 40, "a" * 20 + "y" + "b" * 40, "a" * 80, "a" * 81, "a" * 15 + "…" + "a" * 16],
-        ["a" * 16 + "1" + "b" * 60 + "1" + "a" * 16, "a" * 16 + "2" + "b" * 60 + "1" + "a" * 16],
-    ],
-)
-def test_names_that_differ_are_written_differently(names: list[str]) -> None:
-    shown = draw(names, draw_similarities(len(names))).names("y")
-    assert len(set(shown)) == len(names)
-    assert all(len(label) <= max(map(len, names)) for label in shown)
-    order = cluster_order(draw_similarities(len(names)))
-    for label, name in zip(shown, (names[index] for index in order), strict=True):
-        head, _, tail = label.partition("…")
-        assert label == name or (name.startswith(head) and name.endswith(tail))
-
-
-def escape(name: str) -> str:
-    return name.encode("ascii", "backslashreplace").decode()
-
-
-@pytest.mark.filterwarnings("error")
-def test_names_in_scripts_that_no_font_has(caplog: pytest.LogCaptureFixture) -> None:
-    names = ["视觉模型", "画像モデル", "이미지", "\U0001f98a", "vit"]
-    picture = draw(names, draw_similarities(5), "模型")
-    # Names are written unchanged where there is a font.
-    assert sorted(map(escape, picture.names("x"))) == sorted(map(escape, names))
-    assert "\\U0001f98a" in picture.names("y") or "\U0001f98a" in picture.names("y")
-    assert not caplog.records
-
-
-def test_names_are_no_markup() -> None:
-    names = ["$x_", "$\\frac{1}$", "a_b^c", "vögel/σ²", "%d {0}"]
-    picture = draw(names, draw_similarities(5), "$ and $\\broken{$")
-    assert sorted(picture.names("x")) == sorted(names)
-    texts = [picture.tree.title, *picture.labels("x"), *picture.labels("y")]
-    assert not any(text.get_parse_math() for text in texts if text.get_text())
 
 
 @pytest.mark.parametrize("models", [2, 4, 30])
