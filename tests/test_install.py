@@ -125,13 +125,6 @@ def test_an_index_that_a_variable_names(address: str, install: Callable[..., Ins
 
 @pytest.mark.slow
 @needs_uv
-def test_an_index_that_the_file_names_for_installing(address: str, install: Callable[..., Installed]) -> None:
-    nowhere = "[global]\nindex-url = http://127.0.0.1:9\n"
-    assert install(configuration=f"{nowhere}[install]\nindex-url = {address}\n") == ("2.0", "uv", "")
-
-
-@pytest.mark.slow
-@needs_uv
 def test_the_newest_version_of_two_indexes(
     index: Path, tmp_path: Path, address: str, install: Callable[..., Installed]
 ) -> None:
