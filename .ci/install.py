@@ -122,7 +122,7 @@ def install_with_uv(arguments: list[str], constraints: str) -> None:
     errors = []
     for network in ([], ["--offline"]):
         command = [*uv, *network, *arguments]
-        done = subprocess.run(command, env=variables | os.environ, stderr=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, env=os.environ | variables, stderr=subprocess.PIPE, text=True, check=False)
         if not done.returncode:
             return
         errors.append(" ".join(done.stderr.split()))

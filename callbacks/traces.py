@@ -23,9 +23,9 @@ class Traces:
     """The traces of every method and ordering of a comparison.
 
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
-    missing unless it has itself met the criterion, where that suffices, or reaches the limit; and while its pass runs,
-    or after that was cut off. Where the correct
-    predictions of each class are asked for, a stored trace reaches as far as it has them.
+    missing unless it has itself met the criterion, where that suffices, or reaches the limit. It is also missing while
+    its pass runs, and after that was cut off. Where the correct predictions of each class are asked for, a stored trace
+    reaches as far as it has them.
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is

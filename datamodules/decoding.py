@@ -297,7 +297,7 @@ def _keep(faults: list[tuple[int, Fault]]) -> list[tuple[int, Fault]]:
 
 
 def _stand_apart(worker: int) -> None:
-    """Let the command alone end a decoding process, and suppress tracebacks in its threads once the command has ended.
+    """Leave the end of a decoding process to the command, and suppress tracebacks of its threads after that.
 
     Ctrl-C and `timeout` send their signal to the whole group of the command. A decoding process that died of it would
     look lost to the loader, whose error would come before the command's own line.

@@ -283,6 +283,7 @@ def _read(folder: Path) -> TransferResult:
         document = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
         if document.get("schema") != TRAINING_SCHEMA:
             raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
+
         fed = dict(document["made_from"])
         training, orderings = fed.pop("training"), fed.pop("orderings")
         values = dict(zip(orderings, document["accuracies"], strict=True))
@@ -290,6 +291,7 @@ def _read(folder: Path) -> TransferResult:
         only = {ordering: name for ordering, name in classes if name is not None}
         selected = document.get("selection_accuracies")
         selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
+
         result = _result(folder, document["protocol"], fed, training, values, only, selection)
         _trained(result)
     except UserError:

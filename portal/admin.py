@@ -187,13 +187,13 @@ class Organiser:
         return f"Scored by other documents or rules, and on no leaderboard: {held_back}." if held_back else ""
 
     def close(self) -> str:
-        """Take no submissions until `open`; those in the queue are still scored."""
+        """Refuse submissions until `open`; those in the queue are still scored."""
         with self._database.writing() as session:
             set_closed(session, True)
         return "Submissions are closed. Those in the queue are still scored."
 
     def open(self) -> str:
-        """Take submissions again."""
+        """Accept submissions again."""
         with self._database.writing() as session:
             set_closed(session, False)
         return "Submissions are open."

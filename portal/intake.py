@@ -181,7 +181,7 @@ def find_submission(session: Session, number: int) -> SubmissionRow:
 
 
 def set_closed(session: Session, closed: bool) -> None:
-    """Take no submissions, or take them again."""
+    """Refuse submissions, or accept them again."""
     fact = session.get(FactRow, CLOSED)
     if closed == (fact is not None):
         return

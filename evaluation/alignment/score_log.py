@@ -64,7 +64,7 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
 
 
 def _synchronise_folder(folder: Path) -> None:
-    """Put the names of a folder's files on the disk."""
+    """Synchronise the names of a folder's files to the disk."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
