@@ -1,7 +1,9 @@
-"""The mirror of a run in Weights & Biases."""
+"""The mirror of a comparison in Weights & Biases."""
 
 from collections.abc import Mapping, Sequence
+from inspect import Parameter, signature
 from pathlib import Path
+from pydoc import locate
 from typing import Any
 
 import numpy as np
@@ -9,28 +11,40 @@ from lightning.pytorch.loggers import WandbLogger
 from numpy.typing import NDArray
 from scipy import stats
 
+from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
 from headstart.modules.method_contract import BASELINE
-from headstart.output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
+from headstart.output.dashboard import (
+    LONGEST,
+    LONGEST_TAG,
+    Mode,
+    RunRecord,
+    begin_run,
+    log_files,
+    require_wandb,
+    variable_decides,
+)
 from headstart.output.errors import UserError
 
-# The longest names and groups, and the longest tags, that the dashboard accepts.
-LONGEST, LONGEST_TAG = 128, 64
+# Rows of a chart that the dashboard draws.
+LONGEST_CHART = 10_000
 
 
 class DashboardLogger(WandbLogger):
-    """Mirrors a comparison in Weights & Biases, against samples seen.
+    """Mirrors a comparison in Weights & Biases, against samples seen; docs/dashboard.md says what is logged where.
 
     Args:
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default the backbone, its weights, the methods, the batch size and the seed.
+        name: Name of the run; by default the data set, the backbone, its weights, the methods with the hyperparameters
+            that differ from their defaults, the batch size, the seed, and the digest of the group.
         group: Group of runs in the dashboard; by default the data set, the backbone and its weights, and a digest of
             all else but seed and orderings: runs of one group differ in nothing that is compared.
-        tags: Tags of the run; by default the data set, the backbone, its weights and the batch size.
+        tags: Tags of the run; by default the data set, the backbone, its weights, the batch size and the sweep.
         mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
             environment variable WANDB_MODE wins over it.
         save_dir: Folder of the dashboard's own files; by default `trainer.default_root_dir`.
+        log_again: Log results again that were logged before, such as after the loss of their offline folder.
     """
 
     def __init__(
@@ -42,10 +56,11 @@ class DashboardLogger(WandbLogger):
         tags: list[str] | None = None,
         mode: Mode = "auto",
         save_dir: str | None = None,
+        log_again: bool = False,
     ) -> None:
         require_wandb("trainer.logger")
         variable_decides()
-        self.mode = mode
+        self.mode, self.log_again = mode, log_again
         super().__init__(
             project=project,
             entity=entity,
@@ -57,17 +72,20 @@ class DashboardLogger(WandbLogger):
         )
         # The base class passes on this setting, which wandb has deprecated.
         self._wandb_init.pop("anonymous", None)
+        self._folder, self._setting = save_dir, group or ""
+        self._sweep: Mapping[str, Any] = {}
 
-    def fill_in(self, defaults: Mapping[str, Any], sweep: Mapping[str, str] = {}) -> None:
+    def fill_in(self, defaults: Mapping[str, Any], sweep: Mapping[str, Any] = {}) -> None:
         """Fill in missing options before the run begins.
 
         Args:
-            defaults: Name, group and tags of the run, and `dir`, the folder of the dashboard's own files.
-            sweep: Values of a sweep's file: `group`, in place of the default one, `project` and `entity`.
+            defaults: Name, group, tags and notes of the run, and `dir`, the folder of its results.
+            sweep: Values of a sweep's file: its name as `sweep`, its `parameters`, its `project` and `entity`.
         """
-        if "group" in sweep:
-            defaults = {**defaults, "group": sweep["group"][:LONGEST]}
-        self._wandb_init |= {key: self._wandb_init[key] or value for key, value in defaults.items()}
+        self._folder, self._setting, self._sweep = defaults["dir"], defaults["group"], sweep
+        self._wandb_init |= {key: self._wandb_init.get(key) or value for key, value in defaults.items()}
+        if "sweep" in sweep:
+            self._wandb_init["tags"] = [*self._wandb_init["tags"], sweep["sweep"][:LONGEST_TAG]]
         # Like an agent of W&B, a sweep overrides these options of the logger.
         self._wandb_init |= {key: sweep[key] for key in ("project", "entity") if key in sweep}
         self._name, self._save_dir = self._wandb_init["name"], self._wandb_init["dir"]
@@ -78,28 +96,48 @@ class DashboardLogger(WandbLogger):
         """The run; None until `log_hyperparams` begins it, so that a comparison that cannot start leaves none."""
         return self._experiment
 
-    def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
-        """Log the whole configuration once, and make samples seen the x axis.
+    def is_published(self, params: Mapping[str, Any]) -> bool:
+        """Return whether these results were logged to their end, and need not be logged again.
 
         Args:
-            params: The configuration, nested.
+            params: As for `log_hyperparams`.
+        """
+        return self._record(params).is_published and not self.log_again
+
+    def _record(self, params: Mapping[str, Any]) -> RunRecord:
+        return RunRecord(Path(self._folder or "."), params.get("run", {}).get("key"))
+
+    def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Begin the run, or continue that of an interrupted command, and make samples seen the x axis.
+
+        Args:
+            params: The configuration, nested, and what else a reader of the run should know, as `run`.
         """
         import wandb
 
-        # The base class would begin the run with the optimiser's steps as the x axis of everything. Where two patterns
-        # match a name, it is undefined which one counts.
+        # The base class would begin the run with the optimiser's steps as the x axis of everything.
+        self.record = self._record(params)
         try:
             Path(self._wandb_init["dir"]).mkdir(parents=True, exist_ok=True)
-            run = self._experiment = self._experiment or begin_run(self.mode, self._wandb_init)
+            run = self._experiment = self._experiment or begin_run(
+                self.mode, {**self._wandb_init, **self.record.options()}
+            )
         except wandb.Error as error:
             reason = str(error).splitlines()[0]
             raise UserError(
                 f"trainer.logger: Weights & Biases cannot start a run ({reason}); wandb login, or mode=offline"
             ) from error
-        run.config.update(params)
-        run.define_metric("samples_seen")
-        run.define_metric("val/*", step_metric="samples_seen", summary="max")
-        run.define_metric("reached/*", step_metric="samples_seen", summary="last")
+        self.record.store(run)
+        # The same keys as an agent of W&B gives a run.
+        sweep = {**self._sweep.get("parameters", {}), **({"sweep": self._sweep["sweep"]} if self._sweep else {})}
+        run.config.update({**params, **sweep})
+
+        # One chart of all methods is drawn at the end, so that those of single methods are not shown by themselves.
+        run.define_metric("samples_seen", hidden=True)
+        for name, summary in (("val", "max"), ("band", "none"), ("reached", "last")):
+            run.define_metric(f"{name}/*", step_metric="samples_seen", summary=summary, hidden=True)
+        for name in (BASELINE, *(params.get("model", {}).get("methods") or {})):
+            run.define_metric(f"{name}/*", step_metric="samples_seen")
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Log one evaluation; the step is among the metrics, as `samples_seen`.
@@ -110,12 +148,47 @@ class DashboardLogger(WandbLogger):
         """
         super().log_metrics(metrics)
 
-    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
-        """Log the scores, the table of orderings, the pictures and the files, and finish the run."""
+    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
+        """Log the scores, charts, tables, pictures and files, and finish the run.
+
+        Args:
+            document: The content of `results.json`.
+            curves: The traces.
+            files: The files of the results.
+        """
         run = self.experiment
         run.summary.update(_summary(document))
-        log_files(run, "results", {"orderings": _table(document)}, files)
+        if document["complete"]:
+            run.log(_charts(curves))
+        tables = {"results": _table_of_methods(document, self._setting), "orderings": _table_of_orderings(document)}
+        log_files(run, "results", f"{self._setting}, seed {document['protocol']['seed']}", tables, files)
+        self.record.store(run, is_published=document["complete"])
         run.finish(exit_code=0 if document["complete"] else 1)
+
+
+def _charts(curves: Curves) -> dict[str, Any]:
+    """Return charts with one line for each method: the mean accuracy, and the share that met the criterion."""
+    import wandb
+
+    # NaN where an ordering has ended: a mean over the others would be of other orderings.
+    lines = {} if curves.is_lazy else {"learning_curves": ("accuracy", curves.accuracy.mean(1))}
+    met_at = curves.samples_to_criterion()[0][..., None]
+    lines["criterion_reached"] = ("share of orderings that met the criterion", (met_at <= curves.samples_seen).mean(1))
+
+    every = -(-len(curves.samples_seen) * len(curves.methods) // LONGEST_CHART)
+    charts = {}
+    for name, (title, values) in lines.items():
+        kept = [np.flatnonzero(np.isfinite(row))[::every] for row in values]
+        charts[f"charts/{name}"] = wandb.plot.line_series(
+            [curves.samples_seen[indices].tolist() for indices in kept],
+            [row[indices].tolist() for row, indices in zip(values, kept, strict=True)],
+            keys=list(curves.methods),
+            title=title,
+            xname="samples seen",
+            # The tables behind the charts get a section of their own.
+            split_table=True,
+        )
+    return charts
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
@@ -123,8 +196,9 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
 
     The number of orderings and standard errors are among them, by which the dashboard can weight runs.
     """
-    summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
+    summary = {key: document[key] for key in ("complete", "stopped_because", "restricted_at")}
     summary["warnings"] = " ".join(document.get("warnings", []))
+    summary |= {key: value for key, value in document.get("times", {}).items() if key.endswith("_traces")}
     limit = document["restricted_at"]
     restricted: dict[str, NDArray[np.float64]] = {}
     for name, scores in document["methods"].items():
@@ -174,7 +248,29 @@ def _share_reached(reached: int, count: int) -> dict[str, float]:
     }
 
 
-def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+def _table_of_methods(document: dict[str, Any], setting: str) -> tuple[list[str], list[list[Any]]]:
+    """Return a table with one row per method, which reports can sort, and group over the runs of a project."""
+    budgets = list(document["methods"][BASELINE].get("accuracy_at", {}))
+    columns = ["setting", "seed", "method", "orderings", "reached", "median", "restricted mean", "restricted at"]
+    columns += ["improvement %", "improvement low", "improvement high", "p", *(f"accuracy at {at}" for at in budgets)]
+
+    rows = []
+    for name, scores in document["methods"].items():
+        compared = document["comparisons"].get(name, {})
+        counts = [len(scores["samples_to_criterion"]), scores["reached"], scores["median"], scores["restricted_mean"]]
+        improvement = [compared.get("relative_improvement_percent"), *compared.get("ci95", (None, None))]
+        accuracies = [_mean(scores["accuracy_at"].get(at)) for at in budgets]
+        row = [setting, document["protocol"]["seed"], name, *counts, document["restricted_at"], *improvement]
+        rows.append([*row, compared.get("p_value_holm"), *accuracies])
+    return columns, rows
+
+
+def _mean(values: list[float | None] | None) -> float | None:
+    """Return the mean of accuracies; None where one of them is not known."""
+    return None if not values or None in values else float(np.mean(np.array(values, float)))
+
+
+def _table_of_orderings(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """Return a table with one row per ordering: its number, then samples to criterion and onset of every method."""
     columns = ["ordering"]
     values: list[list[int | None]] = []
@@ -186,7 +282,7 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
 
 
 def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
-    """Return the defaults of a run's name, group and tags.
+    """Return the defaults of a run's name, group, tags and notes.
 
     Args:
         config: The options of `headstart train`.
@@ -195,19 +291,41 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
         comparison: Digest of the options that the runs of a group have in common.
 
     Returns:
-        Name, group and tags, shortened to the lengths that the dashboard accepts.
+        Name, group, tags and notes, shortened to the lengths that the dashboard accepts.
     """
-    stream = config.data.init_args
+    stream, criterion = config.data.init_args, config.criterion
     backbone = stream.backbone.name
     weights, batch = Path(weights).stem, f"batch {stream.batch_size}"
-    rest = f"{batch}, seed {config.seed_everything}"
+    setting, rest = f"{dataset}, {backbone}, {weights}", f"{batch}, seed {config.seed_everything}, {comparison}"
 
-    methods = " + ".join(config.model.methods or {}) or "baseline alone"
-    room = LONGEST - len(f"{backbone}, {weights}, , {rest}")
-    shown = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
+    every = {BASELINE: config.model.baseline, **(config.model.methods or {})}
+    changed = {name: _changed_options(options) for name, options in every.items()}
+    shown = [name + f"({', '.join(own)})" * bool(own) for name, own in changed.items() if own or name != BASELINE]
+    methods = " + ".join(shown) or "baseline alone"
+    room = LONGEST - len(f"{setting}, , {rest}")
+    methods = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
 
     return {
-        "name": f"{backbone}, {weights}, {shown}, {rest}"[:LONGEST],
-        "group": f"{f'{dataset}, {backbone}, {weights}'[: LONGEST - len(comparison) - 2]}, {comparison}",
+        "name": f"{setting}, {methods}, {rest}"[:LONGEST],
+        "group": f"{setting[: LONGEST - len(comparison) - 2]}, {comparison}",
         "tags": [tag[:LONGEST_TAG] for tag in (dataset, backbone, weights, batch)],
+        "notes": f"{' + '.join(every)} on {dataset}, {backbone} ({weights}), {stream.orderings} orderings of up to "
+        f"{stream.max_samples} samples. Criterion: {criterion.threshold} {criterion.measure} in "
+        f"{criterion.consecutive} evaluations in a row.",
     }
+
+
+def _changed_options(options: Any) -> list[str]:  # noqa: ANN401 - a namespace of options
+    """Return the hyperparameters of a method that differ from the defaults of its class, such as `rate=0.2`."""
+    kind, given = locate(str(getattr(options, "class_path", ""))), getattr(options, "init_args", None)
+    if not callable(kind) or given is None:
+        return []
+    defaults = {name: each.default for name, each in signature(kind).parameters.items()}
+
+    changed = []
+    for name, value in vars(given).items():
+        if hasattr(value, "class_path"):
+            changed += [f"{name}.{each}" for each in _changed_options(value)]
+        elif value != defaults.get(name, Parameter.empty):
+            changed.append(f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}")
+    return changed

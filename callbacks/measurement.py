@@ -40,8 +40,11 @@ from headstart.store.ledger_file import LedgerError
 class Publisher(Protocol):
     """A logger that shows a run's results."""
 
-    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
-        """Log the content of `results.json` and the run's files, and end the run's log."""
+    def is_published(self, params: dict[str, Any]) -> bool:
+        """Return whether the results of a configuration were logged to their end."""
+
+    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
+        """Log the content of `results.json`, the traces and the run's files, and end the run's log."""
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
@@ -66,13 +69,16 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     with run.opened(stream, comparison):
         if run.is_known:
             return
+        described = {**yaml.safe_load(run.folder.config), "run": _describe(run, trainer)}
         if run.is_repeated:
-            # The dashboard has this run already.
-            trainer.loggers = []
+            # The loggers have this run already.
+            trainer.loggers = [
+                each for each in trainer.loggers if isinstance(each, Publisher) and not each.is_published(described)
+            ]
         if run.traces.missing.any():
             run.record()
         for logger in trainer.loggers:
-            logger.log_hyperparams(yaml.safe_load(run.folder.config))
+            logger.log_hyperparams(described)
         try:
             _measure_missing(trainer, comparison, stream, run)
         except (KeyboardInterrupt, Terminated) as stop:
@@ -118,20 +124,36 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
         say(f"INCOMPLETE: {cut_off}. The complete results in {run.folder.path} are kept.")
         return
 
-    criterion.log_stored(trainer, int(traces.lengths.max()))
+    if complete:
+        criterion.log_stored(trainer, int(traces.lengths.max()))
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
     run.document, run.written, run.remarks = document, paths, _remarks(run)
-    for logger in trainer.loggers:
-        if isinstance(logger, Publisher):
-            logger.publish(document, paths)
 
     print_scores(document)
     print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
     if not measured.all():
         say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
     print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
+    # Loggers may keep what was printed.
+    for logger in trainer.loggers:
+        if isinstance(logger, Publisher):
+            logger.publish(document, curves, paths)
+
+
+def _describe(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
+    """Return what a reader of the loggers' configuration should know of a run, besides its options."""
+    protocol = run.stream.protocol()
+    names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device")
+    environment = _environment(run, trainer)
+    return {
+        **{name: protocol.get(name) for name in names},
+        "precision": protocol.get("feature_precision", protocol.get("trainer_precision")),
+        "accuracy_at": list(run.accuracy_at),
+        **{name: environment[name] for name in ("headstart", "git", "threads")},
+        "key": run.identity,
+    }
 
 
 def _write_files(

@@ -36,7 +36,8 @@ class SampleEfficiency(Callback):
     """Measures accuracies, and stops when all methods have met the criterion, or at the sample limit.
 
     Args:
-        threshold: Validation accuracy to reach, inclusive.
+        threshold: Validation accuracy to reach, inclusive. `reference` stands for the threshold that a sweep finds by
+            its reference runs.
         consecutive: Number of evaluations in a row that must reach the threshold.
         evaluate_every: Number of batches between two evaluations.
         measure: `accuracy`, or `balanced_accuracy`, the mean of the accuracies of the classes. Use the latter for
@@ -56,7 +57,7 @@ class SampleEfficiency(Callback):
 
     def __init__(
         self,
-        threshold: ClosedUnitInterval = THRESHOLD,
+        threshold: ClosedUnitInterval | Literal["reference"] = THRESHOLD,
         consecutive: PositiveInt = CONSECUTIVE,
         evaluate_every: PositiveInt = 1,
         measure: Measure = "accuracy",
@@ -67,6 +68,11 @@ class SampleEfficiency(Callback):
         if until == "limit" and (stop_when_met or evaluation == "lazy"):
             other = "stop_when_met=true" if stop_when_met else "evaluation=lazy"
             raise UserError(f"criterion.until: limit continues after the criterion, but criterion.{other} stops there")
+        if isinstance(threshold, str):
+            raise UserError(
+                "criterion.threshold: reference is a threshold that headstart sweep finds by the reference runs of its "
+                "file; give a number from 0 to 1"
+            )
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
@@ -230,19 +236,22 @@ class SampleEfficiency(Callback):
             self._log(trainer, evaluation, {})
 
     def _log(self, trainer: Trainer, evaluation: int, logged: dict[str, float]) -> None:
-        """Log the mean and band of every evaluated method at one evaluation, and its share that met the criterion."""
+        """Log the share of orderings in which each method met the criterion, and the mean and band of its accuracies.
+
+        These are logged only where it is evaluated in all orderings: a mean over some would be of others each time.
+        """
         self._logged = evaluation + 1
         samples = int(self.traces.grid.samples_seen[evaluation])
         metrics: dict[str, float] = {**logged, "samples_seen": samples}
         counts, has_met = self.traces.correct[evaluation], self._met_at <= samples
         for name, correct, met in zip(self.methods, counts, has_met, strict=True):
-            accuracy = correct[correct >= 0] / self.traces.grid.all_correct
-            if len(accuracy):
+            metrics[f"reached/{name}"] = float(met.mean())
+            if correct.min() >= 0 and not self.is_lazy:
+                accuracy = correct / self.traces.grid.all_correct
                 low, high = np.percentile(accuracy, BAND)
                 metrics[f"val/{self.measure}/{name}"] = float(accuracy.mean())
-                metrics[f"val/{self.measure}/{name}/p{BAND[0]}"] = float(low)
-                metrics[f"val/{self.measure}/{name}/p{BAND[1]}"] = float(high)
-                metrics[f"reached/{name}"] = float(met.mean())
+                metrics[f"band/{self.measure}/{name}/p{BAND[0]}"] = float(low)
+                metrics[f"band/{self.measure}/{name}/p{BAND[1]}"] = float(high)
         for logger in trainer.loggers:
             logger.log_metrics(metrics, step=samples)
 

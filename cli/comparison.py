@@ -32,7 +32,7 @@ class ComparisonCLI(TaskCLI):
 
     Args:
         args: Options; those of the process by default.
-        dashboard: Values of a sweep for the run in the dashboard: `group` where none is given, `project`, `entity`.
+        dashboard: Values of a sweep for the run in the dashboard: its name as `sweep`, `parameters`, project and entity.
     """
 
     task = "comparison"
@@ -41,7 +41,7 @@ class ComparisonCLI(TaskCLI):
     criterion: SampleEfficiency
     results: ComparisonRun
 
-    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, Any] | None = None) -> None:
         self.dashboard = dashboard or {}
         super().__init__(
             modules.Comparison,

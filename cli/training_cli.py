@@ -64,7 +64,7 @@ class TrainingCLI(TaskCLI):
     allowed = frozenset({"accumulate_grad_batches", "gradient_clip_val", "max_epochs"})
     datamodule: PhotoBatches
 
-    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, Any] | None = None) -> None:
         super().__init__(
             self.model_class,
             self.datamodule_class,

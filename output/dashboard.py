@@ -1,22 +1,26 @@
 """Runs of Weights & Biases that mirror results."""
 
+import hashlib
+import json
 import os
+import re
+import secrets
 import shlex
 import ssl
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from types import ModuleType, SimpleNamespace
 from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 from headstart.output.errors import UserError
+from headstart.output.files import write_texts
 from headstart.output.printable import say
 
 Mode = Literal["auto", "online", "offline"]
@@ -28,8 +32,10 @@ VARIABLE = "WANDB_MODE"
 MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 # Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
 TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
-# The module in which wandb looks for inputs of a run that its launch started.
-LAUNCH_INPUTS = "wandb.sdk.launch.inputs.internal"
+# The longest names and groups, and the longest tags, that the dashboard accepts.
+LONGEST, LONGEST_TAG = 128, 64
+# File of a results folder that names its run.
+RECORD = "wandb_run.json"
 # Codes of a proxy for a server that it cannot reach.
 GATEWAY_ERRORS = (502, 503, 504)
 
@@ -154,16 +160,15 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     may_go_offline = mode == "auto" and chosen == "online"
     if may_go_offline:
         settings.init_timeout = INIT_TIMEOUT
-    with _without_launch():
-        try:
-            run = wandb.init(**{**options, "mode": chosen, "settings": settings})
-        except wandb.errors.AuthenticationError:
+    try:
+        run = wandb.init(**{**options, "mode": chosen, "settings": settings})
+    except wandb.errors.AuthenticationError:
+        raise
+    except wandb.errors.CommError as error:
+        if not may_go_offline:
             raise
-        except wandb.errors.CommError as error:
-            if not may_go_offline:
-                raise
-            _warn_of_going_offline(str(error).partition("\n")[0])
-            run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
+        _warn_of_going_offline(str(error).partition("\n")[0])
+        run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
 
     if run.offline and not run.disabled:
         say(f"Weights & Biases logs offline; to upload: wandb sync {shlex.quote(str(Path(run.dir).parent))}")
@@ -172,47 +177,87 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     return run
 
 
-@contextmanager
-def _without_launch() -> Iterator[None]:
-    """Begin a run without `wandb.sdk.launch`: wandb imports it for inputs that only code that has imported it can set.
-
-    It takes as long to import as half of wandb.
-    """
-    if "wandb.sdk.launch" in sys.modules:
-        yield
-        return
-    nothing = ModuleType(LAUNCH_INPUTS)
-    nothing.StagedLaunchInputs = lambda: SimpleNamespace(apply=lambda run: None)  # type: ignore[attr-defined]
-    sys.modules[LAUNCH_INPUTS] = nothing
-    try:
-        yield
-    finally:
-        del sys.modules[LAUNCH_INPUTS]
-
-
 def _warn_of_going_offline(problem: str) -> None:
     say(f"warning: Weights & Biases goes offline: {problem}", sys.stderr)
 
 
-def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> None:  # noqa: ANN401 - wandb's run
-    """Log tables, and files as an artifact of a kind; PNG files also as images, by their names without the ending."""
+class RunRecord:
+    """The run that belongs to the results in a folder, so that a repeated command continues it instead of a new one.
+
+    It is kept in the folder, in `wandb_run.json`. An agent of Weights & Biases chooses the runs itself.
+
+    Args:
+        folder: Folder of the results.
+        decided_by: All that decides the results, JSON values; other results belong to another run.
+
+    Attributes:
+        id: The run's id.
+        is_published: Whether the results were logged to their end.
+    """
+
+    def __init__(self, folder: Path, decided_by: object) -> None:
+        text = json.dumps(decided_by, sort_keys=True, default=str)
+        self._path, self._identity = folder / RECORD, hashlib.sha256(text.encode()).hexdigest()
+        self.id, self.is_published = secrets.token_hex(4), False
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            stored = json.loads(self._path.read_text(encoding="utf-8"))
+            if stored["identity"] == self._identity and not is_agents():
+                self.id, self.is_published = str(stored["id"]), bool(stored["published"])
+
+    def options(self) -> dict[str, str]:
+        """Return the arguments of `wandb.init` that continue the run; none under an agent."""
+        return {} if is_agents() else {"id": self.id, "resume": "allow"}
+
+    def store(self, run: Any, is_published: bool = False) -> None:  # noqa: ANN401 - wandb's run
+        """Store the run's id, unless Weights & Biases is switched off.
+
+        Args:
+            run: The run.
+            is_published: Whether the results were logged to their end.
+
+        Raises:
+            UserError: The folder cannot be written.
+        """
+        content = {"id": run.id, "identity": self._identity, "published": is_published}
+        if not run.disabled:
+            write_texts(self._path.parent, {RECORD: json.dumps(content) + "\n"})
+
+
+def is_agents() -> bool:
+    """Return whether an agent of Weights & Biases has started this process."""
+    return "WANDB_SWEEP_ID" in os.environ or "WANDB_RUN_ID" in os.environ
+
+
+def log_files(run: Any, kind: str, name: str, tables: Tables, files: Sequence[Path]) -> None:  # noqa: ANN401 - wandb's run
+    """Log tables, and files as an artifact; PNG and HTML files are also shown, by their names without the ending.
+
+    Args:
+        run: The run.
+        kind: Kind of the artifact.
+        name: Name of the artifact. Later files of the same name become its next version.
+        tables: Columns and rows, by the table's name.
+        files: The files.
+    """
     import wandb
 
-    logged = {
+    logged: dict[str, Any] = {
         name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])
         for name, (columns, rows) in tables.items()
     }
-    run.log({**logged, **{path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}})
-    artifact = wandb.Artifact(f"{kind}-{run.id}", type=kind)
+    logged |= {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
+    logged |= {path.stem: wandb.Html(str(path)) for path in files if path.suffix == ".html"}
+    if logged:
+        run.log(logged)
+
+    artifact = wandb.Artifact(re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:LONGEST], type=kind)
     for path in files:
         artifact.add_file(str(path))
     run.log_artifact(artifact)
 
 
-def scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the numbers, texts and truth values of a document with their paths."""
-    for key, value in document.items():
-        if isinstance(value, Mapping):
-            yield from scalars(value, f"{prefix}{key}/")
-        elif isinstance(value, (str, int, float)):
-            yield f"{prefix}{key}", value
+def scalars(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the numbers, texts and truth values at the top of a document, which become a run's summary.
+
+    What lies deeper is in its tables and files.
+    """
+    return {key: value for key, value in document.items() if isinstance(value, str | int | float)}

@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from headstart.output.dashboard import Dashboard, Tables, begin_run, check_dashboard, log_files, scalars
+from headstart.output.dashboard import Dashboard, RunRecord, Tables, begin_run, check_dashboard, log_files, scalars
 from headstart.output.errors import UserError, explain_write_errors
 from headstart.output.files import output_folder, write_together
 from headstart.output.markup import csv_text
@@ -170,13 +170,14 @@ class DashboardResults(ResultsFolder):
     ) -> None:
         """Log the result and the files that were written as a run, unless `logger` is false.
 
-        If Weights & Biases rejects the run, a warning is printed, as the files are complete without it.
+        A repeated command continues the run of its folder. If Weights & Biases rejects the run, a warning is printed,
+        as the files are complete without it.
 
         Args:
             job_type: Kind of the run in the dashboard.
             title: Name of the run if the options have none.
             config: Configuration of the result.
-            document: The result; its numbers, texts and truth values become the run's summary.
+            document: The result; the numbers, texts and truth values at its top become the run's summary.
             tables: Columns and rows of its tables, by name.
         """
         if self.dashboard is None:
@@ -184,11 +185,16 @@ class DashboardResults(ResultsFolder):
         import wandb
 
         self.path.mkdir(parents=True, exist_ok=True)
+        options = asdict(self.dashboard)
+        mode = options.pop("mode")
+        record = RunRecord(self.path, [job_type, options, config])
         chosen = {"name": self.dashboard.name or title, "job_type": job_type, "config": dict(config), "dir": self.path}
         try:
-            with begin_run(self.dashboard.mode, {**asdict(self.dashboard), **chosen}) as run:
-                run.summary.update(dict(scalars(document)))
-                log_files(run, "score", tables, self.written)
+            with begin_run(mode, {**options, **chosen, **record.options()}) as run:
+                record.store(run)
+                run.summary.update(scalars(document))
+                log_files(run, job_type, job_type, tables, self.written)
+                record.store(run, is_published=True)
         except wandb.Error as error:
             reason = str(error).partition("\n")[0]
             hint = "wandb login, --dashboard.mode=offline, or --logger=false"

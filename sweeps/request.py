@@ -16,7 +16,7 @@ class RunRequest:
         options: Options of headstart train.
         folder: The run's folder on the command's disk.
         ledger: The ledger's folder on the command's disk; None where the task asks the command for the ledger.
-        dashboard: Group, project and entity in the dashboard, as far as the sweep names them.
+        dashboard: The sweep's name, the run's parameters, and project and entity where the file names them.
         cpus: Processors that the run may use.
         known: Identity of the results in the folder, empty where there are none.
         mark: A file on the command's disk; where it does not exist, the run's files are sent to the command.
@@ -26,7 +26,7 @@ class RunRequest:
     options: tuple[str, ...]
     folder: str
     ledger: str | None
-    dashboard: Mapping[str, str]
+    dashboard: Mapping[str, Any]
     cpus: int
     known: str
     mark: str

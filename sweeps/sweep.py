@@ -168,7 +168,7 @@ class _Command:
                 options=(*run.options, *["--results.overwrite=true"] * self.overwrite),
                 folder=str((folder / run.name).absolute()),
                 ledger=str(self.ledger.absolute()) if self.engines.ray is None else None,
-                dashboard=content.dashboard,
+                dashboard={**content.dashboard, "parameters": dict(run.parameters)},
                 cpus=self.resources.cpus,
                 known="" if self.overwrite else table.known(run.name),
                 mark=str((folder / MARK).absolute()),

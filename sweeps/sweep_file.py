@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, 
 
 PROGRAM = "train.py"
 KEY_MEANINGS = {
-    "program": "`train.py`, the only program that can be swept.",
+    "program": "`train.py`, the only program that can be swept; not needed where the command is `headstart train`.",
     "method": "`grid` for all combinations of the values, `random` for a sample of `run_cap` runs.",
     "parameters": "The options that vary, each with `value`, `values` or a distribution. Nested names are allowed.",
     "command": "The command of a run. `${args}` stands for the parameters; other parts are options of every run.",
@@ -38,6 +38,8 @@ IN_THE_FILE = "write it into the command of the sweep file or, where it varies, 
 # The position of the parameters in a command.
 ARGUMENTS = "${args}"
 IGNORED = {"${env}", "${interpreter}", "${program}"}
+# The beginning of a command for an installed suite.
+INSTALLED = ["headstart", "train"]
 LONGEST_NAME = 80
 
 
@@ -48,10 +50,12 @@ class Run:
     Attributes:
         name: Made of its values, and a digest of its options.
         options: Options of headstart train.
+        parameters: The values of its parameters.
     """
 
     name: str
     options: tuple[str, ...]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,9 +63,9 @@ class Sweep:
     """The content of a sweep file.
 
     Attributes:
-        name: Name of the group of its runs.
+        name: Its name.
         runs: The runs, in the order of the grid or of sampling.
-        dashboard: `group` of the runs in the dashboard, and `project` and `entity` if the file has them.
+        dashboard: Name of the `sweep`, and `project` and `entity` in the dashboard if the file has them.
         reference: Options of the runs from which thresholds follow; none where the targets state theirs.
     """
 
@@ -110,12 +114,12 @@ def read_sweep(path: Path, seed: int) -> Sweep:
     runs: dict[str, Run] = {}
     for point in list_points(content["method"], parameters, content.get("run_cap"), seed):
         options = (*before, *(f"--{key}={in_one_line(value)}" for key, value in point.items()), *after)
-        run = Run(name_run([point[key] for key in varied], options), options)
+        run = Run(name_run([point[key] for key in varied], options), options, point)
         runs.setdefault(run.name, run)
 
     name = str(content.get("name") or path.stem)
     dashboard = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
-    return Sweep(name, list(runs.values()), {"group": name, **dashboard}, _reference(content.get(REFERENCE, [])))
+    return Sweep(name, list(runs.values()), {"sweep": name, **dashboard}, _reference(content.get(REFERENCE, [])))
 
 
 def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
@@ -151,8 +155,8 @@ def _check_keys(content: Mapping[str, Any]) -> None:
         raise UserError(
             f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEY_MEANINGS))}"
         )
-    if Path(str(content.get("program", ""))).name != PROGRAM:
-        raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
+    if Path(str(content.get("program", PROGRAM))).name != PROGRAM:
+        raise UserError(f"file: program is {content['program']!r}; only {PROGRAM} can be swept")
     if content.get("method") not in ("grid", "random"):
         raise UserError(
             f"file: method is {content.get('method')!r}; here it is grid or random, others need an agent of W&B"
@@ -176,7 +180,8 @@ def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAM
     """Return the options of a command before the parameters, and after them."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         raise UserError(f"file: command is {command!r}; give a list of its parts")
-    parts = _join([part for part in command if part not in IGNORED])
+    parts = [part for part in command if part not in IGNORED]
+    parts = _join(parts[2:] if parts[:2] == INSTALLED else parts)
     if parts.count(ARGUMENTS) != 1:
         raise UserError(
             f"file: {ARGUMENTS} stands {parts.count(ARGUMENTS)} times in the command; give it once, for the parameters"

@@ -18,14 +18,15 @@ Configs = tuple[str, ...]
 def reference_runs(content: Sweep) -> dict[Configs, Run]:
     """Return the reference runs of a sweep, by the configurations of their target.
 
-    There is one for each target whose configurations state no threshold.
+    There is one for each target whose configurations state the threshold `reference`.
 
     Args:
         content: The sweep.
     """
     runs = {}
-    for configs in dict.fromkeys(_configs(run) for run in content.runs if not _has_threshold(run)):
-        options = (*configs, *content.reference)
+    for configs in dict.fromkeys(_configs(run) for run in content.runs if _needs_threshold(run)):
+        # Its own, which until=limit ignores, in place of `reference`.
+        options = (*configs, f"{THRESHOLD}1", *content.reference)
         runs[configs] = Run(name_run([config.removeprefix(CONFIG) for config in configs], options), options)
     return runs
 
@@ -64,9 +65,8 @@ def add_thresholds(content: Sweep, thresholds: Mapping[Configs, float]) -> Sweep
     """
     runs = []
     for run in content.runs:
-        threshold = None if _has_threshold(run) else thresholds.get(_configs(run))
-        options = run.options if threshold is None else (*run.options, f"{THRESHOLD}{threshold:g}")
-        runs.append(Run(run.name, options))
+        added = (f"{THRESHOLD}{thresholds[_configs(run)]:g}",) if _needs_threshold(run) else ()
+        runs.append(replace(run, options=(*run.options, *added)))
     return replace(content, runs=runs)
 
 
@@ -74,12 +74,10 @@ def _configs(run: Run) -> Configs:
     return tuple(option for option in run.options if option.startswith(CONFIG))
 
 
-def _has_threshold(run: Run) -> bool:
-    """Whether the options of a run, or the configurations that they name, state a threshold."""
-    if any(option.startswith(THRESHOLD) for option in run.options):
-        return True
-    for config in _configs(run):
+def _needs_threshold(run: Run) -> bool:
+    """Return whether the threshold of a run, in its options or in the configurations that they name, is `reference`."""
+    stated = [option.removeprefix(THRESHOLD) for option in run.options if option.startswith(THRESHOLD)]
+    for config in () if stated else _configs(run):
         criterion = read_mapping("config", find_file(config.removeprefix(CONFIG)), "name a file").get("criterion")
-        if isinstance(criterion, dict) and "threshold" in criterion:
-            return True
-    return False
+        stated += [criterion["threshold"]] if isinstance(criterion, dict) and "threshold" in criterion else []
+    return stated[-1:] == ["reference"]

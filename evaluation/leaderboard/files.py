@@ -51,7 +51,7 @@ def write_leaderboard(
     titles = kinds(axis) if axis is not None else []
     names = ("axis", "axis_accuracy")
     figures = {name: plot_axis(axis, *kind) for name, kind in zip(names, titles, strict=False)}
-    results.write(document, {NAME: _table(document)}, texts, figures, figure_formats)
+    results.write(document, {NAME: leaderboard_table(document)}, texts, figures, figure_formats)
 
 
 def print_leaderboard(document: dict[str, Any]) -> None:
@@ -77,8 +77,12 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     print_lines(document["remarks"])
 
 
-def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Return the columns of the CSV file, and its rows: one for every method of every setting."""
+def leaderboard_table(document: Mapping[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return the columns of the CSV file, and its rows: one for every method of every setting.
+
+    Args:
+        document: The content of `leaderboard.json`.
+    """
     accuracies = document["settings"][0]["methods"][0]["accuracy_at"]
     columns = ["setting", "warnings", *SETTING, "method", "class", "tuned", *NUMBERS]
     columns += [f"{name}_{end}" for name in INTERVALS for end in ("low", "high")]

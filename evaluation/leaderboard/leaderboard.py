@@ -10,7 +10,7 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.axis import describe_axis
 from headstart.evaluation.leaderboard.differences import compare_methods
 from headstart.evaluation.leaderboard.entries import describe
-from headstart.evaluation.leaderboard.files import FILES, print_leaderboard, write_leaderboard
+from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.label_budgets import (
     describe_budgets,
     describe_budgets_over_settings,
@@ -24,7 +24,8 @@ from headstart.evaluation.leaderboard.variants import remark_on_variants
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.dashboard import Dashboard
+from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
 
 SCHEMA = 1
 
@@ -35,6 +36,8 @@ def leaderboard(
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
     overwrite: bool = False,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
+    logger: bool = False,
+    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
     **options: Any,
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, with the certainty of the ranking.
@@ -49,6 +52,8 @@ def leaderboard(
         accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a leaderboard of other runs or options in the output folder.
         figure_formats: File formats of the figure of `axis`, such as '[png, pdf, svg]'.
+        logger: Whether to log the leaderboard in Weights & Biases.
+        dashboard: Where it is logged.
         **options: Options of `LeaderboardOptions`.
 
     Returns:
@@ -57,7 +62,7 @@ def leaderboard(
     Raises:
         UserError: There are no runs, no methods can be compared, or the folder holds another leaderboard.
     """
-    results = ResultsFolder(output, FILES, overwrite=overwrite)
+    results = DashboardResults(output, FILES, logger, dashboard, overwrite=overwrite)
     folders = [runs] if isinstance(runs, str) else list(runs)
     selection = LeaderboardOptions(**options)
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": [int(at) for at in accuracy_at]}
@@ -68,6 +73,9 @@ def leaderboard(
     write_leaderboard(results, document, figure_formats=figure_formats)
     print_leaderboard(document)
     results.print_written()
+
+    title = f"leaderboard, {len(document['settings'])} settings"
+    results.publish("leaderboard", title, made_from, document, {"leaderboard": leaderboard_table(document)})
     return document
 
 

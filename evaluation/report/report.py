@@ -5,17 +5,18 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from headstart.evaluation.leaderboard.files import FILES, write_leaderboard
+from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.report.folder_contents import find_contents
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
+from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError, explain_write_errors, prefix_errors
 from headstart.output.files import output_file, output_folder, write_texts, write_together
-from headstart.output.printable import print_lines, print_written
-from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.printable import print_lines
+from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat, ResultsFolder
 
 # The first bytes of every page, which only such pages have.
 GENERATOR, HEAD_SIZE = '<meta name="generator" content="Headstart">', 500
@@ -27,6 +28,8 @@ def report(
     figures: str | None = None,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     overwrite: bool = False,
+    logger: bool = False,
+    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
     **options: Any,
 ) -> Path:
     """Write what folders hold as a page to send: one HTML file that needs no network, server or account.
@@ -41,6 +44,8 @@ def report(
         figures: Folder for the charts; none by default.
         figure_formats: File formats of the charts in that folder, and of an axis, such as '[png, pdf, svg]'.
         overwrite: Replace a leaderboard of other folders or options that lies beside the page.
+        logger: Whether to log the page in Weights & Biases.
+        dashboard: Where it is logged.
         **options: Options of `LeaderboardOptions`.
 
     Returns:
@@ -62,7 +67,7 @@ def report(
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
     print_lines([f"skipped: {str(path)!r} is of another kind" for path in dict.fromkeys(contents.foreign)])
 
-    results = ResultsFolder(str(path.parent), FILES, overwrite=overwrite)
+    results = DashboardResults(str(path.parent), FILES, logger, dashboard, overwrite=overwrite)
     document: dict[str, Any] | None = None
     if contents.has_traces:
         document, settings = _rank(folders, selection, results)
@@ -75,10 +80,13 @@ def report(
     if figure_folder is not None:
         _write_figures(figure_folder, figure_writers(page, figure_formats))
     if document is None:
-        print_written(write_texts(path.parent, html))
+        results.written += write_texts(path.parent, html)
     else:
         write_leaderboard(results, document, html, figure_formats)
-        results.print_written()
+    results.print_written()
+
+    tables = {} if document is None else {"leaderboard": leaderboard_table(document)}
+    results.publish("report", f"report, {', '.join(folders)}", {"folders": folders}, document or {}, tables)
     return path
 
 

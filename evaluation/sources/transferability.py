@@ -145,7 +145,9 @@ def transferability(
     print_source_ranking(ranked)
     results.print_written()
     title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
-    results.publish("transferability", title, {**made_with, **config}, document, {"scores": table})
+    ranks = [[each.target.name, *row] for each in ranked for row in each.ranking.mean_ranks.items()]
+    tables = {"scores": table, "mean_ranks": (("target", "source", "mean rank"), ranks)}
+    results.publish("transferability", title, {**made_with, **config}, document, tables)
     return document
 
 

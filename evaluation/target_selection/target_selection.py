@@ -128,7 +128,12 @@ def target_selection(
     print_target_ranking(ranked)
     results.print_written()
     target_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
-    tables = {"scores": table, "targets": (("target", "classes", "photos"), target_rows)}
+    measures = [[metric, name, value] for name, of in ranked.measures().items() for metric, value in of.items()]
+    tables = {
+        "scores": table,
+        "targets": (("target", "classes", "photos"), target_rows),
+        "metrics": (("metric", "measure", "value"), measures),
+    }
     title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
     results.publish("target-selection", title, config, summary, tables)
     return document
