@@ -150,7 +150,7 @@ def _describe(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     return {
         **{name: protocol.get(name) for name in names},
         "precision": protocol.get("feature_precision", protocol.get("trainer_precision")),
-        "accuracy_at": list(run.accuracy_at),
+        "accuracy_at": [int(at) for at in run.accuracy_at],
         **{name: environment[name] for name in ("headstart", "git", "threads")},
         "key": run.identity,
     }

@@ -32,6 +32,7 @@ COMMANDS = {
         "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
         "forecast": Command("forecast how many labels you need", "evaluation.forecast.forecast"),
         "report": Command("write a page about runs", "evaluation.report.report"),
+        "dashboard-view": Command("save a W&B view of averages over seeds", "scripts.dashboard_view", "workspaces"),
     },
     "How accurate is a classifier from few labelled photos?": {
         "fit": Command("fit a classifier to photos in class folders", "evaluation.classifiers.fit"),
@@ -75,7 +76,7 @@ COMMANDS = {
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
-POSITIONAL |= {"embed", "write-photos", "write-catalog", "cache verify", "predict"}
+POSITIONAL |= {"dashboard-view", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that may come first without its name, beside others that are required, or not required itself.
 FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file"}
 # The commands of `evaluate.py`.

@@ -32,7 +32,7 @@ class ComparisonCLI(TaskCLI):
 
     Args:
         args: Options; those of the process by default.
-        dashboard: Values of a sweep for the run in the dashboard: its name as `sweep`, `parameters`, project and entity.
+        dashboard: Values of a sweep for the run in the dashboard: its name, parameters, project and entity.
     """
 
     task = "comparison"

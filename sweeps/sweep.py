@@ -30,7 +30,7 @@ from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest
 from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepServer
 from headstart.sweeps.sweep_file import Sweep, read_mapping, read_sweep
-from headstart.sweeps.thresholds import add_thresholds, choose_threshold, reference_runs
+from headstart.sweeps.thresholds import ASSUMED, add_thresholds, choose_threshold, reference_runs
 
 DRIVER, MARK = ".driver.json", ".mark"
 # Reference runs lie here; commands that look for runs skip hidden folders.
@@ -111,6 +111,9 @@ def sweep(
             for configs, threshold in thresholds.items():
                 say(f"{references[configs].name}: the threshold is {threshold:.0%}")
             content = add_thresholds(content, thresholds)
+        else:
+            say(f"The thresholds of {len(references)} targets are not known yet; {ASSUMED:.0%} stands for them.")
+            content = add_thresholds(content, dict.fromkeys(references, ASSUMED))
 
     carry_out(content, folder)
     if choose and not dry_run:

@@ -15,30 +15,32 @@ import wandb
 import yaml
 from scipy import stats
 
+import headstart
 from headstart.callbacks import ComparisonRun, DashboardLogger
 from headstart.callbacks.dashboard import _summary, describe_run
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.dashboard import RunRecord
 from headstart.output.errors import UserError
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.train import compare, main
 
-SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
 METHODS = ["baseline", "mean"]
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE")
 
 
 class Mirror(OfflineRun):
-    """A finished run and what the dashboard's files say of it.
+    """A run and what the dashboard's files say of it.
 
     Args:
         folder: Folder of the run.
-        printed: What the run printed.
+        latest: Take the last of several runs in the dashboard.
     """
 
-    def __init__(self, folder: Path, printed: str = "") -> None:
-        self.folder, self.printed = folder, printed
+    def __init__(self, folder: Path, latest: bool = False) -> None:
+        self.folder = folder
         self.results = json.loads((folder / "results.json").read_text())
-        super().__init__(folder)
+        super().__init__(folder, latest)
 
 
 @pytest.fixture(scope="module")
@@ -67,18 +69,47 @@ def without_none(value: Any) -> Any:
 
 @pytest.mark.slow
 def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
-    (logged,) = mirror.of_type("config")
+    (logged,) = (each for each in mirror.of_type("config") if "criterion" in each["update"])
     saved = yaml.safe_load((mirror.folder / "config.yaml").read_text())
+    described = logged["update"].pop("run")
     assert without_none(logged["update"]) == without_none(saved)
-    assert without_none(mirror.whole["config"]) == without_none(saved)
+    assert (described["dataset"], described["backbone"], described["device"]) == ("pictures", "mobilenet_v2", "cpu")
+    assert described["accuracy_at"] == ["10", "50", "100", "500"] or described["accuracy_at"] == [10, 50, 100, 500]
+    assert described["headstart"] == headstart.__version__
+    assert re.fullmatch("[0-9a-f]{64}", described["key"])
 
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
-    (run,) = mirror.of_type("run")
-    assert run["display_name"] == "mobilenet_v2, random, mean, batch 1, seed 0"
+    run = mirror.settings
+    assert re.fullmatch(r"pictures, mobilenet_v2, random, mean, batch 1, seed 0, [0-9a-f]{8}", run["display_name"])
     assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
     assert run["tags"] == ["pictures", "mobilenet_v2", "random", "batch 1"]
+    assert run["notes"].startswith("baseline + mean on pictures, mobilenet_v2 (random), 2 orderings of up to ")
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
+
+
+def test_default_workspace_shows_a_few_panels_of_all_methods(mirror: Mirror) -> None:
+    pictures = {"learning_curves", "criterion_reached"}
+    assert mirror.panels == {"results", "orderings", *pictures, *(f"charts/{name}" for name in pictures)}
+
+
+def test_table_of_methods_can_be_pooled_over_runs(mirror: Mirror) -> None:
+    rows, results = mirror.table("results"), mirror.results
+    assert [row["method"] for row in rows] == METHODS
+    assert {(row["setting"], row["seed"]) for row in rows} == {(mirror.settings["run_group"], 0)}
+    for row in rows:
+        scores = results["methods"][row["method"]]
+        assert (row["reached"], row["restricted mean"]) == (scores["reached"], scores["restricted_mean"])
+        assert row["accuracy at 10"] == pytest.approx(np.mean(scores["accuracy_at"]["10"]))
+    compared = results["comparisons"]["mean"]
+    assert rows[1]["improvement %"] == pytest.approx(compared["relative_improvement_percent"])
+    assert rows[1]["p"] == compared["p_value_holm"]
+
+
+def test_console_log_has_the_table_and_its_warnings(mirror: Mirror) -> None:
+    printed = "".join(each["line"] for each in mirror.of_type("output_raw"))
+    assert "Samples to criterion" in printed
+    assert "results.json" in printed
 
 
 def test_summary_tells_how_sure_its_scores_are() -> None:
@@ -114,27 +145,36 @@ def test_summary_tells_how_sure_its_scores_are() -> None:
     assert summary["relative_improvement/mean/standard_error"] == pytest.approx(jackknife, rel=0.02)
 
 
-def test_every_evaluation_is_in_the_history(mirror: Mirror) -> None:
-    rows = [record["item"] for record in mirror.of_type("history") if "samples_seen" in record["item"]]
+def test_curves_are_logged_where_all_orderings_are_evaluated(mirror: Mirror) -> None:
+    rows = [row for row in mirror.history if "samples_seen" in row]
     assert [row["samples_seen"] for row in rows] == list(range(1, mirror.results["samples_seen"] + 1))
-    names = {key.format(method) for key in SERIES for method in METHODS}
-    assert all({key for key in row if not key.startswith("_")} == {*names, "samples_seen"} for row in rows)
-    for name, scores in mirror.results["methods"].items():
-        accuracies = scores["accuracy_at"]["10"]
-        assert rows[9][f"val/accuracy/{name}"] == pytest.approx(sum(accuracies) / len(accuracies))
+    curves = Curves.load(mirror.folder / "curves.npz")
+    for name, correct in zip(METHODS, curves.correct, strict=True):
+        whole = int((correct >= 0).all(0).sum())
+        accuracy = correct[:, :whole] / curves.all_correct
+        assert [row[f"val/accuracy/{name}"] for row in rows[:whole]] == pytest.approx(accuracy.mean(0))
+        for end in (10, 90):
+            band = [row[f"band/accuracy/{name}/p{end}"] for row in rows[:whole]]
+            assert band == pytest.approx(np.percentile(accuracy, end, axis=0))
+        assert not any(f"val/accuracy/{name}" in row for row in rows[whole:])
+        assert all(f"reached/{name}" in row for row in rows)
+
+        lines = mirror.table("Custom Chart Tables/charts/learning_curves_table")
+        assert [row["lineVal"] for row in lines if row["lineKey"] == name] == pytest.approx(accuracy.mean(0))
 
 
-def test_samples_seen_is_the_only_axis(mirror: Mirror) -> None:
-    defined = mirror.of_type("metric")
-    axes = {metric["glob_name"]: metric["step_metric"] for metric in defined if "glob_name" in metric}
-    assert axes == {"val/*": "samples_seen", "reached/*": "samples_seen"}
-    assert [metric["name"] for metric in defined if "glob_name" not in metric] == ["samples_seen"]
+def test_samples_seen_is_the_axis_of_everything(mirror: Mirror) -> None:
+    for key in ("val/accuracy/mean", "band/accuracy/mean/p10", "reached/mean"):
+        assert mirror.axis(key) == ("samples_seen", True)
+    # What a method logs itself.
+    assert mirror.axis("mean/norm") == ("samples_seen", False)
 
 
 def test_summary_holds_the_scores(mirror: Mirror) -> None:
     summary, results = mirror.whole["summary"], mirror.results
-    assert summary["complete"] is True
-    assert summary["stopped_because"] == results["stopped_because"]
+    for key in ("complete", "stopped_because", "restricted_at"):
+        assert summary[key] == results[key]
+    assert (summary["computed_traces"], summary["reused_traces"]) == (4, 0)
     for name, scores in results["methods"].items():
         for key in ("median", "reached", "restricted_mean"):
             assert summary.get(f"samples_to_criterion/{name}/{key}") == scores[key]
@@ -144,41 +184,93 @@ def test_summary_holds_the_scores(mirror: Mirror) -> None:
     assert summary[f"{prefix}/percent"] == pytest.approx(comparison["relative_improvement_percent"])
     assert [summary[f"{prefix}/{end}"] for end in ("low", "high")] == pytest.approx(comparison["ci95"])
     assert summary[f"{prefix}/p_value_holm"] == comparison["p_value_holm"]
-    assert all(set(summary[key.format(m)]) == {"max" if key[0] == "v" else "last"} for key in SERIES for m in METHODS)
 
 
 def test_table_has_a_row_per_ordering(mirror: Mirror) -> None:
-    table = json.loads((mirror.run / "files" / mirror.whole["summary"]["orderings"]["path"]).read_text())
-    assert table["columns"] == [
-        "ordering",
-        *(f"{m}: {what}" for m in METHODS for what in ("samples to criterion", "onset")),
-    ]
-    scores = [mirror.results["methods"][m][key] for m in METHODS for key in ("samples_to_criterion", "onset")]
-    assert table["data"] == [[ordering, *(values[ordering] for values in scores)] for ordering in (0, 1)]
+    rows = mirror.table("orderings")
+    assert [row["ordering"] for row in rows] == [0, 1]
+    for name in METHODS:
+        for key in ("samples_to_criterion", "onset"):
+            column = f"{name}: {key.replace('_', ' ')}"
+            assert [row[column] for row in rows] == mirror.results["methods"][name][key]
 
 
-@pytest.mark.parametrize("name", ["learning_curves", "criterion_reached"])
-def test_pictures_are_those_of_the_run(mirror: Mirror, name: str) -> None:
-    picture = mirror.run / "files" / mirror.whole["summary"][name]["path"]
-    assert picture.read_bytes() == (mirror.folder / f"{name}.png").read_bytes()
-
-
-def test_files_are_an_artifact(mirror: Mirror) -> None:
-    (artifact,) = (a for a in mirror.of_type("artifact") if a["type"] == "results")
-    files = {content["path"]: int(content["size"]) for content in artifact["manifest"]["contents"]}
+def test_pictures_and_files_are_those_of_the_run(mirror: Mirror) -> None:
+    for name in ("learning_curves", "criterion_reached"):
+        assert mirror.file(name).read_bytes() == (mirror.folder / f"{name}.png").read_bytes()
     written = {path.name: path.stat().st_size for path in mirror.folder.iterdir() if path.is_file()}
-    assert files == written
-    assert mirror.of_type("exit")[0].get("exit_code", 0) == 0
+    del written["wandb_run.json"]
+    assert mirror.artifact("results") == written
+    assert mirror.exit_code == 0
 
 
-@pytest.mark.slow
-def test_run_that_is_cut_off_is_marked(script: Callable[..., Any], tmp_path: Path) -> None:
-    logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
-    script([[[0] * 12]], results=ComparisonRun(), logger=logger, fail_at=6)
+def logger_of(folder: Path, **options: Any) -> DashboardLogger:
+    return DashboardLogger(save_dir=str(folder / "run"), mode="offline", **options)
+
+
+def test_interrupted_run_is_continued_as_the_same_run(script: Callable[..., Any], tmp_path: Path) -> None:
+    # The first pass ends; the second is cut off.
+    counts = [[[0] * 12, [0] * 12]]
+    script(counts, results=ComparisonRun(), logger=logger_of(tmp_path), fail_at=6)
+    cut_off = Mirror(tmp_path / "run")
+    assert (cut_off.exit_code, cut_off.summary["complete"]) == (1, False)
+    assert cut_off.summary["stopped_because"] == "error: RuntimeError: scripted failure"
+    assert not cut_off.of_charts
+
+    script(counts, results=ComparisonRun(overwrite=True), logger=logger_of(tmp_path), fail_at=None)
+    whole = Mirror(tmp_path / "run", latest=True)
+    assert whole.run != cut_off.run
+    assert (whole.exit_code, whole.summary["complete"]) == (0, True)
+    record = json.loads((tmp_path / "run" / "wandb_run.json").read_text())
+    assert record["published"] is True
+    assert whole.settings["run_id"] == record["id"]
+    assert whole.settings["resume"] is True
+
+
+@pytest.mark.parametrize("log_again", [False, True])
+def test_repeated_run_is_logged_again_on_request_alone(
+    script: Callable[..., Any], tmp_path: Path, log_again: bool
+) -> None:
+    ids = []
+    for _ in range(2):
+        script([[[20] * 12]], results=ComparisonRun(), logger=logger_of(tmp_path, log_again=log_again))
+        ids.append(Mirror(tmp_path / "run", latest=True).settings["run_id"])
+    assert ids[0] == ids[1]
+    assert len(list((tmp_path / "run" / "wandb").glob("offline-run-*"))) == 1 + log_again
+
+
+def test_an_agent_chooses_its_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    record = RunRecord(tmp_path, "a")
+    assert record.options() == {"id": record.id, "resume": "allow"}
+    record.store(SimpleNamespace(id=record.id, disabled=False), is_published=True)
+    assert RunRecord(tmp_path, "a").is_published
+    assert not RunRecord(tmp_path, "b").is_published
+    monkeypatch.setenv("WANDB_SWEEP_ID", "x")
+    assert (RunRecord(tmp_path, "a").options(), RunRecord(tmp_path, "a").is_published) == ({}, False)
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", "1", '{"identity": 1}'])
+def test_damaged_record_begins_a_new_run(tmp_path: Path, content: str) -> None:
+    (tmp_path / "wandb_run.json").write_text(content)
+    assert re.fullmatch("[0-9a-f]{8}", RunRecord(tmp_path, "a").id)
+
+
+def test_lazily_evaluated_run_has_no_curves(script: Callable[..., Any], tmp_path: Path) -> None:
+    counts = [[[0, 20, 20, 20] * 3, [20] * 12, [0] * 12]]
+    script(counts, results=ComparisonRun(), logger=logger_of(tmp_path), evaluation="lazy")
     mirror = Mirror(tmp_path / "run")
-    assert mirror.of_type("exit")[0]["exit_code"] == 1
-    assert mirror.whole["summary"]["complete"] is False
-    assert mirror.whole["summary"]["stopped_because"] == "error: RuntimeError: scripted failure"
+    keys = {key for row in mirror.history for key in row}
+    assert not any(key.startswith(("val/", "band/")) for key in keys)
+    assert "reached/baseline" in keys
+    assert mirror.of_charts == ["charts/criterion_reached"]
+
+
+def test_fourteen_methods_have_one_chart(script: Callable[..., Any], tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    script(generator.integers(10, 21, (14, 2, 12)), results=ComparisonRun(), logger=logger_of(tmp_path))
+    mirror = Mirror(tmp_path / "run")
+    assert len(mirror.panels) <= 6
+    assert len({row["lineKey"] for row in mirror.table("Custom Chart Tables/charts/criterion_reached_table")}) == 14
 
 
 def test_failing_dashboard_leaves_the_results_complete(
@@ -215,22 +307,17 @@ def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen
     assert (tmp_path / "made").is_dir()
 
 
-def test_a_run_of_a_sweep_has_its_values(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    begun: list[dict[str, Any]] = []
-
-    def begin(**options: Any) -> None:
-        begun.append(options)
-        raise wandb.Error("that is far enough")
-
-    monkeypatch.setattr(wandb, "init", begin)
-    defaults = {"dir": str(tmp_path), "name": "n", "group": "default", "tags": []}
-    for group in (None, "mine"):
-        logger = DashboardLogger(mode="offline", group=group)
-        logger.fill_in(defaults, {"group": "sweep" * 40, "project": "pets", "entity": "team"})
-        with pytest.raises(UserError):
-            logger.log_hyperparams({})
-    assert [each["group"] for each in begun] == [("sweep" * 40)[:128], "mine"]
-    assert {(each["project"], each["entity"]) for each in begun} == {("pets", "team")}
+def test_a_run_of_a_sweep_is_tagged_and_keeps_its_group(tmp_path: Path) -> None:
+    defaults = {"dir": str(tmp_path), "name": "n", "group": "setting", "tags": ["pets"], "notes": ""}
+    logger = DashboardLogger(mode="offline")
+    parameters = {"data.batch_size": 4, "seed_everything": 1}
+    logger.fill_in(defaults, {"sweep": "ours", "project": "pets", "entity": "team", "parameters": parameters})
+    logger.log_hyperparams({"seed_everything": 1})
+    logger.experiment.finish()
+    mirror = OfflineRun(tmp_path)
+    assert (mirror.settings["run_group"], mirror.settings["tags"]) == ("setting", ["pets", "ours"])
+    assert (mirror.settings["project"], mirror.settings["entity"]) == ("pets", "team")
+    assert mirror.whole["config"] == {"data.batch_size": 4, "seed_everything": 1, "sweep": "ours"}
 
 
 def test_unknown_mode_of_the_environment_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,19 +328,30 @@ def test_unknown_mode_of_the_environment_is_reported_at_once(monkeypatch: pytest
 
 def options_of_a_run(methods: list[str]) -> Any:
     backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224")
-    stream = SimpleNamespace(backbone=backbone, batch_size=4)
-    model = SimpleNamespace(methods=dict.fromkeys(methods))
-    return SimpleNamespace(data=SimpleNamespace(init_args=stream), model=model, seed_everything=3)
+    stream = SimpleNamespace(backbone=backbone, batch_size=4, orderings=2, max_samples=8)
+    model = SimpleNamespace(baseline=None, methods=dict.fromkeys(methods))
+    criterion = SimpleNamespace(threshold=0.8, measure="accuracy", consecutive=10)
+    data = SimpleNamespace(init_args=stream)
+    return SimpleNamespace(data=data, model=model, criterion=criterion, seed_everything=3)
+
+
+def test_hyperparameters_that_differ_from_their_defaults_are_in_the_name() -> None:
+    options = options_of_a_run(["fast"])
+    optimizer = SimpleNamespace(class_path="torch.optim.SGD", init_args=SimpleNamespace(lr=0.5, momentum=0))
+    given = SimpleNamespace(optimizer=optimizer)
+    options.model.methods["fast"] = SimpleNamespace(class_path="headstart.modules.GradientDescent", init_args=given)
+    name = describe_run(options, "pets", "random", "12ab34cd")["name"]
+    assert name == ("pets, timm/vit_tiny_patch16_224, random, fast(optimizer.lr=0.5), batch 4, seed 3, 12ab34cd")
 
 
 def test_names_of_runs_are_distinct_and_fit_the_dashboard() -> None:
     described = describe_run(options_of_a_run(["lda", "mean"]), "my pets", "some/birds.pth", "12ab34cd")
-    assert described["name"] == "timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3"
+    assert described["name"] == ("my pets, timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3, 12ab34cd")
     assert described["group"] == "my pets, timm/vit_tiny_patch16_224, birds, 12ab34cd"
     assert described["tags"] == ["my pets", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
     many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)]), "pets", "w" * 60, "12ab34cd")
     assert len(many["name"]) <= 128
-    assert many["name"].endswith("…, batch 4, seed 3")
+    assert many["name"].endswith("…, batch 4, seed 3, 12ab34cd")
     longest = describe_run(options_of_a_run([]), "p" * 90, "w" * 300, "12ab34cd")
     assert len(longest["name"]) <= 128
     assert len(longest["group"]) == 128

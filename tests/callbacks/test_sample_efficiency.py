@@ -160,8 +160,8 @@ def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
     names = ("baseline", "method_0")
     for name, accuracy in zip(names, counts / 20, strict=True):
         assert table[f"val/accuracy/{name}"] == pytest.approx(accuracy.mean(0))
-        assert table[f"val/accuracy/{name}/p10"] == pytest.approx(np.percentile(accuracy, 10, axis=0))
-        assert table[f"val/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
+        assert table[f"band/accuracy/{name}/p10"] == pytest.approx(np.percentile(accuracy, 10, axis=0))
+        assert table[f"band/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
     assert table["reached/baseline"].tolist() == [0, 0.5, 1]
     assert table["reached/method_0"].tolist() == [0, 0, 0]
 

@@ -3,6 +3,7 @@
 import logging
 import os
 import signal
+import socket
 import threading
 import time
 from pathlib import Path
@@ -234,3 +235,21 @@ def test_no_cluster() -> None:
     pytest.importorskip("ray")
     with pytest.raises(UserError, match=r"^ray: no cluster answers at '127\.0\.0\.1:1'"):
         RayCluster("127.0.0.1:1", TaskResources(), {})
+
+
+@pytest.mark.slow
+def test_a_cluster_that_refuses_is_told_from_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    ray = pytest.importorskip("ray")
+
+    errors = [ConnectionError("failed"), ray.exceptions.AuthenticationError("no token")]
+
+    def refuse(*_: object, **__: object) -> None:
+        raise errors.pop()
+
+    monkeypatch.setattr(ray, "init", refuse)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        address = f"127.0.0.1:{listening.getsockname()[1]}"
+        words = f"^ray: the cluster refuses this process at '{address}'.*RAY_AUTH_TOKEN"
+        while errors:
+            with pytest.raises(UserError, match=words):
+                RayCluster(address, TaskResources(), {})

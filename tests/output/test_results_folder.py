@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.evaluation.sources_report.sources_report import sources_report
 from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
@@ -23,12 +22,6 @@ def test_options_of_a_folder_are_options_of_its_command() -> None:
     text = " ".join(parser.format_help().split())
     assert "--output OUTPUT Folder for the results; by default" in text
     assert "--overwrite {true,false} Replace results of another configuration" in text
-
-
-def test_command_without_a_dashboard_has_no_logger() -> None:
-    options = OneLineErrorParser().add_function_arguments(leaderboard)
-    assert {"output", "overwrite"} <= set(options)
-    assert "logger" not in options
 
 
 @pytest.mark.parametrize("formats", [["png"], ["png", "pdf", "svg"], []])

@@ -91,9 +91,9 @@ def test_a_date_is_a_value(tmp_path: Path) -> None:
 
 
 def test_values_that_the_dashboard_receives(tmp_path: Path) -> None:
-    assert read(tmp_path, {**GRID, "name": None}).dashboard == {"group": "mine"}
+    assert read(tmp_path, {**GRID, "name": None}).dashboard == {"sweep": "mine"}
     named = read(tmp_path, {**GRID, "name": "ours", "project": "pets", "entity": "team"})
-    assert named.dashboard == {"group": "ours", "project": "pets", "entity": "team"}
+    assert named.dashboard == {"sweep": "ours", "project": "pets", "entity": "team"}
 
 
 def test_values_that_come_twice_run_once(tmp_path: Path) -> None:

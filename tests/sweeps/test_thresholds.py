@@ -1,4 +1,4 @@
-"""Thresholds of targets that state none follow from reference runs."""
+"""Thresholds of targets that state `reference` follow from reference runs."""
 
 import json
 from collections.abc import Callable
@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from headstart import sweep
+from headstart.callbacks import SampleEfficiency
 from headstart.output.errors import UserError
 from headstart.sweeps.sweep_file import read_sweep
 from headstart.sweeps.thresholds import choose_threshold, reference_runs
@@ -25,9 +26,9 @@ REFERENCE = [
 
 @pytest.fixture
 def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
-    """Write a sweep over two targets, of which one states its threshold."""
+    """Write a sweep over two targets, of which one states its threshold, and one asks for it."""
     options = small_comparison(tmp_path)
-    (tmp_path / "open.yaml").write_text("seed_everything: 0\n")
+    (tmp_path / "open.yaml").write_text("criterion:\n  threshold: reference\n")
     (tmp_path / "fixed.yaml").write_text("criterion:\n  threshold: 0.6\n")
     names = [str(tmp_path / name) for name in ("open.yaml", "fixed.yaml")]
     file = write(tmp_path, [*options, "--trainer.logger=false"], config={"values": names})
@@ -38,7 +39,7 @@ def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Pa
 
 
 @pytest.mark.slow
-def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: Path, tmp_path: Path) -> None:
+def test_a_target_that_asks_for_a_threshold_gets_one_from_its_reference_run(targets: Path, tmp_path: Path) -> None:
     assert [Path(name.removeprefix("--config=")).stem for (name,) in reference_runs(read_sweep(targets, 0))] == ["open"]
     rows = run(targets, tmp_path / "a")
     assert [row["state"] for row in rows.values()] == ["complete"] * 2
@@ -58,6 +59,12 @@ def test_a_target_without_a_threshold_gets_one_from_its_reference_run(targets: P
     # Nothing is measured again.
     again = run(targets, tmp_path / "a")
     assert [row["computed_traces"] for row in again.values()] == [0, 0]
+
+
+def test_a_run_alone_needs_a_number() -> None:
+    # As an agent of W&B would run it, which reads no `reference`.
+    with pytest.raises(UserError, match=r"^criterion\.threshold: reference is a threshold that headstart sweep finds"):
+        SampleEfficiency(threshold="reference")
 
 
 @pytest.mark.slow

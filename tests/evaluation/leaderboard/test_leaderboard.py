@@ -15,6 +15,7 @@ from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.output.errors import UserError
 from headstart.tests.material.leaderboards import FAST, SLOW, rank, refusal
 from headstart.tests.material.ledgers import INF, reach, store
+from headstart.tests.material.offline_runs import OfflineRun
 
 ROOT = Path(__file__).parents[3]
 
@@ -245,3 +246,18 @@ def test_several_folders_come_without_a_name(three: Path, order: str, capsys: py
     printed = capsys.readouterr().out
     assert "restricted mean" in printed
     assert "leaderboard.tex" in printed
+
+
+def test_leaderboard_is_logged_on_request(three: Path, tmp_path: Path) -> None:
+    options = ["--logger=true", "--dashboard.mode=offline", "--dashboard.project=pets"]
+    main(["leaderboard", str(three), f"--output={tmp_path / 'out'}", *options])
+    mirror = OfflineRun(tmp_path / "out")
+    assert (mirror.settings["job_type"], mirror.settings["project"]) == ("leaderboard", "pets")
+    document = json.loads((tmp_path / "out" / "leaderboard.json").read_text())
+    methods = document["settings"][0]["methods"]
+    rows = mirror.table("leaderboard")
+    for row, method in zip(rows, methods, strict=True):
+        assert (row["method"], row["group"]) == (method["name"], method["group"])
+        assert [row["rank_interval_low"], row["rank_interval_high"]] == method["rank_interval"]
+    assert mirror.panels == {"leaderboard"}
+    assert "leaderboard.csv" in mirror.artifact("leaderboard")

@@ -12,7 +12,9 @@ import pytest
 from PIL import Image
 
 from headstart.evaluation.report.report import report
+from headstart.output.dashboard import Dashboard
 from headstart.output.errors import UserError
+from headstart.tests.material.offline_runs import OfflineRun
 from headstart.tests.material.report_runs import EVIL, show, traces
 from headstart.tests.material.runs import write_run
 
@@ -145,3 +147,12 @@ def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(UserError, match=r"altair.*pip install 'headstart\[report\]'"):
         show(runs)
+
+
+def test_page_is_logged_on_request(runs: Path) -> None:
+    page = runs.parent / "out" / "page.html"
+    report(str(runs), output=str(page), logger=True, dashboard=Dashboard(mode="offline"))
+    mirror = OfflineRun(page.parent)
+    assert mirror.settings["job_type"] == "report"
+    assert mirror.panels == {"leaderboard", "page"}
+    assert mirror.artifact("report")["page.html"] == page.stat().st_size
