@@ -1,5 +1,6 @@
 """The mirror of a comparison in Weights & Biases."""
 
+import os
 from collections.abc import Mapping, Sequence
 from inspect import Parameter, signature
 from pathlib import Path
@@ -128,9 +129,10 @@ class DashboardLogger(WandbLogger):
                 f"trainer.logger: Weights & Biases cannot start a run ({reason}); wandb login, or mode=offline"
             ) from error
         self.record.store(run)
-        # The same keys as an agent of W&B gives a run.
-        sweep = {**self._sweep.get("parameters", {}), **({"sweep": self._sweep["sweep"]} if self._sweep else {})}
-        run.config.update({**params, **sweep})
+        # An agent of W&B gives a run its parameters itself.
+        sweep = self._sweep.get("sweep", os.environ.get("WANDB_SWEEP_ID"))
+        parameters = {**self._sweep.get("parameters", {}), **({} if sweep is None else {"sweep": sweep})}
+        run.config.update({**params, **parameters})
 
         # One chart of all methods is drawn at the end, so that those of single methods are not shown by themselves.
         run.define_metric("samples_seen", hidden=True)
