@@ -21,10 +21,7 @@ def logged(folder: Path) -> dict[str, Any]:
         config = mirror.whole["config"]
         config["trainer"].pop("default_root_dir", None)
         config["results"].pop("ledger", None)
-        rows = [
-            {key: value for key, value in row.items() if "/" in key} for row in mirror.history if "orderings" not in row
-        ]
-        values = [row for row in rows if any(key.startswith("val/") for key in row)]
+        values = [row for row in mirror.history if any(key.startswith("val/") for key in row)]
         shown[mirror.settings["display_name"]] = settings, config, values, mirror.table("results")
     return shown
 
