@@ -298,8 +298,7 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
 def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
     """Return what methods did wrong, by their names, besides predictions that are not finite."""
     warnings: dict[str, list[str]] = {}
-    traces = run.traces
-    for name, changed, drew in zip(run.methods, traces.changed.sum(1).tolist(), traces.drawn, strict=True):
+    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
         if drew:
             warnings.setdefault(name, []).append(
                 "drew from a global generator while several orderings ran side by side. Unless it drew the same for "

@@ -191,10 +191,6 @@ def warnings_of(runs: Sequence[Run], methods: Collection[str]) -> list[str]:
         warnings += [
             f"The trace of {trace} in the ledger is damaged, and left out." for trace in run.document.get("damaged", [])
         ]
-        warnings += [
-            f"The counts of each class of {trace} in the ledger are damaged, or those of another trace, and left out."
-            for trace in run.document.get("damaged_classes", [])
-        ]
         warnings += photo_warnings(run.protocol)
         for name in (name for name in run.curves.methods if name in methods):
             warnings += method_warnings(name, run.document.get("methods", {}).get(name, {}))

@@ -1,11 +1,8 @@
 """Balanced accuracy and accuracy of each class at label budgets are those of a plain loop."""
 
 import csv
-import json
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ from headstart.datamodules import ClassFolders
 from headstart.datamodules.orderings import balanced_ordering
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.metrics.sample_efficiency.curves import Curves, class_weights
-from headstart.store.ledger_file import FILE
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import store
 from headstart.tests.material.runs import write_run
@@ -132,31 +128,6 @@ def test_where_classes_were_not_counted_a_remark_says_how_to(tmp_path: Path) -> 
     [setting] = rank(fill(tmp_path / "plain", draw(), ()), at=[10])["settings"]
     assert not any("balanced" in each for each in setting["remarks"])
     assert "balanced_accuracy" not in setting["label_budgets"]["good"][0]
-
-
-@pytest.mark.parametrize("damage", ["a bit", "a count"])
-def test_damaged_ones_are_left_out_and_named(tmp_path: Path, damage: str) -> None:
-    drawn = draw()
-    if damage == "a count":
-        kept = totals(drawn["good"])
-        drawn["good"][2, 5, 1] -= 1
-        traces = {"baseline": totals(drawn["baseline"]), "good": kept}
-        store(tmp_path / "stored", traces, of_class=drawn, classes=CLASSES)
-    else:
-        fill(tmp_path / "stored", drawn)
-        with closing(sqlite3.connect(tmp_path / "stored" / FILE)) as base:
-            told = json.dumps({"name": "good"})
-            (digest,) = base.execute("SELECT digest FROM origins WHERE document LIKE ?", [f"%{told}%"]).fetchone()
-            row = (digest, 2)
-            base.execute("UPDATE class_counts SET checksum = checksum + 1 WHERE method = ? AND ordering = ?", row)
-            base.commit()
-    document = rank(tmp_path / "stored", at=[20])
-    [warning] = [each for each in document["warnings"] if "class" in each]
-    assert warning.startswith("The counts of each class of good in ordering 2 in the ledger are damaged")
-    [setting] = document["settings"]
-    assert "balanced_accuracy" in setting["label_budgets"]["baseline"][0]
-    assert "balanced_accuracy" not in setting["label_budgets"]["good"][0]
-    assert setting["orderings"] == list(range(ORDERINGS))
 
 
 def write(folder: Path, drawn: dict[str, Counts], orderings: slice, **options: Any) -> None:
