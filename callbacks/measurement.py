@@ -1,13 +1,10 @@
 """Measure the traces of a comparison that the ledger lacks, and write its results."""
 
 import platform
-import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import lightning
 import numpy as np
 import torch
 import yaml
@@ -15,7 +12,7 @@ from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.run_folder import environment, print_written
+from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
 from headstart.callbacks.training import fit_pass
@@ -32,7 +29,6 @@ from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
-from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.ledger_file import LedgerError
 
 
@@ -122,6 +118,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
+    document = run.folder.document
     run.document, run.written, run.remarks = document, paths, _remarks(run)
     for logger in trainer.loggers:
         if isinstance(logger, Publisher):
@@ -145,11 +142,11 @@ def _write_files(
     protocol = document["protocol"]
     fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
     arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-    files: dict[str, Callable[[Path], object]] = {"curves.npz": partial(curves.save, class_counts=class_counts)}
+    files: dict[str, Callable[[Path], object]] = {}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
     files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
-    paths = run.folder.write(document, files)
+    paths = run.folder.write(document, {"curves.npz": curves.content(class_counts)}, files)
 
     # Earlier results may have left figures in other formats, or learning curves.
     for name in ("learning_curves", "criterion_reached"):
@@ -192,9 +189,9 @@ def _document(
     """Return the content of results.json."""
     traces, criterion = run.traces, run.criterion
     scores = score(curves, run.accuracy_at)
-    for method, origin, diverged in zip(run.methods, run.provenance, diverged_at, strict=True):
+    for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
-        scores["methods"][method] |= {"diverged_at": at, "provenance": origin}
+        scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
     for method, counts in zip(curves.methods, curves.correct, strict=True):
         if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
             scores["methods"][method]["warnings"] = faults
@@ -214,12 +211,10 @@ def _document(
         "all_correct": traces.grid.all_correct,
         "largest_class": run.largest_class,
     }
-    protocol = {**run.stream.protocol(), **({} if run.registry is None else {"registry_sha256": run.registry})}
-    protocol |= {"evaluate_every": criterion.evaluate_every, "stream_sha256": run.stream_digest}
-    protocol |= {"callbacks": run.callbacks} if run.callbacks else {}
+    stream = run.keys[0].describe()["stream"]
+    protocol = {**run.stream.told(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
 
     times = {
-        "seconds": round(time.perf_counter() - run.started, 3),
         "computed_traces": int(traces.measured.sum()),
         "reused_traces": int((~traces.measured).sum()),
     }
@@ -227,7 +222,6 @@ def _document(
     warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
     warnings += interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor)
     return {
-        "schema": COMPARISON_SCHEMA,
         "complete": complete,
         "stopped_because": reason,
         "warnings": warnings,
@@ -247,14 +241,7 @@ def _document(
 def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     device = trainer.strategy.root_device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "lightning": lightning.__version__,
-        "device": f"{device.type} ({name})",
-        **environment(),
-        **run.stream.environment(),
-    }
+    return {"device": f"{device.type} ({name})", **run.stream.environment()}
 
 
 def _remarks(run: ComparisonRun) -> list[str]:

@@ -200,7 +200,7 @@ def _find_difference(
 def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
     """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
     samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
-    names = run.stream.protocol().get("classes") or range(len(run.class_sizes))
+    names = run.keys[0].stream.get("classes") or range(len(run.class_sizes))
     of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
     return (
         f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "

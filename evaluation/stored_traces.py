@@ -106,7 +106,7 @@ def read_stream(
     curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
 
     methods: dict[str, dict[str, Any]] = {
-        names[key]: {"provenance": _without_description(document)} for key, document in documents.items()
+        names[key]: {"key": _without_description(document)} for key, document in documents.items()
     }
     for key, counts in zip(documents, correct, strict=True):
         diverged = traces.diverged.get(key, 0)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from headstart.modules.provenance import doubts_about, provenance
+from headstart.modules.provenance import code_of, describe_method, doubts_about
 
 METHOD = """\
 from headstart.modules import NearestClassMean
@@ -74,4 +74,5 @@ def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str
             importlib.import_module("other")
         one = importlib.import_module("mine").Mine(**options)
         given = {"class_path": "mine.Mine", "init_args": options}
-        return {**provenance(one, given, 9), "doubts": doubts_about(one, given)}
+        doubts = doubts_about(one, given)
+        return {**describe_method(one, given, 9), "code": code_of(one, given), "doubts": doubts}

@@ -15,7 +15,7 @@ import pytest
 
 from headstart.modules import NearestClassMean, Replay, running_code
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.provenance import doubts_about, provenance, source_digests
+from headstart.modules.provenance import code_of, describe_method, doubts_about, source_digests
 from headstart.tests.material.own_project import describe, method, project
 from headstart.tests.material.root import ROOT
 
@@ -232,9 +232,10 @@ def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
     for factor in ("1.0", "3.0"):
         with project(tmp_path, {"mine.py": method(factor=factor)}):
             importlib.import_module("mine")
-            described.append(provenance(Replay(), {"init_args": {"steps": 4}}, 9))
+            given = {"init_args": {"steps": 4}}
+            described.append([describe_method(Replay(), given, 9), code_of(Replay(), given)])
     assert described[0] == described[1]
-    assert list(described[0]["digests"]) == ["headstart"]
+    assert list(described[0][1]) == ["headstart"]
 
 
 @pytest.fixture
@@ -255,7 +256,7 @@ def test_a_package_that_is_installed_for_editing_is_ones_own(
         editable.write_text(f"S = {value}\n")
         sys.modules.pop("dependency", None)
         described.append(describe(tmp_path / "project", files))
-    assert described[0]["digests"].keys() >= {"headstart", "mine", "dependency"}
+    assert described[0]["code"].keys() >= {"headstart", "mine", "dependency"}
     assert described[0] != described[1]
 
 
@@ -317,14 +318,14 @@ def test_a_file_that_was_removed_is_not_known(tmp_path: Path) -> None:
 
 def test_hyperparameters_are_values_of_json() -> None:
     values = {"clip": float("inf"), "decay": (float("nan"), 0.5), "day": datetime.date(2020, 1, 2), "by": {1: None}}
-    described = provenance(NearestClassMean(), {"init_args": values}, 9)["hyperparameters"]
+    described = describe_method(NearestClassMean(), {"init_args": values}, 9)["hyperparameters"]
     assert described == {"clip": "inf", "decay": ["nan", 0.5], "day": "2020-01-02", "by": {"1": None}}
     assert json.loads(json.dumps(described, allow_nan=False)) == described
 
 
 def test_arguments_that_the_signature_does_not_name_count() -> None:
     config = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
-    described = provenance(NearestClassMean(), config, 9)
+    described = describe_method(NearestClassMean(), config, 9)
     assert described["hyperparameters"] == {"a": 1, "sign": -1}
     assert "function" not in described
 
@@ -333,16 +334,17 @@ def test_the_function_that_made_a_method_counts(tmp_path: Path) -> None:
     source = "from headstart.modules import NearestClassMean as N\ndef make() -> N:\n    return N()\n"
     with project(tmp_path, {"makers.py": source}):
         made = importlib.import_module("makers").make()
-        described = provenance(made, {"class_path": "makers.make"}, 9)
+        described = describe_method(made, {"class_path": "makers.make"}, 9)
+        code = code_of(made, {"class_path": "makers.make"})
     assert described["function"] == "makers.make"
-    assert "makers" in described["digests"]
+    assert "makers" in code
 
 
 def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
     class Scheduled(NearestClassMean):
         pass
 
-    assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
+    assert describe_method(Scheduled(), {}, 70)["max_samples"] == 70
     # Whose module may look at the limit.
     for name in METHODS.keys() - {"OwnLightningModule"}:
         assert vars(getattr(importlib.import_module("headstart.modules"), name))["independent_of_limit"] is True
@@ -351,8 +353,8 @@ def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
 @pytest.mark.slow
 def test_digests_are_the_same_in_every_process() -> None:
     code = (
-        "import json; from headstart.modules import Replay; from headstart.modules.provenance import provenance;"
-        "print(json.dumps(provenance(Replay(), {'init_args': {'steps': 4}}, 9)))"
+        "import json; from headstart.modules import Replay; from headstart.modules.provenance import describe_method;"
+        "print(json.dumps(describe_method(Replay(), {'init_args': {'steps': 4}}, 9)))"
     )
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert json.loads(printed) == provenance(Replay(), {"init_args": {"steps": 4}}, 9)
+    assert json.loads(printed) == describe_method(Replay(), {"init_args": {"steps": 4}}, 9)

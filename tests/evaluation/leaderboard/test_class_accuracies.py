@@ -18,7 +18,7 @@ from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.metrics.sample_efficiency.curves import Curves, class_weights
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import store
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 Counts = NDArray[np.uint8]
 CLASSES, SIZES = ["ants", "bees", "wasps"], (50, 30, 20)
@@ -136,7 +136,8 @@ def write(folder: Path, drawn: dict[str, Counts], orderings: slice, **options: A
     correct = of_class.sum(-1, dtype=np.int64)
     run = write_run(folder, correct, limit=30, methods=list(drawn), classes=CLASSES, **options)
     counts = {"class_correct": of_class, "class_sizes": np.array(SIZES)}
-    Curves.load(run / "curves.npz").save(run / "curves.npz", counts)
+    (run / "curves.npz").write_bytes(Curves.load(run / "curves.npz").content(counts))
+    seal(run)
 
 
 def test_runs_are_joined_and_seeds_pooled(tmp_path: Path) -> None:
