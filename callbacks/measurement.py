@@ -9,13 +9,14 @@ import numpy as np
 import torch
 import yaml
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
-from headstart.callbacks.training import fit_pass
+from headstart.callbacks.training import raising_signals
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -95,6 +96,29 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         traces.begin(chosen)
         comparison.choose(chosen)
         fit_pass(trainer, comparison, stream)
+
+
+def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
+    """Feed a comparison in one of several passes.
+
+    Args:
+        trainer: The trainer.
+        comparison: The methods.
+        stream: The data.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted.
+        Terminated: It was terminated.
+    """
+    # A trainer that has fitted once would do nothing.
+    trainer.fit_loop.epoch_progress.reset()
+    trainer.should_stop = False
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        # Its time is that of all passes together.
+        if isinstance(callback, Timer):
+            callback.load_state_dict(callback.state_dict())
+    with raising_signals(trainer):
+        trainer.fit(comparison, datamodule=stream)
 
 
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:

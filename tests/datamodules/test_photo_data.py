@@ -135,7 +135,6 @@ def test_files_that_are_no_photos_are_counted(
     assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
     assert stream.environment() == {
         "files_left_out": {".gif": 3, "dangling link": 2},
-        "threads": torch.get_num_threads(),
         "decoding_processes": 0,
     }
 
