@@ -14,7 +14,6 @@ from headstart.modules.arithmetic import deterministic
 from headstart.modules.method import Start
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.state_pickling import pickling
 from headstart.output.parser import OneLineErrorParser
 
 try:
@@ -227,7 +226,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         state = dict(super().__getstate__())
         if "_state" in state:
             stored = io.BytesIO()
-            torch.save(state.pop("_state").held(), stored, pickle_module=pickling(self._start))
+            torch.save(state.pop("_state").held(), stored)
             state["_stored"] = stored.getvalue()
         return state
 
@@ -238,8 +237,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if stored is not None:
             self._state = self._make()
             self._state.method.begin(self._start)
-            pickle_module = pickling(self._start)
-            self._state.restore(torch.load(io.BytesIO(stored), pickle_module=pickle_module, weights_only=False))
+            self._state.restore(torch.load(io.BytesIO(stored), weights_only=False))
 
 
 def _find(method: str) -> Any:  # noqa: ANN401 - a subclass of Method

@@ -15,7 +15,7 @@ if not __package__ and "headstart" not in sys.modules:
     sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
     sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
-from headstart.cli.task import begin
+from headstart.cli.task import run_task
 from headstart.output.arguments import as_arguments
 from headstart.output.errors import INCOMPLETE
 from headstart.output.parser import mistakes_of_users, one_line_errors
@@ -32,7 +32,7 @@ def main(args: Sequence[str] | None = None) -> None:
     with one_line_errors():
         if "--version" in given:
             print(describe_version())
-        elif not begin(given).run().get("complete", False):
+        elif not run_task(given).get("complete", False):
             raise SystemExit(INCOMPLETE)
 
 
@@ -50,7 +50,7 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
         UserError: If an option or the data is wrong.
     """
     with mistakes_of_users():
-        return begin([f"--config={config}", *as_arguments(options or {})]).run()
+        return run_task([f"--config={config}", *as_arguments(options or {})])
 
 
 if __name__ == "__main__":

@@ -1,15 +1,16 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from jsonargparse.typing import PositiveInt
+from numpy.typing import NDArray
 
-from headstart.callbacks.run_folder import CONFIG, RunFolder, registry_digest, result_options
+from headstart.callbacks.run_folder import CONFIG, RESULTS, RunFolder, result_options
 from headstart.callbacks.run_ledger import LedgerOptions, record_run
 from headstart.callbacks.sample_efficiency import SampleEfficiency
 from headstart.callbacks.traces import Traces
@@ -19,14 +20,17 @@ from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.modules.comparison import Comparison
 from headstart.modules.method_contract import BASELINE
-from headstart.modules.provenance import describe_own_class, doubts_about, is_users, provenance, source_digests
-from headstart.modules.running_code import is_own
+from headstart.modules.provenance import code_of, describe_method, describe_own_class, doubts_about, is_users
+from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import COMPARISON
+
+# The digest of the stream's half of the keys, in the protocol of the results.
+STREAM = "stream_sha256"
 
 
 class ComparisonRun(LedgerOptions):
@@ -52,6 +56,7 @@ class ComparisonRun(LedgerOptions):
         written: The files, `results.json` last.
         remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
+        keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
     """
 
@@ -123,51 +128,38 @@ class ComparisonRun(LedgerOptions):
                 "results.per_class: true needs every evaluation, but criterion.evaluation=lazy skips most of "
                 "them; give --criterion.evaluation=every"
             )
-        self.folder = RunFolder(folder, config, self.overwrite)
-        self.criterion, self.registry = criterion, registry_digest(config)
-        self.started = time.perf_counter()
-        saved, self.before = folder / CONFIG, self.folder.document
+        self.folder = RunFolder(folder, config, self.overwrite, COMPARISON_SCHEMA)
+        self.criterion, self.before = criterion, self.folder.document
+        saved = folder / CONFIG
         self.saved_config = saved.read_text() if saved.exists() else ""
-        if not all(isinstance(self.before.get(key), dict) for key in ("methods", "protocol")):
-            self.before = {}
+        is_same = self.saved_config and result_options(self.saved_config) == result_options(config)
+        if (folder / RESULTS).exists() and not is_same and not self.overwrite:
+            self.folder.raise_other_results("results of another configuration")
 
-        if self.folder.has_results and not self.overwrite:
-            same = saved.exists() and result_options(self.saved_config) == result_options(config)
-            known = self.before.get("protocol", {}).get("registry_sha256")
-            if not same or (self.registry is not None and self.registry != known):
-                self.folder.raise_other_results("results of another configuration")
-
-    def describe_methods(self, comparison: Comparison, max_samples: int) -> None:
-        """Record the origin of each method, before the files that define it can change.
+    def describe_methods(
+        self,
+        comparison: Comparison,
+        max_samples: int,
+        callbacks: Sequence[tuple[object, Mapping[str, Any]]] = (),
+        described: Mapping[str, Any] = {},
+    ) -> None:
+        """Record what the methods are, before the files that define them can change.
 
         Args:
             comparison: The methods, as the configuration gave them.
             max_samples: The sample limit.
+            callbacks: The callbacks of the user's own, which may change every trace, with their options.
+            described: Their descriptions by class.
         """
         model = yaml.safe_load(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
-        self.methods = comparison.names
-        self.provenance = [
-            provenance(method, options[name], max_samples)
-            for name, method in zip(self.methods, comparison, strict=True)
-        ]
-        every = list(zip(self.methods, comparison, strict=True))
-        self.own = [is_users(method, options[name]) for name, method in every]
-        self.doubts = [doubts_about(method, options[name]) for name, method in every]
-
-    def describe_callbacks(
-        self, callbacks: Sequence[tuple[object, Mapping[str, Any]]], described: dict[str, dict[str, Any]]
-    ) -> None:
-        """Record the callbacks of the user's own, which may change every trace.
-
-        Args:
-            callbacks: The callbacks with their options.
-            described: Their descriptions by class.
-        """
-        self.callbacks = described
-        self._add_doubts([doubt for each, options in callbacks for doubt in doubts_about(each, options)])
-        if callbacks:
-            self.own = [True] * len(self.own)
+        self.methods, self.callbacks = comparison.names, dict(described)
+        every = [(method, options[name]) for name, method in zip(self.methods, comparison, strict=True)]
+        self.described = [describe_method(*each, max_samples) for each in every]
+        self.code = [code_of(*each) for each in every]
+        self.own = [bool(callbacks) or is_users(*each) for each in every]
+        self.doubts = [doubts_about(*each) for each in every]
+        self._add_doubts([doubt for each in callbacks for doubt in doubts_about(*each)])
 
     def _add_doubts(self, doubts: list[str]) -> None:
         self.doubts = [list(dict.fromkeys(own + doubts)) for own in self.doubts]
@@ -188,7 +180,10 @@ class ComparisonRun(LedgerOptions):
                 used.
         """
         self.stream, self.comparison = stream, comparison
-        self._require_same_origin()
+        self.all_correct, self.class_sizes = self._weigh_classes()
+        self.keys = self._build_keys(self._fed(lazily=self.criterion.is_lazy))
+        if self.before:
+            self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
             self.traces = self._find_traces(ledger)
             if not self.before:
@@ -196,65 +191,77 @@ class ComparisonRun(LedgerOptions):
             self.criterion.follow(self.traces, self.methods, len(stream.validation_labels))
             yield self.traces
 
-    def _require_same_origin(self) -> None:
-        """Raise an error if the same configuration gave results with other code, photos, weights or libraries."""
-        if self.overwrite or not self.before:
-            return
-        current = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
-        current.append(("code of callbacks", self.callbacks))
-        if (schema := self.before.get("schema")) != COMPARISON_SCHEMA:
-            self.folder.raise_other_results(f"results of schema {schema}, not {COMPARISON_SCHEMA}")
-        methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
-        previous = methods | self.before["protocol"]
-        previous["code of callbacks"] = previous.get("callbacks", {})
-        differing = [name for name, value in current if previous.get(name) != value]
-        if differing:
-            self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
+    def _require_same(self) -> None:
+        """Raise an error if the folder has results of other keys, such as of other code, photos or packages."""
+        halves = [key.describe() for key in self.keys]
+        stream, told = halves[0]["stream"], {*self.stream.told(), STREAM} - {*halves[0]["stream"]}
+        now = {**stream, **{name: each["method"] for name, each in zip(self.methods, halves, strict=True)}}
+        before = {name: value for name, value in self.before["protocol"].items() if name not in told}
+        before |= {name: scores["key"] for name, scores in self.before["methods"].items()}
+        self.folder.require_same(before, now)
+
+    def _weigh_classes(self) -> tuple[int, NDArray[np.int64]]:
+        """Return the count where all predictions are correct, and the validation samples of each class."""
+        sizes = self.stream.validation_labels.bincount().numpy(force=True)
+        weights = class_weights(sizes, self.criterion.measure)
+        self.largest_class = int((weights * sizes).max())
+        self.comparison.counts_classes = self.per_class
+        if self.criterion.measure != "accuracy":
+            self.comparison.weigh(weights)
+        return int(weights @ sizes), sizes
+
+    def _fed(self, lazily: bool) -> dict[str, Any]:
+        """Return the stream's part of the keys: what is fed, and how it is evaluated."""
+        criterion, kind = self.criterion, type(self.stream)
+        options = yaml.safe_load(self.folder.config)["data"]
+        custom_stream = describe_own_class(kind, options)
+        if custom_stream:
+            self.own = [True] * len(self.own)
+            self._add_doubts(doubts_about(kind, options))
+        # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
+        chosen = {"threshold": criterion.threshold, "consecutive": criterion.consecutive}
+        return {
+            **self.stream.decisive(),
+            "evaluate_every": criterion.evaluate_every,
+            "measure": criterion.measure,
+            "all_correct": self.all_correct,
+            **({"callbacks": self.callbacks} if self.callbacks else {}),
+            **({"data": custom_stream} if custom_stream else {}),
+            **({"lazy": chosen} if lazily else {}),
+        }
+
+    def _build_keys(self, fed: Mapping[str, Any]) -> list[RunKey]:
+        device = self.stream.device.type
+        return [RunKey(fed, *each, device) for each in zip(self.described, self.code, strict=True)]
 
     def _find_traces(self, ledger: RunLedger) -> Traces:
         criterion, stream = self.criterion, self.stream
-        sizes = stream.validation_labels.bincount().numpy(force=True)
-        weights = class_weights(sizes, criterion.measure)
-        all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())
-        self.class_sizes, self.comparison.counts_classes = sizes, self.per_class
-        counted: dict[str, Any] = {}
-        if criterion.measure != "accuracy":
-            counted = {"measure": criterion.measure, "all_correct": all_correct}
-            self.comparison.weigh(weights)
-
-        # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
-        options = yaml.safe_load(self.folder.config)["data"]
-        custom_stream = describe_own_class(type(stream), options)
-        if is_own(type(stream)):
-            self.own = [True] * len(self.own)
-            self._add_doubts(doubts_about(type(stream), options))
-        every = {
-            **stream.identity(),
-            "code": source_digests([type(stream), Comparison, SampleEfficiency]),
-            "evaluate_every": criterion.evaluate_every,
-            **counted,
-            **({"callbacks": self.callbacks} if self.callbacks else {}),
-            **({"data": custom_stream} if custom_stream else {}),
-        }
-        fed, digest_of_every = every, None
-        if criterion.is_lazy:
-            fed = {**every, "lazy": {"threshold": criterion.threshold, "consecutive": criterion.consecutive}}
-            digest_of_every = None if self.recompute else digest_of(every)
-            self.comparison.evaluate_lazily(criterion)
-
-        protocol = stream.protocol()
-        photos = {key: protocol[key] for key in PHOTOS if protocol.get(key)}
-        description = {**{key: protocol[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
-        self.stream_digest = ledger.record(fed, description=description)
-        digests = [
-            ledger.record(origin, description={"name": name})
-            for name, origin in zip(self.methods, self.provenance, strict=True)
-        ]
-        grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
+        grid = criterion.grid(stream.max_samples, stream.batch_size, self.all_correct)
         if not len(grid.samples_seen):
             raise UserError(f"data.order: the stream ends after {stream.max_samples} samples, before any evaluation")
-        keys = self.stream_digest, digests, stream.orderings
-        classes = sizes if self.per_class else None
-        own = {digest for digest, is_users in zip(digests, self.own, strict=True) if is_users}
-        unstored = {digest for digest, doubts in zip(digests, self.doubts, strict=True) if doubts}
-        return Traces(ledger, *keys, grid, self.recompute, digest_of_every, classes, own, unstored)
+        evaluated = None
+        if criterion.is_lazy:
+            self.comparison.evaluate_lazily(criterion)
+            every = self._build_keys(self._fed(lazily=False))[0]
+            evaluated = None if self.recompute else every.trace(0).stream
+
+        told = stream.told()
+        photos = {key: told[key] for key in PHOTOS if told.get(key)}
+        description = {**{key: told[key] for key in NAMES}, **photos, "largest_class": self.largest_class}
+        ledger.record(self.keys[0].describe()["stream"], description=description)
+        for name, key in zip(self.methods, self.keys, strict=True):
+            ledger.record(key.describe()["method"], description={"name": name})
+
+        names = [key.trace(0) for key in self.keys]
+        return Traces(
+            ledger,
+            names[0].stream,
+            [name.method for name in names],
+            stream.orderings,
+            grid,
+            recompute=self.recompute,
+            evaluated=evaluated,
+            class_sizes=self.class_sizes if self.per_class else None,
+            own={name.method for name, is_own in zip(names, self.own, strict=True) if is_own},
+            unstored={name.method for name, doubts in zip(names, self.doubts, strict=True) if doubts},
+        )

@@ -1,24 +1,22 @@
 """Measure the traces of a comparison that the ledger lacks, and write its results."""
 
 import platform
-import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-import lightning
 import numpy as np
 import torch
 import yaml
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.run_folder import environment, print_written
+from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
-from headstart.callbacks.training import fit_pass
+from headstart.callbacks.training import raising_signals
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -32,7 +30,6 @@ from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
-from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.ledger_file import LedgerError
 
 
@@ -107,6 +104,29 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
         fit_pass(trainer, comparison, stream)
 
 
+def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
+    """Feed a comparison in one of several passes.
+
+    Args:
+        trainer: The trainer.
+        comparison: The methods.
+        stream: The data.
+
+    Raises:
+        KeyboardInterrupt: It was interrupted.
+        Terminated: It was terminated.
+    """
+    # A trainer that has fitted once would do nothing.
+    trainer.fit_loop.epoch_progress.reset()
+    trainer.should_stop = False
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        # Its time is that of all passes together.
+        if isinstance(callback, Timer):
+            callback.load_state_dict(callback.state_dict())
+    with raising_signals(trainer):
+        trainer.fit(comparison, datamodule=stream)
+
+
 def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     """Write the files of a run, unless it was cut off and its folder holds complete results of the same.
 
@@ -129,6 +149,7 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
     curves = _curves(run, complete, measured)
     document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
     paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
+    document = run.folder.document
     run.document, run.written, run.remarks = document, paths, _remarks(run)
 
     print_scores(document)
@@ -167,11 +188,11 @@ def _write_files(
     protocol = document["protocol"]
     fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
     arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-    files: dict[str, Callable[[Path], object]] = {"curves.npz": partial(curves.save, class_counts=class_counts)}
+    files: dict[str, Callable[[Path], object]] = {}
     if not curves.is_lazy:
         files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
     files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
-    paths = run.folder.write(document, files)
+    paths = run.folder.write(document, {"curves.npz": curves.content(class_counts)}, files)
 
     # Earlier results may have left figures in other formats, or learning curves.
     for name in ("learning_curves", "criterion_reached"):
@@ -214,9 +235,9 @@ def _document(
     """Return the content of results.json."""
     traces, criterion = run.traces, run.criterion
     scores = score(curves, run.accuracy_at)
-    for method, origin, diverged in zip(run.methods, run.provenance, diverged_at, strict=True):
+    for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
         at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
-        scores["methods"][method] |= {"diverged_at": at, "provenance": origin}
+        scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
     for method, counts in zip(curves.methods, curves.correct, strict=True):
         if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
             scores["methods"][method]["warnings"] = faults
@@ -236,12 +257,10 @@ def _document(
         "all_correct": traces.grid.all_correct,
         "largest_class": run.largest_class,
     }
-    protocol = {**run.stream.protocol(), **({} if run.registry is None else {"registry_sha256": run.registry})}
-    protocol |= {"evaluate_every": criterion.evaluate_every, "stream_sha256": run.stream_digest}
-    protocol |= {"callbacks": run.callbacks} if run.callbacks else {}
+    stream = run.keys[0].describe()["stream"]
+    protocol = {**run.stream.told(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
 
     times = {
-        "seconds": round(time.perf_counter() - run.started, 3),
         "computed_traces": int(traces.measured.sum()),
         "reused_traces": int((~traces.measured).sum()),
     }
@@ -249,7 +268,6 @@ def _document(
     warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
     warnings += interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor)
     return {
-        "schema": COMPARISON_SCHEMA,
         "complete": complete,
         "stopped_because": reason,
         "warnings": warnings,
@@ -269,14 +287,7 @@ def _document(
 def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
     device = trainer.strategy.root_device
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "lightning": lightning.__version__,
-        "device": f"{device.type} ({name})",
-        **environment(),
-        **run.stream.environment(),
-    }
+    return {"device": f"{device.type} ({name})", **run.stream.environment()}
 
 
 def _remarks(run: ComparisonRun) -> list[str]:
@@ -320,8 +331,7 @@ def _remarks_on_code(run: ComparisonRun) -> list[str]:
 def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
     """Return what methods did wrong, by their names, besides predictions that are not finite."""
     warnings: dict[str, list[str]] = {}
-    traces = run.traces
-    for name, changed, drew in zip(run.methods, traces.changed.sum(1).tolist(), traces.drawn, strict=True):
+    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
         if drew:
             warnings.setdefault(name, []).append(
                 "drew from a global generator while several orderings ran side by side. Unless it drew the same for "

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headstart.callbacks.run_folder import result_options
+from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.accuracy_traces import Counted
-from headstart.store.json_digest import digest_of
 from headstart.store.ledger import Ledger, RunLedger
 from headstart.store.ledger_file import RUN, LedgerError, TraceKey
 
@@ -145,20 +145,16 @@ class Accuracies:
 
     Args:
         ledger: The ledger.
-        fed: What decides them besides the training and the ordering; JSON values.
-        training: How the source is trained; JSON values.
+        key: What decides them besides the ordering.
         orderings: Numbers of the orderings.
 
     Attributes:
         measured: Orderings that this run has measured.
     """
 
-    def __init__(
-        self, ledger: RunLedger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
-    ) -> None:
-        self.ledger, self.fed, self.training = ledger, fed, training
-        self.stream, method = digest_of(fed), digest_of(training)
-        self.keys = {ordering: TraceKey(self.stream, method, ordering) for ordering in orderings}
+    def __init__(self, ledger: RunLedger, key: RunKey, orderings: Sequence[int]) -> None:
+        self.ledger, self.described = ledger, key.describe()
+        self.keys = {ordering: key.trace(ordering) for ordering in orderings}
         self.measured: list[int] = []
 
     def counts(self) -> dict[int, Counted]:
@@ -188,8 +184,8 @@ class Accuracies:
                 counted = train(ordering)
                 if counted is None:
                     return False
-                self.ledger.record(self.fed, description=describe())
-                self.ledger.record(self.training)
+                self.ledger.record(self.described["stream"], description=describe())
+                self.ledger.record(self.described["method"])
                 self.ledger.write({self.keys[ordering]: counted.trace()})
                 self.measured.append(ordering)
             self.ledger.release([self.keys[ordering]])

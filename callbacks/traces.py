@@ -8,15 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.callbacks.grid import Grid
-from headstart.callbacks.trace_checks import agree, is_possible, join, with_possible_classes
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, class_weights, samples_to_criterion
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
 from headstart.modules.running_code import own_modules
-from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import Trace, TraceKey
-
-# Removes stored counts of classes.
-NO_CLASSES = np.zeros((0, 0), dtype=np.uint8)
 
 
 class Traces:
@@ -25,7 +20,7 @@ class Traces:
     A trace ends at the sample limit, or when all methods that were measured with it had met the criterion. It is
     missing unless it has itself met the criterion, where that suffices, or reaches the limit. It is also missing while
     its pass runs, and after that was cut off. Where the correct predictions of each class are asked for, a stored trace
-    reaches as far as it has them.
+    without them is missing.
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is
@@ -34,6 +29,7 @@ class Traces:
             evaluation; None where they are not asked for.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were finite.
+        drew: Whether the method drew random numbers for several orderings at once, `[methods, orderings]`.
         running: Traces that are being measured in the present pass, `[methods, orderings]`.
         measured: Traces that this run measures or has measured, `[methods, orderings]`.
         changed: Measured traces that differ from the stored ones, `[methods, orderings]`.
@@ -47,7 +43,7 @@ class Traces:
         grid: The evaluations.
         recompute: Measure all traces, stored ones, too.
         evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well, but
-            for those of methods that drew random numbers for several orderings at once.
+            for those with random numbers that were drawn for several orderings at once.
         class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
         own: Digests of methods of the user's own: they are stored no more once they import another own module.
         unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
@@ -82,6 +78,7 @@ class Traces:
             self.class_sizes = class_sizes.astype(kind)
             self.of_class = np.zeros((*self.correct.shape, len(class_sizes)), dtype=kind)
         self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
+        self.drew = np.zeros(shape, dtype=bool)
         self.measured = np.zeros(shape, dtype=bool)
         self.changed = np.zeros(shape, dtype=bool)
         self.running = np.zeros(shape, dtype=bool)
@@ -120,58 +117,36 @@ class Traces:
         """Read traces from the ledger, except those that this run has measured."""
         indices = [(m, k) for m, k in np.argwhere(~self.measured).tolist() if self._is_stored(self.keys[m][k])]
         evaluated = self._read_evaluated(indices)
-        self._stored |= self._read({self.keys[m][k] for m, k in indices})
+        self._stored |= self.ledger.read({self.keys[m][k] for m, k in indices})
         for m, k in indices:
             trace = evaluated.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
-            if trace is not None and is_possible(trace, self.keys[m][k], self.grid.all_correct):
-                end = min(self._reach(trace), len(self.correct))
-                self.correct[:end, m, k] = trace.correct[:end]
-                if self.of_class is not None and trace.of_class is not None:
-                    self.of_class[:end, m, k] = trace.of_class[1 : 1 + end]
-                diverged = trace.diverged
-                self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
-                self._unfinished[m, k] = False
-
-    def _read(self, keys: set[TraceKey]) -> dict[TraceKey, Trace]:
-        if self.of_class is None:
-            return self.ledger.read(keys)
-        weights = class_weights(self.class_sizes.astype(np.int64), self.grid.measure)
-        stored = self.ledger.read(keys, of_class=True)
-        return {key: with_possible_classes(trace, key, self.class_sizes, weights) for key, trace in stored.items()}
-
-    def _reach(self, trace: Trace | None) -> int:
-        """Return the number of evaluations of a stored trace that serve this comparison."""
-        if trace is None:
-            return 0
-        if self.of_class is None:
-            return len(trace.correct)
-        return 0 if trace.of_class is None else min(len(trace.of_class) - 1, len(trace.correct))
+            if trace is None or (self.of_class is not None and trace.of_class is None):
+                continue
+            end = min(len(trace.correct), len(self.correct))
+            self.correct[:end, m, k] = trace.correct[:end]
+            if self.of_class is not None and trace.of_class is not None:
+                self.of_class[:end, m, k] = trace.of_class[1 : 1 + end]
+            diverged = trace.diverged
+            self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
+            self.drew[m, k] = trace.drew
+            self._unfinished[m, k] = False
 
     def _read_evaluated(self, indices: Sequence[tuple[int, int]]) -> dict[TraceKey, Trace]:
         """Read finished traces with every evaluation, by their keys in this comparison."""
         if self._evaluated is None:
             return {}
-        alone = [m for m, keys in enumerate(self.keys) if not self._has_drawn(self._evaluated, keys[0].method)]
-        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices if m in alone}
+        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in indices}
         traces = self.ledger.read(keys)
-        return {keys[key]: trace for key, trace in traces.items() if self._serves(trace)}
-
-    @property
-    def drawn(self) -> NDArray[np.bool_]:
-        """Whether each method has drawn random numbers for several orderings at once, now or earlier, `[methods]`."""
-        return np.array([self._has_drawn(keys[0].stream, keys[0].method) for keys in self.keys])
+        return {keys[key]: trace for key, trace in traces.items() if not trace.drew and self._serves(trace)}
 
     def record_draws(self, methods: Iterable[int]) -> None:
-        """Record that methods drew random numbers for several orderings at once, so that one alone would differ.
+        """Record that methods draw random numbers in this pass for several orderings, so that one alone would differ.
 
         Args:
             methods: Their indices.
         """
         for method in methods:
-            self.ledger.record(_draws(self.keys[method][0].stream, self.keys[method][0].method))
-
-    def _has_drawn(self, stream: str, method: str) -> bool:
-        return self.ledger.is_recorded(digest_of(_draws(stream, method)))
+            self.drew[method] |= self._passed[method]
 
     def _serves(self, trace: Trace) -> bool:
         """Whether a trace meets the criterion, or reaches the limit."""
@@ -213,6 +188,7 @@ class Traces:
         self.running, self._passed = chosen.copy(), chosen.copy()
         self.correct[:, chosen] = NOT_EVALUATED
         self.diverged[chosen] = NOT_EVALUATED
+        self.drew[chosen] = False
         if self.of_class is not None:
             self.of_class[:, chosen] = 0
 
@@ -268,8 +244,11 @@ class Traces:
         for m, k in np.argwhere(self._passed).tolist():
             key, now = self.keys[m][k], self._trace(m, k)
             before = self._before.get(key, now)
-            self.changed[m, k] = not agree(before, now)
-            finished[key] = now if self.changed[m, k] else join(before, now)
+            self.changed[m, k] = not _agree(before, now)
+            # What is known beyond the end of this pass stays known, unless only this pass has counted classes.
+            is_longer = len(before.correct) > len(now.correct)
+            keeps = is_longer and (now.of_class is None or before.of_class is not None)
+            finished[key] = before if keeps and not self.changed[m, k] else now
 
         self._store(finished)
         self.ledger.release(finished)
@@ -288,7 +267,8 @@ class Traces:
         diverged, of_class = int(self.diverged[method, ordering]), None
         if self.of_class is not None:
             of_class = np.concatenate([self.class_sizes[None], self.of_class[: len(correct), method, ordering]])
-        return Trace(correct, None if diverged == NOT_EVALUATED else diverged, of_class)
+        drew = bool(self.drew[method, ordering])
+        return Trace(correct, None if diverged == NOT_EVALUATED else diverged, of_class, drew)
 
     def _is_stored(self, key: TraceKey) -> bool:
         return key.method not in self._unstored
@@ -299,12 +279,16 @@ class Traces:
             # Edits of these modules would not change the keys.
             self.imported, self._unstored = imported, self._unstored | self._own
         traces = {key: trace for key, trace in traces.items() if self._is_stored(key)}
-        if self.recompute and self.of_class is None:
-            # Counts of classes that an earlier run stored may be of other code.
-            traces = {key: replace(trace, of_class=NO_CLASSES) for key, trace in traces.items()}
         self.ledger.write(traces)
         self._stored |= traces
 
 
-def _draws(stream: str, method: str) -> dict[str, dict[str, str]]:
-    return {"draws_for_several_orderings": {"stream": stream, "method": method}}
+def _agree(one: Trace, other: Trace) -> bool:
+    """Whether two measurements have the same counts, and the same of each class, as far as both go."""
+    end = min(len(one.correct), len(other.correct))
+    then, now = one.correct[:end], other.correct[:end]
+    # Lazy evaluation may have skipped different evaluations.
+    if not ((then == now) | (then == SKIPPED) | (now == SKIPPED)).all():
+        return False
+    are_counted = one.of_class is not None and other.of_class is not None
+    return not are_counted or np.array_equal(one.of_class[: 1 + end], other.of_class[: 1 + end])  # type: ignore[index]

@@ -1,12 +1,12 @@
-"""Training for some epochs or in passes over a stream: it continues where it was cut off, and signals end it."""
+"""Training for some epochs: it continues where it was cut off, and signals end it."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from lightning.pytorch import Callback, LightningDataModule, LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint, Timer
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -56,29 +56,6 @@ def raising_signals(trainer: Trainer) -> Iterator[None]:
         raise
     finally:
         callbacks.remove(recorder)
-
-
-def fit_pass(trainer: Trainer, model: LightningModule, data: LightningDataModule) -> None:
-    """Fit a model in one of several passes.
-
-    Args:
-        trainer: The trainer.
-        model: The model.
-        data: What it is fed.
-
-    Raises:
-        KeyboardInterrupt: It was interrupted.
-        Terminated: It was terminated.
-    """
-    # A trainer that has fitted once would do nothing.
-    trainer.fit_loop.epoch_progress.reset()
-    trainer.should_stop = False
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
-        # Its time is that of all passes together.
-        if isinstance(callback, Timer):
-            callback.load_state_dict(callback.state_dict())
-    with raising_signals(trainer):
-        trainer.fit(model, datamodule=data)
 
 
 class EpochCheckpoint(Checkpoint):

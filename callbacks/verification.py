@@ -9,13 +9,13 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.measurement import fit_pass
 from headstart.callbacks.traces import Traces
-from headstart.callbacks.training import fit_pass
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.output.printable import printable
 from headstart.store.ledger_file import TraceKey
-from headstart.store.unwritten_ledger import UnwrittenLedger
+from headstart.store.ledger_reader import LedgerReader
 
 # Sums are rounded differently beside other orderings and on other processors. Measured, that changes a count by 5 of
 # 1,000 samples at most, and few counts of a trace; see docs/protocol.md, Determinism.
@@ -66,7 +66,7 @@ def verify(
         stored = run.traces
         for part in _passes(run, choose, comparison.orderings_at_once(stream.start(), len(run.methods))):
             keys = {stored.keys[method][ordering] for method, ordering in np.argwhere(part).tolist()}
-            traces = stored.ledger.read(keys, of_class=True).items()
+            traces = stored.ledger.read(keys).items()
             of_class = {key: trace.of_class[1:] for key, trace in traces if trace.of_class is not None}
             comparison.counts_classes = bool(of_class)
 
@@ -85,7 +85,7 @@ def verify(
 def _passes(run: ComparisonRun, choose: Choose, most: int) -> Iterator[NDArray[np.bool_]]:
     """Choose traces, and return those of so many orderings at a time, `[methods, orderings]`."""
     stored = run.traces
-    measured = (stored.lengths > 0) & ~stored.drawn[:, None]
+    measured = (stored.lengths > 0) & ~stored.drew
     chosen = set(choose([stored.keys[method][ordering] for method, ordering in np.argwhere(measured).tolist()]))
     wanted = measured & np.array([[key in chosen for key in keys] for keys in stored.keys])
     orderings = np.flatnonzero(wanted.any(0))
@@ -130,7 +130,7 @@ def _measure_again(
     criterion, stored = run.criterion, run.traces
     methods, orderings = [keys[0].method for keys in stored.keys], [key.ordering for key in stored.keys[0]]
     sizes = run.class_sizes if comparison.counts_classes else None
-    again = Traces(UnwrittenLedger(), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
+    again = Traces(LedgerReader(None), stored.keys[0][0].stream, methods, orderings, stored.grid, class_sizes=sizes)
     callbacks: list[Any] = trainer.callbacks  # type: ignore[attr-defined]
     ending, loggers = _End(again, int(stored.lengths[chosen].max())), trainer.loggers
 
@@ -200,7 +200,7 @@ def _find_difference(
 def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
     """Describe a difference: of the trace's counts (column 0), or of those of a class (1 and following)."""
     samples, number = run.traces.grid.samples_seen[evaluation], run.traces.keys[method][ordering].ordering
-    names = run.stream.protocol().get("classes") or range(len(run.class_sizes))
+    names = run.keys[0].stream.get("classes") or range(len(run.class_sizes))
     of_class = f" of the class {printable(str(names[column - 1]))}" if column else ""
     return (
         f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "

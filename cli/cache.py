@@ -16,7 +16,7 @@ from jsonargparse.typing import NonNegativeFloat
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_table
-from headstart.store import ledger_file
+from headstart.store import ledger, ledger_file
 from headstart.store.cache import cache_folder
 from headstart.store.segments import JOURNAL
 
@@ -25,7 +25,7 @@ FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
 # Folder of the cache in which running sweeps keep their state; it is not listed.
 LENT = "lent"
-LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger_file.HOLDERS)
+LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS)
 DAY = 24 * 3600
 DIGITS = 12
 

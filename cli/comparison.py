@@ -101,8 +101,7 @@ class ComparisonCLI(TaskCLI):
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
-        self.results.describe_methods(self.model, samples)
-        self.results.describe_callbacks(self.foreign_callbacks(), self.describe_callbacks())
+        self.results.describe_methods(self.model, samples, self.foreign_callbacks(), self.describe_callbacks())
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.

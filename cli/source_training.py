@@ -3,12 +3,13 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import yaml
 from torch import nn
 
-from headstart.callbacks.run_folder import TrainingFiles
+from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
 from headstart.callbacks.source_files import (
     WEIGHTS,
     add_entry,
@@ -22,9 +23,7 @@ from headstart.callbacks.source_files import (
 from headstart.callbacks.training import train
 from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import read_network
-from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
-from headstart.datamodules.photo_data import PhotoData
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.classifier import build_classifier
@@ -33,11 +32,11 @@ from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.photo_training import ACCURACY
-from headstart.modules.provenance import describe, source_digests
+from headstart.modules.run_key import RunKey
 from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
-from headstart.output.files import digest_file
 from headstart.output.printable import print_lines, say
+from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.ledger import RunLedger
 
 
@@ -107,23 +106,22 @@ Train a source model on a data set. Writes its weights and a registry entry.
         batches.setup("fit")
         with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
-        made_from = self._made_from(spec, preprocessing)
-        files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
-        self.results.identity = files.identity
+        key = self.key(spec, preprocessing, yaml.safe_load(self.config_text)["model"])
+        self.results.identity = key.digest()
+        files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
 
         with files.locked():
-            weights = self.folder / WEIGHTS
-            if files.document and weights.is_file() and digest_file(weights) == files.document.get("weights_sha256"):
+            if files.holds(key.describe()) and files.has(WEIGHTS):
                 say(f"{str(self.folder)!r} already has this model; nothing is computed.")
-            elif self._train(files, network, preprocessing):
-                self._write(files, spec, network, preprocessing)
+            elif self._train(network, preprocessing):
+                self._write(files, key, spec, network, preprocessing)
             else:
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False}
             self._register(files.document, spec, preprocessing, width)
         return files.document
 
-    def _train(self, files: TrainingFiles, network: nn.Module, preprocessing: Preprocessing) -> bool:
+    def _train(self, network: nn.Module, preprocessing: Preprocessing) -> bool:
         """Train the network; False if it ended early."""
         batches = self.datamodule
         batches.load_photos(preprocessing, self.trainer.strategy.root_device)
@@ -131,7 +129,12 @@ Train a source model on a data set. Writes its weights and a registry entry.
         self.model.begin(network, normalize, len(batches.classes), batches.seed, batches.of_pixels)
 
         loaders = batches.train_dataloader(), batches.val_dataloader()
-        return train(self.trainer, self.model, files.checkpoint, *loaders)
+        return train(self.trainer, self.model, self._checkpoint, *loaders)
+
+    @property
+    def _checkpoint(self) -> Path:
+        """File of the state of training until it is finished."""
+        return self.folder / f"{self.results.identity[:16]}.ckpt"
 
     def _register(self, results: dict[str, Any], spec: NetworkSpec, preprocessing: Preprocessing, width: int) -> None:
         """Add the model's entry to the registry."""
@@ -153,17 +156,9 @@ Train a source model on a data set. Writes its weights and a registry entry.
             spec, _ = read_network(chosen, chosen.registry, seed)
         return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
-    def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Return everything that decides the weights, as JSON values."""
-        sources = [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, sample_epoch, build_classifier]
-        return {
-            **self.decided_by(spec, preprocessing),
-            "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),
-            "code": source_digests(sources),
-            "trainer": self.decisive_options(),
-        }
-
-    def _write(self, files: TrainingFiles, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing) -> None:
+    def _write(
+        self, files: RunFolder, key: RunKey, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing
+    ) -> None:
         """Write the weights and the results."""
         batches = self.datamodule
         # The measure has single precision; the number of correct predictions is exact.
@@ -179,11 +174,13 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "held_out_accuracy": f"{accuracy:.4f}",
             "size": str(preprocessing.crop),
             "seed": str(batches.seed),
-            "identity": files.identity,
+            "key": self.results.identity,
         }
         content = weights_bytes(network, metadata)
 
         document = {
+            "complete": True,
+            "key": key.describe(),
             "task": self.task,
             "name": self.name,
             "accuracy": accuracy,
@@ -198,4 +195,6 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "parameters": sum(each.numel() for each in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
-        files.write_results(document, {WEIGHTS: lambda path: path.write_bytes(content)})
+        paths = files.write(document, {WEIGHTS: content})
+        remove_checkpoint(self._checkpoint)
+        print_written("Complete", paths)

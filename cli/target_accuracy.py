@@ -7,15 +7,13 @@ from typing import Any
 import yaml
 from torch import nn
 
-from headstart.callbacks.run_folder import TrainingFiles, remove_checkpoint
+from headstart.callbacks.run_folder import RunFolder, print_written, remove_checkpoint
 from headstart.callbacks.run_ledger import Accuracies, AccuracyFiles, record_run
 from headstart.callbacks.training import raising_signals, train
 from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.training_cli import TrainingCLI
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.orderings import sample_epoch
-from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
-from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.photo_batches import TargetBatches
 from headstart.metrics.sample_efficiency.result_warnings import one_class_warnings
 from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
@@ -23,10 +21,10 @@ from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.pixel_classifier import describe_maps
 from headstart.modules.networks.spec import WHOLE
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
-from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
+from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes, parts_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import RunLedger
@@ -54,14 +52,15 @@ its accuracy. Accuracies in the ledger are reused.
         """Measure the accuracies that the ledger lacks, and write the results."""
         self.datamodule.prepare_data()
         self._identify()
-        made_from = {**self.fed, "training": self.training, "orderings": list(self.datamodule.orderings)}
-        files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
-        self.results.identity = files.identity
-        self.results.require_known(files.identity)
+        decided = {**self.run_key.describe(), "orderings": list(self.datamodule.orderings)}
+        self.results.identity = digest_of(decided)
+        self.results.require_known(self.results.identity)
+        files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
+        is_known = files.holds(decided)
 
         with files.locked(), self.results.opened_ledger(self.folder) as ledger:
-            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
-            if files.document and not accuracies.missing:
+            accuracies = Accuracies(ledger, self.run_key, self.datamodule.orderings)
+            if is_known and not accuracies.missing:
                 say(f"{str(self.folder)!r} already has this accuracy; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
             stored = len(accuracies.keys) - len(accuracies.missing)
@@ -71,7 +70,8 @@ its accuracy. Accuracies in the ledger are reused.
             if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended the run early. Run the command again to continue.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
-            files.write_results(self._document(ledger, accuracies), {})
+            document = {"complete": True, "key": decided, **self._document(ledger, accuracies)}
+            print_written("Complete", files.write(document, {}))
             return files.document
 
     def verify(self, choose: Choose) -> Verified:
@@ -81,7 +81,7 @@ its accuracy. Accuracies in the ledger are reused.
         self.folder.mkdir(parents=True, exist_ok=True)
         verified, name = Verified(), f"{self.datamodule.chosen.name} ({self.trained})"
         with self.results.opened_ledger(self.folder) as ledger:
-            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
+            accuracies = Accuracies(ledger, self.run_key, self.datamodule.orderings)
             stored = accuracies.counts()
             for ordering in sorted(key.ordering for key in choose([accuracies.keys[number] for number in stored])):
                 then, now = _correct(stored[ordering]), _correct(self._count(ordering))
@@ -97,7 +97,7 @@ its accuracy. Accuracies in the ledger are reused.
         """Return how many accuracies the ledger lacks."""
         self._identify()
         with self.results.opened_ledger(self.folder) as ledger:
-            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
+            accuracies = Accuracies(ledger, self.run_key, self.datamodule.orderings)
             return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
 
     def _identify(self) -> None:
@@ -114,22 +114,16 @@ its accuracy. Accuracies in the ledger are reused.
         self.tuned: nn.Module = self.backbone.network
         if batches.trainable_from != WHOLE:
             self._cut()
-        options = {**yaml.safe_load(self.config_text)["model"]}
+        options = dict(yaml.safe_load(self.config_text)["model"])
         if self.head_alone:
             # Features are computed of photos that are not augmented.
             del options["augmentation"]
-        sources = [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, sample_epoch]
-        self.training = {
-            **describe(self.model, {"init_args": options}),
-            "code": source_digests(sources),
-            "trainer": self.decisive_options(),
-        }
-        self.fed = {
-            **self.decided_by(self.spec, self.backbone.preprocessing),
+        fed = {
             "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
             "selection_share": batches.selection_share,
             "trainable_from": batches.trainable_from,
         }
+        self.run_key = self.key(self.spec, self.backbone.preprocessing, options, fed)
 
     def _cut(self) -> None:
         """Cut the source at the freeze boundary."""
@@ -151,7 +145,7 @@ its accuracy. Accuracies in the ledger are reused.
         self._begin(ordering, seed)
 
         trainer = self.another_trainer()
-        key = {**self.fed, "training": self.training, "ordering": ordering}
+        key = {**self.run_key.describe(), "ordering": ordering}
         checkpoint = self.folder / f"{digest_of(key)[:16]}.ckpt"
         if not train(trainer, self.model, checkpoint, batches.train_dataloader()):
             return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from headstart.cli.commands import COMPARISON, TASKS
 from headstart.output.errors import UsageError
@@ -27,6 +27,18 @@ def begin(options: Sequence[str]) -> TaskCLI:
     import_from_working_folder()
     # Importing takes seconds. Ctrl-C must end the program quietly then, too.
     return command_line(find_task(options))(list(options))
+
+
+def run_task(options: Sequence[str]) -> dict[str, Any]:
+    """Do the task that options ask for.
+
+    Args:
+        options: The options of headstart train.
+
+    Returns:
+        The content of results.json; `complete` says whether it was done to its end.
+    """
+    return begin(options).run()
 
 
 def find_task(options: Sequence[str]) -> str:

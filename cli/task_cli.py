@@ -20,7 +20,7 @@ from headstart.callbacks.verification import Choose, Verified
 from headstart.cli.commands import TASKS
 from headstart.cli.task_parser import TrainerHelp
 from headstart.cli.trainer_options import require_allowed, require_observers
-from headstart.modules.provenance import describe, is_foreign
+from headstart.modules.provenance import code_of, describe, is_foreign
 from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
@@ -179,7 +179,7 @@ class TaskCLI(LightningCLI):
         """
         described: dict[str, dict[str, Any]] = {}
         for callback, options in self.foreign_callbacks():
-            description = describe(callback, options)
+            description = {**describe(callback, options), "code": code_of(callback, options)}
             count = sum(other["class"] == description["class"] for other in described.values())
             described[description["class"] + f" ({count + 1})" * bool(count)] = description
         return described

@@ -10,13 +10,14 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.progress import TrainingProgress
-from headstart.callbacks.run_folder import versions
 from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.cli.task_parser import TaskParser
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.photo_training import MEAN_IOU, PhotoTraining
+from headstart.modules.provenance import code_of, describe
+from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 
 DEFAULTS: dict[str, Any] = {
@@ -110,16 +111,21 @@ class TrainingCLI(TaskCLI):
         if any(isinstance(each, DashboardLogger) for each in self.trainer.loggers):
             raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning")
 
-    def decided_by(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Return what of the photos and the network decides the result, as JSON values.
+    def key(
+        self, spec: NetworkSpec, preprocessing: Preprocessing, options: Mapping[str, Any], fed: Mapping[str, Any] = {}
+    ) -> RunKey:
+        """Return what decides the result.
 
         Args:
             spec: The network.
             preprocessing: How photos are prepared for it.
+            options: The options of the training that decide it.
+            fed: What a task feeds besides, as JSON values.
         """
-        batches = self.datamodule
+        batches, given = self.datamodule, {"init_args": options}
         callbacks = self.describe_callbacks()
-        return {
+        trainer = {name: self.config.trainer[name] for name in DECISIVE}
+        stream = {
             "task": self.task,
             "version": self.version,
             **batches.fingerprints(),
@@ -130,13 +136,10 @@ class TrainingCLI(TaskCLI):
             "seed": batches.seed,
             **({"measure": MEAN_IOU} if batches.of_pixels else {}),
             **({"callbacks": callbacks} if callbacks else {}),
-            **versions(),
+            **fed,
         }
-
-    def decisive_options(self) -> dict[str, Any]:
-        """Return the options of the trainer that decide the result, as JSON values."""
-        options = {name: self.config.trainer[name] for name in DECISIVE}
-        return {**options, "precision": self.trainer.precision, "device": self.trainer.strategy.root_device.type}
+        training = {**describe(self.model, given), "trainer": {**trainer, "precision": self.trainer.precision}}
+        return RunKey(stream, training, code_of(self.model, given), self.trainer.strategy.root_device.type)
 
     def sizes(self) -> dict[str, int]:
         """Return the numbers of photos, by their names in results.json."""

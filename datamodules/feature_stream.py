@@ -57,6 +57,6 @@ class FeatureStream(SampleStream):
         is_there = isinstance(samples, Tensor) and samples.device.type == self.device.type
         return replace(super().start(), samples=samples if is_there else None)
 
-    def protocol(self) -> dict[str, Any]:
-        """Describe what was fed, with the arithmetic of the features."""
-        return {**super().protocol(), "inputs": "frozen features", "feature_precision": self.arithmetic}
+    def decisive(self) -> dict[str, Any]:
+        """Return the stream's part of a key, with the arithmetic of the features."""
+        return {**super().decisive(), "inputs": "frozen features", "feature_precision": self.arithmetic}

@@ -136,10 +136,10 @@ class PhotoStream(SampleStream):
         """Return what every method starts from."""
         return replace(super().start(), sample_dims=len(self.train_inputs.shape) - 1)
 
-    def protocol(self) -> dict[str, Any]:
-        """Describe what was fed, and how the backbone is trained and evaluated."""
+    def decisive(self) -> dict[str, Any]:
+        """Return the stream's part of a key, with how the backbone is trained and evaluated."""
         return {
-            **super().protocol(),
+            **super().decisive(),
             "inputs": "photos",
             "picture_size": self.backbone.preprocessing.crop,
             "trainable_from": self.trainable_from,

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
-from importlib.metadata import version
 from typing import Any, ClassVar
 
 import torch
@@ -24,7 +23,7 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.row_policy import NotStoredError, Resources
-from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
+from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.method import Start
 from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
@@ -36,12 +35,8 @@ from headstart.store.row_store import StoredRows
 
 # Increase this whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
-# Names, which are no part of a stream's identity.
+# Names of what is fed, which a ledger keeps for its readers.
 NAMES = ("dataset", "backbone", "weights")
-# Entries of the protocol that are for readers only, or on which a single trace does not depend.
-BESIDE_THE_STREAM = {*NAMES, "orderings", "first_ordering", "max_samples"} | {
-    f"{kind}_photos" for kind in ("unreadable", "duplicate", "near_duplicate")
-}
 
 
 class ValidationSet:
@@ -291,59 +286,50 @@ class SampleStream(PhotoData):
         whole: Any = [ValidationSet(self.validation_inputs, self.validation_labels, self.validation_chunk)]
         return DataLoader(whole, batch_size=None)
 
-    def protocol(self) -> dict[str, Any]:
-        """Describe what was fed, for the results."""
-        assert self.trainer is not None
+    def told(self) -> dict[str, Any]:
+        """Return what readers should know of the stream besides what decides its traces, as JSON values."""
         return {
             "dataset": self.photos.name,
-            "classes": list(self.classes),
             "backbone": self.chosen.name,
             "weights": plain_weights(self.chosen.weights)
             if self.chosen.registry is None
             else str(self.spec.weights or RANDOM),
-            "weights_sha256": self.spec.loaded,
-            "random_weights": self.spec.weights is None,
-            # These decide the samples that are fed, and their order.
-            "batch_size": self.batch_size,
             "max_samples": self.max_samples,
             "orderings": len(self.orderings),
             "first_ordering": self.orderings.start,
-            "seed": self.seed,
-            "order": self.order,
-            "train_size": len(self.train_labels),
-            "validation_size": len(self.validation_labels),
             "unreadable_photos": self.unreadable,
             "duplicate_photos": self.duplicates,
             "near_duplicate_photos": self.near_duplicates,
-            **self.fingerprints,
-            # Rounding depends on these.
-            "device": self.device.type,
-            "trainer_precision": self.trainer.precision,
-            "tensor_float_32": TENSOR_FLOAT_32,
-            **{package: version(package) for package in ("torch", "torchvision", "pillow")},
         }
 
     def environment(self) -> dict[str, Any]:
-        """Return numbers on which no count depends: of the files left out, by kind, of threads and of processes."""
+        """Return numbers on which no count depends: of the files left out, by kind, and of processes."""
         return {
             "files_left_out": self.left_out,
-            "threads": torch.get_num_threads(),
             "decoding_processes": count_processors() if self.num_workers is None else self.num_workers,
         }
 
-    def identity(self) -> dict[str, Any]:
-        """Return everything on which a trace depends besides its method and ordering, as JSON values.
+    def decisive(self) -> dict[str, Any]:
+        """Return the stream's part of a key: all on which a trace depends besides method, place and ordering.
 
         The names of the data set, the backbone and its weights are left out: their contents count. The sample limit is
         left out if the batches divide it. A trace of a lower limit is then the beginning of a trace of a higher one.
         """
+        assert self.trainer is not None
         assert self.spec.preprocessing is not None
-        fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}
-        if self.max_samples % self.batch_size:
-            fed["max_samples"] = self.max_samples
         return {
             "version": STREAM_VERSION,
-            **fed,
+            **self.fingerprints,
+            "classes": list(self.classes),
+            "train_size": len(self.train_labels),
+            "validation_size": len(self.validation_labels),
+            "batch_size": self.batch_size,
+            **({"max_samples": self.max_samples} if self.max_samples % self.batch_size else {}),
+            "order": self.order,
+            "seed": self.seed,
+            "trainer_precision": self.trainer.precision,
+            "weights_sha256": self.spec.loaded,
+            "random_weights": self.spec.weights is None,
             **({"decoding": self.own_decoding} if self.own_decoding else {}),
             "network": self.spec.identity,
             # The source head is an input of methods, and no part of the network's identity.

@@ -105,12 +105,12 @@ def shorten(key: str) -> str:
     return key.removeprefix("hyperparameters.").replace("init_args.", "").removesuffix(".class_path")
 
 
-def find_method(methods: Iterable[str], provenances: Mapping[str, Mapping[str, Any]], query: str, option: str) -> str:
+def find_method(methods: Iterable[str], method_keys: Mapping[str, Mapping[str, Any]], query: str, option: str) -> str:
     """Return a method by its name, or by its class if it is the only one of it.
 
     Args:
         methods: Names of the methods.
-        provenances: Provenances by name.
+        method_keys: Keys by name.
         query: The name, the class's name or its path.
         option: Name of the option, for the message.
 
@@ -121,7 +121,7 @@ def find_method(methods: Iterable[str], provenances: Mapping[str, Mapping[str, A
     if query in names:
         return query
     kind = query.rpartition(".")[2]
-    matches = [name for name in names if str(provenances[name].get("class", "")).rpartition(".")[2] == kind]
+    matches = [name for name in names if str(method_keys[name].get("class", "")).rpartition(".")[2] == kind]
     # The names of variants have their values after the shared name.
     matches = matches or [name for name in names if name.startswith(f"{query} (")]
     if len(matches) == 1:

@@ -1,10 +1,9 @@
 """Finished runs of headstart train, read from their folders and joined."""
 
-import json
-import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from glob import glob, has_magic
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,14 @@ from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import method_warnings, photo_warnings
-from headstart.output.errors import UserError, broken_yaml, other_schema
+from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.version import COMPARISON_SCHEMA
+from headstart.store.json_digest import read_file_of, read_sealed
 
 FILES = ("results.json", "curves.npz", "config.yaml")
 BASELINE = "baseline"
 # Keys that may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
-# Required keys of `results.json`, of its protocol, and of the configuration of the methods.
-DOCUMENT = ("complete", "stopped_because")
-PROTOCOL = ("dataset", "backbone", "weights", "batch_size", "order", *ORDERINGS)
-MODEL = ("baseline", "methods")
 # The loader in C is ten times as fast, but not every PyYAML has it.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -52,9 +48,9 @@ class Run:
     backbone: dict[str, Any]
 
     def describe(self, method: str) -> dict[str, Any]:
-        """Return the provenance of a method."""
-        provenance: dict[str, Any] = self.document["methods"][method]["provenance"]
-        return provenance
+        """Return the key of a method."""
+        method_key: dict[str, Any] = self.document["methods"][method]["key"]
+        return method_key
 
     def options(self, method: str) -> dict[str, Any]:
         """Return the options of a method in the configuration."""
@@ -81,13 +77,22 @@ class Run:
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
-def read_runs(patterns: str | Sequence[str]) -> list[Run]:
-    """Read the runs in the folders that `find_folders` returns.
+def read_runs(patterns: str | Sequence[str]) -> tuple[list[Run], list[str]]:
+    """Read the runs in the folders that `find_folders` returns, with remarks on those that are left out.
 
     Raises:
-        UserError: A pattern matches nothing, or a folder holds no run.
+        UserError: A pattern matches nothing, or no folder holds a run that is whole.
     """
-    return [read_run(folder) for folder in find_folders(patterns)]
+    runs, left_out = [], []
+    for folder in find_folders(patterns):
+        try:
+            runs.append(read_run(folder))
+        except UserError as error:
+            left_out.append(f"A run is left out: {str(error).removeprefix('runs: ')}.")
+            first = error
+    if left_out and not runs:
+        raise first
+    return runs, left_out
 
 
 def find_folders(patterns: str | Sequence[str]) -> list[Path]:
@@ -125,30 +130,21 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         raise UserError(f"runs: {str(folder)!r} has no {files}; name folders that headstart train wrote")
 
     try:
-        document = json.loads((folder / "results.json").read_text())
+        document = read_sealed(folder / "results.json")
         if document.get("schema") != COMPARISON_SCHEMA:
             raise other_schema(f"runs: results.json in {str(folder)!r}", document.get("schema"), COMPARISON_SCHEMA)
-        config, protocol = yaml.load((folder / "config.yaml").read_text(), LOADER), document["protocol"]
-        curves, backbone = Curves.load(folder / "curves.npz", labels(protocol)), config["data"]["init_args"]["backbone"]
-        run = Run(folder, document, curves, protocol, config["model"], dict(backbone))
-
-        parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
-        missing = [key for part, keys in parts for key in keys if key not in part]
-        missing += [f"provenance of {name}" for name in curves.methods if not _has_provenance(document, name)]
-        if missing:
-            raise ValueError(f"no {', '.join(missing)}")
-        return run
+        protocol = document["protocol"]
+        config = yaml.load(read_file_of(document, folder / "config.yaml"), LOADER)
+        arrays = BytesIO(read_file_of(document, folder / "curves.npz"))
+        curves, backbone = Curves.load(arrays, labels(protocol)), config["data"]["init_args"]["backbone"]
+        return Run(folder, document, curves, protocol, config["model"], dict(backbone))
     except UserError:
         raise
-    except (ValueError, KeyError, TypeError, AttributeError, zipfile.BadZipFile, yaml.YAMLError) as error:
+    # What is as it was written has all that is looked up.
+    except (ValueError, OSError) as error:
         raise UserError(
-            f"runs: the files in {str(folder)!r} are damaged ({broken_yaml(error)}); run headstart train again"
+            f"runs: the files in {str(folder)!r} are damaged ({reason_of(error)}); run headstart train again"
         ) from error
-
-
-def _has_provenance(document: Mapping[str, Any], method: str) -> bool:
-    methods = document.get("methods")
-    return isinstance(methods, dict) and "provenance" in methods.get(method, {})
 
 
 def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
@@ -167,8 +163,8 @@ def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]],
             raise UserError(f"runs: {pair} in {', '.join(differing)}; {allowed}")
 
 
-def provenances_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
-    """Return the provenance of every method, by name; a UserError where two methods have one name."""
+def method_keys_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """Return the key of every method, by name; a UserError where two methods have one name."""
     first: dict[str, Run] = {}
     for run in runs:
         for name in run.curves.methods:
@@ -190,10 +186,6 @@ def warnings_of(runs: Sequence[Run], methods: Collection[str]) -> list[str]:
     for run in runs:
         warnings += [
             f"The trace of {trace} in the ledger is damaged, and left out." for trace in run.document.get("damaged", [])
-        ]
-        warnings += [
-            f"The counts of each class of {trace} in the ledger are damaged, or those of another trace, and left out."
-            for trace in run.document.get("damaged_classes", [])
         ]
         warnings += photo_warnings(run.protocol)
         for name in (name for name in run.curves.methods if name in methods):

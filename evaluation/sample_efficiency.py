@@ -14,7 +14,7 @@ from headstart.evaluation.runs import (
     in_common,
     join,
     limit_to_known,
-    provenances_of,
+    method_keys_of,
     read_runs,
     require_same,
     warnings_of,
@@ -57,11 +57,11 @@ def sample_efficiency(
     """
     path = None if output is None else output_file("output", output)
     selection = TraceOptions(**options)
-    joined = _read([runs] if isinstance(runs, str) else runs, selection)
-    provenances = provenances_of(joined)
+    joined, left_out = _read([runs] if isinstance(runs, str) else runs, selection)
+    method_keys = method_keys_of(joined)
 
     curves = join(joined, min((run.curves.limit for run in joined if not run.is_ledger), default=None))
-    curves = _select_methods(curves, provenances, selection)
+    curves = _select_methods(curves, method_keys, selection)
     remarks: list[str] = []
     if any(run.is_ledger for run in joined):
         curves, remarks = in_common(curves)
@@ -73,6 +73,7 @@ def sample_efficiency(
         "runs": [str(run.folder) for run in joined],
         "complete": all(run.document["complete"] for run in joined),
         "warnings": [
+            *left_out,
             *(f"{run.incomplete}." for run in joined if run.incomplete),
             *warnings_of(joined, curves.methods),
             *interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor),
@@ -84,7 +85,7 @@ def sample_efficiency(
         **score(curves, accuracy_at),
     }
     for name, scores in document["methods"].items():
-        scores["provenance"] = provenances[name]
+        scores["key"] = method_keys[name]
     if path is not None:
         write_text(path, json.dumps(document, indent=1, allow_nan=False), overwrite)
 
@@ -93,19 +94,19 @@ def sample_efficiency(
     return document
 
 
-def _read(paths: Sequence[str], selection: TraceOptions) -> list[Run]:
-    """Read runs, then the traces of their stream in ledgers."""
+def _read(paths: Sequence[str], selection: TraceOptions) -> tuple[list[Run], list[str]]:
+    """Read runs, then the traces of their stream in ledgers; runs that are damaged or not finished are named."""
     ledgers = [Path(path) for path in paths if is_ledger(Path(path))]
     if selection.where and not ledgers:
         raise UserError("where: chooses a stream of a ledger, but no folder of one is given")
-    runs = read_runs([path for path in paths if not is_ledger(Path(path))])
+    runs, left_out = read_runs([path for path in paths if not is_ledger(Path(path))])
     runs = [replace(run, curves=replace(run.curves, **selection.criterion)) for run in runs]
     if runs:
         settings = [{**run.settings, **run.curves.criterion} for run in runs]
         require_same([run.folder for run in runs], settings, "only methods and orderings may differ")
     for folder in ledgers:
         runs.append(_read_ledger(folder, runs, selection))
-    return runs
+    return runs, left_out
 
 
 def _read_ledger(folder: Path, runs: Sequence[Run], selection: TraceOptions) -> Run:
@@ -126,13 +127,13 @@ def _read_ledger(folder: Path, runs: Sequence[Run], selection: TraceOptions) -> 
         return read_stream(ledger, digest, streams[digest], runs, criterion)
 
 
-def _select_methods(curves: Curves, provenances: Mapping[str, Mapping[str, Any]], selection: TraceOptions) -> Curves:
+def _select_methods(curves: Curves, method_keys: Mapping[str, Mapping[str, Any]], selection: TraceOptions) -> Curves:
     """Select the baseline, which comes first, and the other methods."""
-    names = [find_method(curves.methods, provenances, selection.baseline, "baseline")]
+    names = [find_method(curves.methods, method_keys, selection.baseline, "baseline")]
     if selection.methods is None:
         names += curves.methods
     else:
-        names += [find_method(curves.methods, provenances, name, "methods") for name in selection.methods]
+        names += [find_method(curves.methods, method_keys, name, "methods") for name in selection.methods]
     return curves.select(list(dict.fromkeys(names)))
 
 

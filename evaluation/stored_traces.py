@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
 from headstart.evaluation.protocol_differences import (
@@ -21,7 +20,7 @@ from headstart.evaluation.protocol_differences import (
     show,
 )
 from headstart.evaluation.runs import Run
-from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, SKIPPED, THRESHOLD, Curves, Measure
+from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
 from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, PHOTOS, last_evaluation_faults
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
@@ -75,12 +74,7 @@ def read_stream(
         LedgerError: The ledger cannot be read.
     """
     documents, traces = ledger.methods(digest), ledger.traces(digest)
-    most = fed.get("all_correct", fed["validation_size"])
-    stored, damaged = traces.counts, traces.damaged
-    # Checking all traces at once is faster than one by one.
-    if stored and not _are_counts(np.concatenate([*stored.values()]), most):
-        stored = {key: counts for key, counts in stored.items() if _are_counts(counts, most)}
-        damaged = [*damaged, *(key for key in traces.counts if key not in stored)]
+    most, stored = fed.get("all_correct", fed["validation_size"]), traces.counts
     if not stored:
         raise UserError(f"runs: all traces of a stream in the ledger {str(ledger.folder)!r} are damaged")
     known = {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods}
@@ -107,28 +101,22 @@ def read_stream(
     )
     indices = [index for each in labels if (index := curves.index_at(each)) is not None]
     of_class = ledger.class_counts(digest) if indices else ()
-    accuracies, misfits = accuracies_of_traces(of_class, stored, indices, curves.measure)
+    accuracies = accuracies_of_traces(of_class, indices)
     parts = [(own, [row[method]], [column[ordering]]) for (method, ordering), own in accuracies.items()]
     curves = replace(curves, class_accuracies=join_class_accuracies(parts, len(row), len(column)))
 
     methods: dict[str, dict[str, Any]] = {
-        names[key]: {"provenance": _without_description(document)} for key, document in documents.items()
+        names[key]: {"key": _without_description(document)} for key, document in documents.items()
     }
     for key, counts in zip(documents, correct, strict=True):
-        diverged = traces.diverged[key]
+        diverged = traces.diverged.get(key, 0)
         faults = [f"{NOT_FINITE} {diverged} orderings."] * bool(diverged) + last_evaluation_faults(counts)
         methods[names[key]] |= {"warnings": faults} if faults else {}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {**_without_description(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
-    document = {"complete": True, "methods": methods, "ledger": True}
-    for key, traces_of in (("damaged", damaged), ("damaged_classes", misfits)):
-        document[key] = [f"{names[method]} in ordering {ordering}" for method, ordering in traces_of]
+    damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
+    document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
-
-
-def _are_counts(counts: NDArray[np.int32], most: int) -> bool:
-    """Whether numbers are counts of correct predictions, or the marks of evaluations that were skipped."""
-    return bool(counts.min() >= SKIPPED and counts.max() <= most)
 
 
 def choose_stream(

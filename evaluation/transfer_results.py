@@ -21,6 +21,7 @@ from headstart.output.errors import UserError, other_schema, reason_of
 from headstart.output.printable import say
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes
+from headstart.store.json_digest import read_sealed
 from headstart.store.ledger_file import DESCRIPTION
 
 TASK = "target_accuracy"
@@ -207,11 +208,18 @@ def task_of(folder: Path) -> str:
     """Return the task of a run; a ledger counts as one of fine-tuning."""
     if is_ledger(folder):
         return TASK
-    try:
-        document = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    if not (folder / RESULTS).is_file():
         return "comparison"
-    return str(document.get("task", "comparison")) if isinstance(document, dict) else "comparison"
+    return str(_read_document(folder).get("task", "comparison"))
+
+
+def _read_document(folder: Path) -> dict[str, Any]:
+    try:
+        return read_sealed(folder / RESULTS)
+    except (OSError, ValueError) as error:
+        raise UserError(
+            f"runs: the files in {str(folder)!r} are damaged ({reason_of(error)}); run headstart train again"
+        ) from error
 
 
 def read_accuracies(folders: Sequence[Path], trained: Trained | None) -> tuple[list[TransferResult], str]:
@@ -256,11 +264,10 @@ def _result(
     common = {key: value for key, value in {**fed, **training}.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
 
     trainer = common.pop("trainer")
-    common["device"] = trainer.get("device")
     recipe = {
         **flatten(common.pop("hyperparameters")),
         "batch_size": common.pop("batch_size"),
-        **{f"trainer.{name}": value for name, value in trainer.items() if name != "device"},
+        **{f"trainer.{name}": value for name, value in trainer.items()},
     }
 
     return TransferResult(
@@ -279,29 +286,17 @@ def _result(
 
 
 def _read(folder: Path) -> TransferResult:
-    try:
-        document = json.loads((folder / RESULTS).read_text(encoding="utf-8"))
-        if document.get("schema") != TRAINING_SCHEMA:
-            raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
+    document = _read_document(folder)
+    if document.get("schema") != TRAINING_SCHEMA:
+        raise other_schema(f"runs: {RESULTS} in {str(folder)!r}", document.get("schema"), TRAINING_SCHEMA)
 
-        fed = dict(document["made_from"])
-        training, orderings = fed.pop("training"), fed.pop("orderings")
-        values = dict(zip(orderings, document["accuracies"], strict=True))
-        classes = zip(orderings, document["only_classes"], strict=True)
-        only = {ordering: name for ordering, name in classes if name is not None}
-        selected = document.get("selection_accuracies")
-        selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
-
-        result = _result(folder, document["protocol"], fed, training, values, only, selection)
-        _trained(result)
-    except UserError:
-        raise
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {reason_of(error)}); "
-            "run headstart train again"
-        ) from error
-    return result
+    fed, training, orderings = (document["key"][part] for part in ("stream", "method", "orderings"))
+    values = dict(zip(orderings, document["accuracies"], strict=True))
+    classes = zip(orderings, document["only_classes"], strict=True)
+    only = {ordering: name for ordering, name in classes if name is not None}
+    selected = document.get("selection_accuracies")
+    selection = {} if selected is None else dict(zip(orderings, selected, strict=True))
+    return _result(folder, document["protocol"], fed, training, values, only, selection)
 
 
 def _read_ledger(folder: Path) -> Iterator[TransferResult]:

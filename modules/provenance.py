@@ -1,4 +1,4 @@
-"""The provenance of a method: its class, its hyperparameters, and the code and files that decide its counts."""
+"""What a key has of a method or another object: its class, hyperparameters, and the files and code that it reaches."""
 
 import hashlib
 import inspect
@@ -53,24 +53,8 @@ UNKNOWN = "unknown code"
 DOTTED = re.compile(r"[^\W\d]\w*([.:][^\W\d]\w*)*")
 
 
-def provenance(method: "Method", options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
-    """Describe everything on which a method's traces depend, besides its stream and its start.
-
-    Args:
-        method: The method.
-        options: Its options, as for `describe`.
-        max_samples: The sample limit.
-
-    Returns:
-        The result of `describe`; and `max_samples`, None where the class declares that it does not matter.
-    """
-    # It is not inherited: a subclass may depend on the limit where its parents do not.
-    is_independent = vars(type(method)).get("independent_of_limit", False)
-    return {**describe(method, options), "max_samples": None if is_independent else max_samples}
-
-
 def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Describe an object by its class, its options and the code that runs.
+    """Describe an object by its class, its options, and what they name.
 
     Args:
         one: The object, or its class.
@@ -79,9 +63,8 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Returns:
         `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, where
-        values without a form in JSON are text; `digests` of the suite and, where its class or something that its
-        options name is the user's own, of all own modules that are loaded; `packages`, versions of the installed ones.
-        Where there are any, also `variables` of the environment and `files` by their digests.
+        values without a form in JSON are text. Where there are any, also `variables` of the environment and `files`
+        by their digests, and `installed`, the digest of all installed packages if it may depend on any of them.
 
     Raises:
         UserError: A declared file cannot be read.
@@ -96,18 +79,39 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
         files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
 
-    own = own_modules() if is_users(one, options) else {}
     # What code of the user's own or of another package imports is not known.
-    names_others = bool(own) or any(map(_is_of_other_package, (kind.__module__, path, *texts)))
+    names_others = is_users(one, options) or any(map(_is_of_other_package, (kind.__module__, path, *texts)))
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
-        "digests": {SUITE: suite_digest(), **own},
-        "packages": {**_versions(), **({"all": installed_packages()} if names_others else {})},
+        **({"installed": installed_packages()} if names_others else {}),
         **({"variables": variables} if variables else {}),
         **({"files": files} if files else {}),
     }
+
+
+def describe_method(method: "Method", options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
+    """Describe a method by the result of `describe`, and its sample limit.
+
+    Args:
+        method: The method.
+        options: Its options, as for `describe`.
+        max_samples: The sample limit, which is None in the result where the class declares that it does not matter.
+    """
+    # It is not inherited: a subclass may depend on the limit where its parents do not.
+    is_independent = vars(type(method)).get("independent_of_limit", False)
+    return {**describe(method, options), "max_samples": None if is_independent else max_samples}
+
+
+def code_of(one: object, options: Mapping[str, Any]) -> dict[str, str]:
+    """Return the code that can touch an object: a digest of the suite, and all own modules where it is the user's own.
+
+    Args:
+        one: The object, or its class.
+        options: Its options, as for `describe`.
+    """
+    return {SUITE: suite_digest(), **(own_modules() if is_users(one, options) else {})}
 
 
 def is_users(one: object, options: Mapping[str, Any]) -> bool:
@@ -173,7 +177,8 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
         return None
     known = {name for parent in suites for name in inspect.signature(parent).parameters}
     added = {name: value for name, value in (options.get("init_args") or {}).items() if name not in known}
-    return describe(kind, {**options, "init_args": added})
+    options = {**options, "init_args": added}
+    return {**describe(kind, options), "code": code_of(kind, options)}
 
 
 def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
@@ -219,13 +224,13 @@ def _texts(value: object) -> Iterator[str]:
 
 
 @cache
-def _versions() -> dict[str, str]:
-    """Return the versions of the packages of `PACKAGES` that are installed."""
-    versions = {}
+def versions() -> dict[str, str]:
+    """Return the versions of the installed packages that can touch a count, by name."""
+    installed = {}
     for package in sorted(PACKAGES.values()):
         with suppress(metadata.PackageNotFoundError):
-            versions[package] = metadata.version(package)
-    return versions
+            installed[package] = metadata.version(package)
+    return installed
 
 
 def _is_of_other_package(path: str) -> bool:

@@ -3,7 +3,6 @@
 import json
 import os
 import socket
-import time
 import uuid
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -14,28 +13,11 @@ from typing import Any, Protocol, Self
 from filelock import FileLock, Timeout
 
 from headstart.output.errors import reason_of
-from headstart.store.class_counts import pack
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger_checks import ORIGIN, checksum, is_intact
-from headstart.store.ledger_file import DESCRIPTION, FORMAT, HOLDERS, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey
+from headstart.store.ledger_file import DESCRIPTION, IS_KEY, LedgerError, LedgerFile, Trace, TraceKey, checksum, pack
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL, checksum INTEGER NOT NULL);
-CREATE TABLE IF NOT EXISTS traces (
-    stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
-    correct BLOB NOT NULL, diverged INTEGER, written REAL NOT NULL, checksum INTEGER NOT NULL,
-    PRIMARY KEY (stream, method, ordering)
-);
-CREATE TABLE IF NOT EXISTS claims (
-    stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL, holder TEXT NOT NULL,
-    PRIMARY KEY (stream, method, ordering)
-);
-CREATE TABLE IF NOT EXISTS class_counts (
-    stream TEXT NOT NULL, method TEXT NOT NULL, ordering INTEGER NOT NULL,
-    counts BLOB NOT NULL, checksum INTEGER NOT NULL,
-    PRIMARY KEY (stream, method, ordering)
-);
-"""
+# Folder of the files that running processes lock.
+HOLDERS = "holders"
 
 
 class RunLedger(Protocol):
@@ -63,10 +45,7 @@ class RunLedger(Protocol):
     def origin(self, digest: str) -> dict[str, Any]:
         """Return the document of a digest."""
 
-    def is_recorded(self, digest: str) -> bool:
-        """Whether a document was recorded, by its digest."""
-
-    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored."""
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
@@ -107,17 +86,6 @@ class Ledger(LedgerFile):
         self._lock = FileLock(self._holder_file(self._holder))
         with self._errors():
             self._lock.acquire(timeout=0)
-        if self._format < FORMAT:
-            with self._transaction():
-                for statement in TABLES.split(";"):
-                    self._base.execute(statement)
-                self._base.execute(f"PRAGMA user_version = {FORMAT}")
-            self._format = FORMAT
-
-    @property
-    def location(self) -> str:
-        """Where it is, for messages."""
-        return str(self.folder)
 
     def close(self) -> None:
         """Release all claims and close the file."""
@@ -140,49 +108,32 @@ class Ledger(LedgerFile):
             The digest.
         """
         digest = digest_of(document)
-        row = (digest, json.dumps({**document, **({DESCRIPTION: description} if description else {})}, sort_keys=True))
+        told = {DESCRIPTION: description} if description else {}
+        row = digest, json.dumps({**document, **told}, sort_keys=True)
         with self._transaction():
-            stored = self._base.execute(f"SELECT {ORIGIN}, checksum FROM origins WHERE digest = ?", [digest]).fetchone()
-            if stored is None or not is_intact(stored):
-                self._base.execute("INSERT OR REPLACE INTO origins VALUES (?, ?, ?)", (*row, checksum(*row)))
+            # A damaged one counts as missing.
+            if digest not in self._documents("digest = ?", [digest]):
+                self._base.execute("INSERT INTO documents VALUES (?, ?, ?)", (*row, checksum(*row)))
         return digest
-
-    def origin(self, digest: str) -> dict[str, Any]:
-        """Return the document of a digest.
-
-        Args:
-            digest: As `record` returned it.
-
-        Raises:
-            KeyError: It was never recorded.
-        """
-        return self._documents("?", [digest])[digest]
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
         """Store traces in one transaction, in place of those of the same keys.
 
         Args:
-            traces: The traces from their first evaluation on; stored counts of classes stay where one has none.
+            traces: The traces from their first evaluation on.
 
         Raises:
             LedgerError: The disk is full or fails; then none of them is stored.
         """
-        now = time.time()
-        rows = [(*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged) for key, trace in traces.items()]
-
-        counted = {key: trace.of_class for key, trace in traces.items() if trace.of_class is not None}
-        class_rows = [(*astuple(key), pack(of_class)) for key, of_class in counted.items() if len(of_class)]
-        removed = [astuple(key) for key, of_class in counted.items() if not len(of_class)]
-
+        rows = []
+        for key, trace in traces.items():
+            classes = None if trace.of_class is None else pack(trace.of_class)
+            correct = trace.correct.astype("<i4").tobytes()
+            rows.append((*astuple(key), correct, trace.diverged, int(trace.drew), classes))
         with self._transaction():
             self._base.executemany(
-                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [(*row, now, checksum(*row)) for row in rows],
-            )
-            self._base.executemany(f"DELETE FROM class_counts WHERE {IS_KEY}", removed)
-            self._base.executemany(
-                "INSERT OR REPLACE INTO class_counts VALUES (?, ?, ?, ?, ?)",
-                [(*row, checksum(*row)) for row in class_rows],
+                "INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                [(*row, checksum(*row)) for row in rows],
             )
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:

@@ -1,7 +1,7 @@
-"""Comparisons as the ledger holds them, without the runs that measured them."""
+"""Traces as the ledger holds them, without the runs that measured them, and a ledger that is only read."""
 
-from collections import Counter
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.store.class_counts import unpack
-from headstart.store.ledger_checks import is_intact
-from headstart.store.ledger_file import COMPARISON, RUN, LedgerError, LedgerFile
+from headstart.output.printable import say
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger_file import COMPARISON, RUN, LedgerFile, Trace, TraceKey
 
 
 @dataclass
@@ -21,34 +21,27 @@ class StoredTraces:
     Attributes:
         counts: Counts of correct predictions, `[evaluations]`, by method and ordering.
         diverged: How many of these have predictions that are not finite, by method.
-        damaged: The methods and orderings of damaged traces, which are left out.
+        damaged: The methods and orderings of traces that are left out: they or the description of their method are
+            damaged.
     """
 
     counts: dict[tuple[str, int], NDArray[np.int32]]
-    diverged: Counter[str]
+    diverged: dict[str, int]
     damaged: list[tuple[str, int]]
 
 
 class LedgerReader(LedgerFile):
-    """Reads a ledger.
+    """Reads a ledger. For a run it is a ledger in which nothing is stored.
 
     Args:
-        folder: Folder of the ledger.
+        folder: Folder of the ledger; None for one without a trace.
 
     Raises:
-        LedgerError: There is none, it cannot be read, or it has another format.
+        LedgerError: There is none, it cannot be read, is damaged in its structure, or has another format.
     """
 
-    def __init__(self, folder: Path) -> None:
-        try:
-            super().__init__(folder, create=False)
-        except LedgerError as error:
-            if "readonly" in str(error):
-                raise LedgerError(
-                    f"{str(folder)!r} holds what a process left that was killed while it wrote; only who may write "
-                    "there can undo that, by reading it once, or copy the whole folder to where you may"
-                ) from error
-            raise
+    def __init__(self, folder: Path | None) -> None:
+        super().__init__(folder, create=False)
         self._base.execute("PRAGMA query_only = ON")
 
     def streams(self, task: str = COMPARISON) -> dict[str, dict[str, Any]]:
@@ -57,17 +50,23 @@ class LedgerReader(LedgerFile):
         Args:
             task: The task of the streams; those of comparisons name none.
         """
-        # The first trace is enough; to look into all of them would read the whole file.
-        first = "SELECT 1 FROM traces WHERE stream = digest"
-        documents = self._documents(f"SELECT digest FROM origins WHERE EXISTS ({first})", [])
+        with self._errors():
+            stored = [stream for (stream,) in self._base.execute("SELECT DISTINCT stream FROM traces")]
+        documents = self._documents("digest IN (SELECT stream FROM traces)", [])
+        if lost := [ascii(stream)[1:9] for stream in stored if stream not in documents]:
+            say(
+                f"WARNING: In the ledger {str(self.folder)!r} the description of {', '.join(lost)} is damaged; traces "
+                "of this stream are left out.",
+                sys.stderr,
+            )
         return {digest: document for digest, document in documents.items() if document.get("task", COMPARISON) == task}
 
     def runs(self) -> list[dict[str, Any]]:
-        """Return the runs that measured traces, as far as they are recorded, in the order of their records.
+        """Return the runs that measured traces, as far as they are recorded.
 
         Each has `task`, `options` as a configuration has them, `stream`, `methods` by digest, and `orderings`.
         """
-        documents = self._documents("SELECT digest FROM origins WHERE document LIKE ?", [f'{{"{RUN}": %'])
+        documents = self._documents("document LIKE ?", [f'{{"{RUN}": %'])
         return [document[RUN] for document in documents.values()]
 
     def methods(self, stream: str) -> dict[str, dict[str, Any]]:
@@ -76,9 +75,7 @@ class LedgerReader(LedgerFile):
         Args:
             stream: Digest of the stream.
         """
-        first = "SELECT 1 FROM traces WHERE stream = ?1 AND method = known.method"
-        known = "(SELECT DISTINCT method FROM traces WHERE stream = ?1) AS known"
-        return self._documents(f"SELECT method FROM {known} WHERE EXISTS ({first})", [stream])
+        return self._documents("digest IN (SELECT DISTINCT method FROM traces WHERE stream = ?)", [stream])
 
     def traces(self, stream: str) -> StoredTraces:
         """Return the traces of a stream, sorted by method and ordering.
@@ -86,24 +83,36 @@ class LedgerReader(LedgerFile):
         Args:
             stream: Digest of the stream.
         """
-        traces = StoredTraces({}, Counter(), [])
-        with self._errors():
-            for row in self._rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
-                _, method, ordering, content, diverged, _ = row
-                if not is_intact(row):
-                    traces.damaged.append((method, ordering))
-                else:
-                    traces.counts[method, ordering] = np.frombuffer(content, "<i4")
-                    if diverged is not None:
-                        traces.diverged[method] += 1
+        traces, described = StoredTraces({}, {}, []), self.methods(stream)
+        for key, trace in self._rows("stream = ?", [stream]):
+            if trace is None or key.method not in described:
+                traces.damaged.append((key.method, key.ordering))
+            else:
+                traces.counts[key.method, key.ordering] = trace.correct.astype(np.int32)
+                traces.diverged.setdefault(key.method, 0)
+                traces.diverged[key.method] += trace.diverged is not None
         return traces
 
-    def class_counts(self, stream: str) -> Iterator[tuple[str, int, NDArray[np.unsignedinteger[Any]] | None]]:
-        """Yield the counts of classes of a stream, see `Trace.of_class`, by method and ordering; None for damaged ones.
+    def class_counts(self, stream: str) -> Iterator[tuple[str, int, NDArray[np.unsignedinteger[Any]]]]:
+        """Yield the counts of classes of a stream, see `Trace.of_class`, by method and ordering.
 
         Args:
             stream: Digest of the stream.
         """
-        with self._errors():
-            for row in self._class_rows("WHERE stream = ? ORDER BY method, ordering", [stream]):
-                yield row[1], row[2], unpack(row[3]) if is_intact(row) else None
+        for key, trace in self._rows("stream = ? AND classes IS NOT NULL", [stream]):
+            if trace is not None and trace.of_class is not None:
+                yield key.method, key.ordering, trace.of_class
+
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
+        """Return the digest of a document."""
+        return digest_of(document)
+
+    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
+        """Store nothing."""
+
+    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
+        """Return that others hold no trace."""
+        return {}
+
+    def release(self, keys: Iterable[TraceKey]) -> None:
+        """Do nothing."""

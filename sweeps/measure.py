@@ -18,8 +18,8 @@ from headstart.output.import_paths import import_from_working_folder
 from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
 from headstart.store.ledger import Ledger, RunLedger
-from headstart.store.ledger_file import LedgerError
-from headstart.store.unwritten_ledger import UnwrittenLedger
+from headstart.store.ledger_file import FILE, LedgerError
+from headstart.store.ledger_reader import LedgerReader
 from headstart.sweeps.request import LedgerProxy, RunRequest
 
 
@@ -66,7 +66,8 @@ def find_missing(request: RunRequest, send: Send) -> str:
         if request.ledger is None:
             open_ledger: Callable[[], RunLedger] = partial(LedgerProxy, Path(run), partial(_call, send))
         else:
-            open_ledger = partial(UnwrittenLedger, Path(request.ledger))
+            ledger = Path(request.ledger)
+            open_ledger = partial(LedgerReader, ledger if (ledger / FILE).is_file() else None)
         return _prepare(request, Path(run) / "run", open_ledger).missing()
 
 

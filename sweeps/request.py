@@ -68,13 +68,9 @@ class LedgerProxy:
         document: dict[str, Any] = self._call("origin", digest)
         return document
 
-    def is_recorded(self, digest: str) -> bool:
-        """Whether a document was recorded; see `Ledger.is_recorded`."""
-        return bool(self._call("is_recorded", digest))
-
-    def read(self, keys: Iterable[TraceKey], of_class: bool = False) -> dict[TraceKey, Trace]:
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
         """Return traces as far as they are stored; see `Ledger.read`."""
-        traces: dict[TraceKey, Trace] = self._call("read", set(keys), of_class)
+        traces: dict[TraceKey, Trace] = self._call("read", set(keys))
         return traces
 
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:

@@ -16,8 +16,8 @@ from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
 from headstart.output.printable import say
 from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import LedgerError
-from headstart.store.unwritten_ledger import UnwrittenLedger
+from headstart.store.ledger_file import FILE, LedgerError
+from headstart.store.ledger_reader import LedgerReader
 from headstart.sweeps.sweep_file import Run
 
 TABLE, SCHEMA = "sweep.json", 1
@@ -246,7 +246,8 @@ class DryRunServer:
             return None
         method, *arguments = message.content
         try:
-            return getattr(UnwrittenLedger(self.ledger), method)(*arguments)
+            with LedgerReader(self.ledger if (self.ledger / FILE).is_file() else None) as ledger:
+                return getattr(ledger, method)(*arguments)
         except LedgerError as error:
             return error
 

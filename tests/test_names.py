@@ -71,7 +71,7 @@ def environment(*folders: Path) -> dict[str, str]:
 def require_own(results: Path) -> None:
     """Check that a run has compared the user's classes."""
     document = json.loads(results.read_text())["methods"]
-    classes = {name: its["provenance"]["class"] for name, its in document.items() if name != "baseline"}
+    classes = {name: its["key"]["class"] for name, its in document.items() if name != "baseline"}
     assert classes == METHODS
 
 

@@ -82,7 +82,7 @@ def test_arguments_that_no_signature_names_are_in_the_key(mine: Path, fit: Calla
         read(fit(f"--model.methods={method('Scaled', sign=sign)}", folder=f"sign{sign}")) for sign in (1, -1)
     )
     assert flipped["times"]["computed_traces"] == flipped["times"]["reused_traces"] == 2
-    assert upright["methods"]["mine"]["provenance"]["hyperparameters"] == {"clip": "inf", "sign": 1}
+    assert upright["methods"]["mine"]["key"]["hyperparameters"] == {"clip": "inf", "sign": 1}
     assert upright["methods"]["mine"]["accuracy_at"] != flipped["methods"]["mine"]["accuracy_at"]
 
 
@@ -90,7 +90,7 @@ def test_arguments_that_no_signature_names_are_in_the_key(mine: Path, fit: Calla
 def test_functions_that_make_methods_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
     upright, flipped = (read(fit(f"--model.methods={method(name)}", folder=name)) for name in ("upright", "flipped"))
     assert flipped["times"]["computed_traces"] == 2
-    assert upright["methods"]["mine"]["provenance"]["function"] == "own_methods.upright"
+    assert upright["methods"]["mine"]["key"]["function"] == "own_methods.upright"
     assert upright["methods"]["mine"]["accuracy_at"] != flipped["methods"]["mine"]["accuracy_at"]
 
 

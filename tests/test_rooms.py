@@ -4,7 +4,7 @@ import ast
 import re
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
 LARGEST_SHARE = 0.25
+# Functions on the way of one evaluation that Lightning calls.
+HOOKS = ("validation_step", "on_validation_end")
 MOST_FILES = 20
 # Catalogues: one file for each method, metric, source of photos or benchmark.
 CATALOGUES = (
@@ -104,6 +106,15 @@ def test_imports_run_in_no_circle() -> None:
         TopologicalSorter({name: others - {"headstart"} for name, others in imports().items()}).prepare()
     except CycleError as error:
         pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_one_evaluation_goes_the_way_of_the_table() -> None:
+    text = (ROOT / "docs" / "design.md").read_text().partition("| file | function | what it does |")[2]
+    way = re.findall(r"^\| `([\w/.]+)` \| `(\w+)` \|", text.partition("\n\n")[0], re.MULTILINE)
+    assert len(way) == 8
+    for (file, _), (following, function) in pairwise(way):
+        assert re.search(rf"^ *def {function}\(", (ROOT / following).read_text(), re.MULTILINE), (following, function)
+        assert function in HOOKS or re.search(rf"\b{function}\(", (ROOT / file).read_text()), (file, function)
 
 
 def test_no_room_outgrows_the_house() -> None:

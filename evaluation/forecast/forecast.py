@@ -116,7 +116,7 @@ def forecast_setting(setting: Setting, labels: int) -> list[MethodForecast]:
 
     forecasts = []
     for name, own, met_at in zip(known.methods, accuracies, _met_at(known), strict=True):
-        shipped = _shipped_name(name, setting.provenances[name])
+        shipped = _shipped_name(name, setting.method_keys[name])
         forecasts.append(MethodForecast(name, met_at, forecast_curve(known.samples_seen, own, len(classes), shipped)))
     return sorted(forecasts, key=lambda each: -each.curve.accuracy)
 
@@ -126,13 +126,13 @@ def _met_at(known: Curves) -> list[float | None]:
     return [finite(each) for each in np.median(known.samples_to_criterion()[0], axis=1)]
 
 
-def _shipped_name(name: str, provenance: Mapping[str, Any]) -> str:
+def _shipped_name(name: str, method_key: Mapping[str, Any]) -> str:
     """Return the name under which the suite has curves of a method: its own, else that of its class."""
-    kind = str(provenance.get("class") or provenance.get("class_path")).rpartition(".")[2]
+    kind = str(method_key.get("class") or method_key.get("class_path")).rpartition(".")[2]
     if kind not in METHODS:
         return f"{name}, unknown"
     if kind == "GradientDescent":
-        return "sgd" if "SGD" in str(provenance) else "baseline"
+        return "sgd" if "SGD" in str(method_key) else "baseline"
     return METHODS[kind].name
 
 

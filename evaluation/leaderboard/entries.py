@@ -94,11 +94,11 @@ def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]
     for index, (name, samples, onset, cut) in enumerate(
         zip(setting.names, *setting.streaks, setting.restricted, strict=True)
     ):
-        provenance = setting.provenances[name]
+        method_key = setting.method_keys[name]
         scores.append(
             {
                 "name": name,
-                "class": provenance.get("class") or provenance.get("class_path"),
+                "class": method_key.get("class") or method_key.get("class_path"),
                 "tuned": setting.tuned.get(name),
                 "orderings": len(samples),
                 "reached": int(np.isfinite(samples).sum()),

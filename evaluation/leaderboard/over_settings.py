@@ -154,7 +154,7 @@ def common_methods(settings: Sequence[Setting]) -> tuple[list[str], list[str]]:
     common, missing, changed = [], [], []
     for name in dict.fromkeys(name for each in settings for name in each.names):
         # Data sets may have limits of their own.
-        kinds = [{**each.provenances[name], "max_samples": None} for each in settings if name in each.names]
+        kinds = [{**each.method_keys[name], "max_samples": None} for each in settings if name in each.names]
         if len(kinds) < len(settings):
             missing.append(name)
         elif any(kind != kinds[0] for kind in kinds):

@@ -24,7 +24,7 @@ from headstart.evaluation.runs import (
     in_common,
     join,
     limit_to_known,
-    provenances_of,
+    method_keys_of,
     read_run,
     warnings_of,
 )
@@ -37,7 +37,7 @@ from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 
 # Keys that describe a setting without deciding what its traces are.
-DESCRIPTIVE = ("registry_sha256", *PHOTOS)
+DESCRIPTIVE = PHOTOS
 LeftOut = list[dict[str, str]]
 
 
@@ -180,17 +180,17 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
     if has_complete and not options.incomplete:
         consequence = "and left out; --incomplete includes it"
         runs = [run for run in runs if not run.incomplete]
-    provenances = provenances_of(runs)
+    method_keys = method_keys_of(runs)
     measured = [run for run in runs if not run.is_ledger]
     # A ledger has no limit. Incomplete runs end before theirs, which `limit_to_known` detects.
     curves = join(runs, min((run.protocol.get("max_samples", run.curves.limit) for run in measured), default=None))
-    baseline = _find(curves.methods, provenances, options.baseline)
+    baseline = _find(curves.methods, method_keys, options.baseline)
     methods, lacking = curves.methods, []
     if options.methods is None:
         lacking = [each for each in _lacking(curves, measured) if each != baseline]
         methods = [each for each in methods if each not in lacking]
     else:
-        named = [find_method(methods, provenances, each, "methods") for each in options.methods]
+        named = [find_method(methods, method_keys, each, "methods") for each in options.methods]
         methods = [*dict.fromkeys([*([baseline] if baseline else []), *named])]
 
     # Orderings are sorted, so that results do not depend on the order of the runs.
@@ -207,10 +207,10 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
         remarks.append(_describe_limit(known, curves.limit))
 
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
-    marked = {method: TUNED for each in tuned if (method := _find(methods, provenances, each)) is not None}
+    marked = {method: TUNED for each in tuned if (method := _find(methods, method_keys, each)) is not None}
     warnings = [f"{run.incomplete}, {consequence}." for run in cut_off]
     warnings += [*warnings_of(runs, methods), *_warn_of_largest_class(protocol, known)]
-    return Setting(name, protocol, known, provenances, baseline, runs, remarks, warnings, is_pooled, marked)
+    return Setting(name, protocol, known, method_keys, baseline, runs, remarks, warnings, is_pooled, marked)
 
 
 def _warn_of_largest_class(protocol: Mapping[str, Any], curves: Curves) -> list[str]:
@@ -240,10 +240,10 @@ def _lacking(curves: Curves, runs: Sequence[Run]) -> list[str]:
     return [name for index in incomplete if (name := curves.methods[index]) not in measured]
 
 
-def _find(names: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], query: str) -> str | None:
+def _find(names: Sequence[str], method_keys: Mapping[str, Mapping[str, Any]], query: str) -> str | None:
     """Return a method by its name or class; None where there is none, or several."""
     with suppress(UserError):
-        return find_method(names, provenances, query, "")
+        return find_method(names, method_keys, query, "")
     return None
 
 

@@ -30,7 +30,7 @@ def pool_seeds(settings: Sequence[Setting]) -> list[Setting]:
 def _shared_by_seeds(setting: Setting) -> dict[str, Any]:
     return {
         "protocol": _without_seed(setting.protocol),
-        "methods": {name: setting.provenances[name] for name in sorted(setting.curves.methods)},
+        "methods": {name: setting.method_keys[name] for name in sorted(setting.curves.methods)},
         "others": [setting.baseline, setting.is_pooled, setting.curves.all_correct],
     }
 

@@ -21,7 +21,16 @@ DATA_SET = ("dataset", "train_photos_sha256")
 CHOICES = (
     *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "order", "inputs"),
     *("trainable_from", "batch_norm", "dropout", "views", "precision"),
-    *("feature_precision", "trainer_precision", "tensor_float_32", "device", "torch", "torchvision", "pillow"),
+    *(
+        "feature_precision",
+        "trainer_precision",
+        "tensor_float_32",
+        "device",
+        "threads",
+        "torch",
+        "torchvision",
+        "pillow",
+    ),
 )
 # The mark of methods whose hyperparameters were chosen on the setting's own validation photos.
 TUNED = "on these validation photos"
@@ -35,7 +44,7 @@ class Setting:
         name: Unique name.
         protocol: Values of the protocol and the criterion, nested keys with dots.
         curves: Traces of all methods in the orderings that all have, in the order of their numbers.
-        provenances: Provenance of each method, by name.
+        method_keys: Key of each method, by name.
         baseline: The method that the others are compared with; None where there is none.
         runs: The runs and ledgers of the traces.
         remarks: Remarks for the reader.
@@ -47,7 +56,7 @@ class Setting:
     name: str
     protocol: dict[str, Any]
     curves: Curves
-    provenances: dict[str, dict[str, Any]]
+    method_keys: dict[str, dict[str, Any]]
     baseline: str | None
     runs: list[Run]
     remarks: list[str]

@@ -17,7 +17,7 @@ from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 
-HYPERPARAMETERS, DIGESTS = "hyperparameters", "digests"
+HYPERPARAMETERS, CODE = "hyperparameters", "code"
 
 
 def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
@@ -45,9 +45,9 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
 
 def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
     """Whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
-    modules = set.intersection(*(set(each.get(DIGESTS) or {}) for each in documents))
-    shared = [{module: (each.get(DIGESTS) or {})[module] for module in sorted(modules)} for each in documents]
-    others = [{**each, HYPERPARAMETERS: None, DIGESTS: its} for each, its in zip(documents, shared, strict=True)]
+    modules = set.intersection(*(set(each.get(CODE) or {}) for each in documents))
+    shared = [{module: (each.get(CODE) or {})[module] for module in sorted(modules)} for each in documents]
+    others = [{**each, HYPERPARAMETERS: None, CODE: its} for each, its in zip(documents, shared, strict=True)]
     return all(each == others[0] for each in others)
 
 
@@ -137,14 +137,14 @@ def _replace_family(setting: Setting, family: Sequence[str], name: str, chosen: 
     curves = setting.curves.select([each for each in setting.curves.methods if each == chosen or each not in family])
     methods = [name if each == chosen else each for each in curves.methods]
     # Data sets may have limits of their own.
-    variants = {each: {**setting.provenances[each], "max_samples": None} for each in family}
+    variants = {each: {**setting.method_keys[each], "max_samples": None} for each in family}
     classes = {str(each.get("class")) for each in variants.values()}
-    # The provenance is the same for all data sets: the variants, not the chosen one.
-    provenance = {"class": " or ".join(sorted(classes)), "variants": variants}
+    # The key is the same for all data sets: the variants, not the chosen one.
+    method_key = {"class": " or ".join(sorted(classes)), "variants": variants}
     return replace(
         setting,
         curves=replace(curves, methods=methods),
-        provenances={**setting.provenances, name: provenance},
+        method_keys={**setting.method_keys, name: method_key},
         tuned={**setting.tuned, name: f"{chosen}, chosen on other data sets"},
     )
 
@@ -153,7 +153,7 @@ def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
     """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
     variants: dict[tuple[str, ...], None] = {}
     for setting in settings:
-        known = [(name, setting.provenances[name]) for name in setting.curves.methods]
+        known = [(name, setting.method_keys[name]) for name in setting.curves.methods]
         same = grouped((its["class"], name) for name, its in known if "variants" not in its and its.get("class"))
         variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
     return [

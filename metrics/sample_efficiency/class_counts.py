@@ -10,20 +10,6 @@ from headstart.metrics.arrays import Floats
 Counts = NDArray[np.integer[Any]]
 
 
-def are_possible(of_class: Counts, sizes: Counts, correct: Counts, weights: Counts) -> bool:
-    """Whether correct predictions of each class can be those of a trace.
-
-    Args:
-        of_class: Correct predictions of each class at the first evaluations, unsigned, `[evaluations, classes]`.
-        sizes: Validation samples of each class, `[classes]`.
-        correct: Counts of correct predictions at all evaluations by the measure, `[evaluations]`.
-        weights: The weight of a correct prediction by its class, `[classes]`; 1 for accuracy.
-    """
-    end = min(len(of_class), len(correct))
-    totals = of_class[:end].astype(np.int64) @ weights
-    return bool((of_class <= sizes).all() and np.array_equal(totals, correct[:end]))
-
-
 def class_accuracies(of_class: Counts, sizes: Counts) -> Floats:
     """Return the accuracy of each class, NaN of classes without a validation sample.
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -238,30 +239,30 @@ class Curves:
             return np.full(self.correct.shape[:2], np.nan)
         return _shares(self.correct[..., index], self.all_correct)
 
-    def save(self, path: Path, class_counts: Mapping[str, NDArray[Any]] | None = None) -> None:
-        """Write the curves as a compressed `.npz` file with an array per attribute.
+    def content(self, class_counts: Mapping[str, NDArray[Any]] | None = None) -> bytes:
+        """Return the content of a compressed `.npz` file with an array per attribute.
 
         Args:
-            path: The file.
             class_counts: `class_correct`, correct predictions of each class,
                 `[methods, orderings, evaluations, classes]`, and `class_sizes`, `[classes]`; where they were counted.
         """
         arrays = {name: getattr(self, name) for name in _stored(Curves)} | dict(class_counts or {})
-        with path.open("wb") as file:
-            np.savez_compressed(file, **{**arrays, "correct": self.correct.astype(np.int32)})
+        file = BytesIO()
+        np.savez_compressed(file, **{**arrays, "correct": self.correct.astype(np.int32)})
+        return file.getvalue()
 
     @classmethod
-    def load(cls, path: Path, samples: Collection[int] = ()) -> Curves:
-        """Read curves that `save` wrote.
+    def load(cls, file: Path | BytesIO, samples: Collection[int] = ()) -> Curves:
+        """Read curves from a file of the content that `content` returned.
 
         Args:
-            path: The file.
+            file: The file.
             samples: Numbers of samples at which the accuracies of classes are read, where the file has them.
 
         Raises:
             KeyError: An array is missing.
         """
-        with np.load(path, allow_pickle=False) as arrays:
+        with np.load(file, allow_pickle=False) as arrays:
             stored = {name: arrays[name] for name in _stored(cls)}
             values: dict[str, Any] = {name: value if value.ndim else value.item() for name, value in stored.items()}
             values |= {"methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)}

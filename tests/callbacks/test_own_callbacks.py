@@ -64,14 +64,14 @@ def test_a_callback_and_its_code_and_arguments_are_part_of_the_key(
     assert counts(fit("--trainer.callbacks=own_flip.Flip", folder="edited")) == (measured, 0)
     with pytest.raises(SystemExit):
         fit("--trainer.callbacks=own_flip.Flip", folder="flipped")
-    assert "but of another code of callbacks; choose another folder" in capsys.readouterr().err
+    assert "holds results of another callbacks" in capsys.readouterr().err
 
 
 def test_results_name_callbacks(flip: Callable[[str], None], fit: Fit) -> None:
     document = read(fit("--trainer.callbacks+=own_flip.Flip", "--trainer.callbacks+=own_flip.Flip"))
     described = document["protocol"]["callbacks"]
     assert [*described] == ["own_flip.Flip", "own_flip.Flip (2)"]
-    assert {"headstart", "own_flip"} <= described["own_flip.Flip"]["digests"].keys()
+    assert {"headstart", "own_flip"} <= described["own_flip.Flip"]["code"].keys()
     assert any("own_flip.Flip" in warning for warning in document["warnings"])
 
 

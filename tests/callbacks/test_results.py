@@ -14,8 +14,8 @@ from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
 from headstart.callbacks import ComparisonRun, SampleEfficiency
-from headstart.callbacks.run_folder import configuration_digest
 from headstart.output.errors import UserError
+from headstart.store.json_digest import sealed
 from headstart.tests.material.configurations import CONFIG, OTHER, SAME
 from headstart.tests.material.scripted_runs import COUNTS, read
 
@@ -58,7 +58,7 @@ def test_causes_of_other_rounding_are_recorded(script: Script, monkeypatch: pyte
     finally:
         torch.set_num_threads(before)
     environment = read(run.folder)["environment"]
-    assert environment["threads"] == 3
+    assert read(run.folder)["protocol"]["threads"] == 3
     assert environment["device"].startswith("cpu (")
     assert environment["instructions"]
 
@@ -107,21 +107,6 @@ def test_another_configuration_is_refused_unless_overwritten(script: Script, con
     assert yaml.safe_load((run.folder / "config.yaml").read_text()).items() >= yaml.safe_load(config).items()
 
 
-def test_another_content_of_the_registry_is_another_configuration(script: Script, tmp_path: Path) -> None:
-    registry = tmp_path / "registry.json"
-    config = f"trainer: {{}}\ndata: {{init_args: {{backbone: {{name: mine, registry: {registry}}}}}}}"
-    registry.write_text("[]")
-    digest = configuration_digest(config)
-    run = script(COUNTS, results=ComparisonRun(), config=config)
-    whole = (run.folder / "config.yaml").read_text()
-    ComparisonRun().prepare(run.folder, whole, run.criterion)
-    registry.write_text("[ ]")
-    with pytest.raises(UserError, match="holds results of another configuration"):
-        ComparisonRun().prepare(run.folder, whole, run.criterion)
-    assert configuration_digest(config) != digest
-    assert "registry_sha256" not in read(script(COUNTS, results=ComparisonRun(), folder="other").folder)["protocol"]
-
-
 def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(UserError, match="another configuration"):
@@ -136,7 +121,7 @@ def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> Non
 
 
 WRITERS = [
-    "headstart.metrics.sample_efficiency.curves.Curves.save",
+    "headstart.metrics.sample_efficiency.curves.Curves.content",
     "headstart.callbacks.plots.plot_learning_curves",
     "headstart.callbacks.plots.plot_criterion_reached",
     "headstart.output.figures.save",
@@ -184,7 +169,7 @@ def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.Mon
     run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     before = files(run.folder)
     monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
-    with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
+    with pytest.raises(UserError, match="of another headstart, baseline, method_0; choose another folder"):
         script(COUNTS, results=ComparisonRun(), config=CONFIG)
     assert files(run.folder) == before
     script(COUNTS, results=ComparisonRun(overwrite=True), config=CONFIG)
@@ -218,7 +203,7 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
 
 def test_results_of_another_schema_are_kept(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun())
-    (run.folder / "results.json").write_text(json.dumps({**read(run.folder), "schema": 1}))
+    (run.folder / "results.json").write_text(json.dumps(sealed({**read(run.folder), "schema": 1}, {})))
     with pytest.raises(
         UserError, match=r"^trainer.default_root_dir: .* holds results of schema 1, not 2; choose another"
     ):

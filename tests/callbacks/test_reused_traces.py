@@ -97,7 +97,7 @@ def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
         digests = {row[0] for row in ledger._base.execute("SELECT DISTINCT stream FROM traces")}
         documents = [ledger.origin(digest) for digest in digests]
-    assert sorted(document.get("measure", "") for document in documents) == ["", "balanced_accuracy"]
+    assert sorted(document.get("measure", "") for document in documents) == ["accuracy", "balanced_accuracy"]
 
 
 def test_a_lower_limit_than_where_a_method_diverged(script: Script) -> None:

@@ -72,17 +72,17 @@ def test_features_are_those_of_the_entry_and_computed_once(
         backbone=BackboneSpec("mobilenet_v2", str(weights), {"width_mult": 0.25}, Preprocessing(32, 32)),
     )
     assert counts == [24, 12, 0, 0]
-    assert by_entry.identity() == by_name.identity()
+    assert by_entry.decisive() == by_name.decisive()
     assert torch.equal(by_entry.train_inputs, by_name.train_inputs)
     head, same = by_entry.start().source_head, by_name.start().source_head
     assert head is not None
     assert same is not None
     assert torch.equal(head, same)
     assert len(head) == 7
-    protocol = by_entry.protocol()
+    protocol = {**by_entry.told(), **by_entry.decisive()}
     assert protocol["backbone"] == entry
     assert protocol["weights"] == str(weights)
-    assert protocol["weights_sha256"] == by_name.protocol()["weights_sha256"]
+    assert protocol["weights_sha256"] == by_name.decisive()["weights_sha256"]
 
 
 @pytest.mark.parametrize("seed", [0, 4])
@@ -93,8 +93,8 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
     state = stream.backbone.network.state_dict()
     assert state.keys() == expected.keys()
     assert all(torch.equal(state[name], expected[name]) for name in expected)
-    assert stream.protocol()["random_weights"]
-    assert stream.protocol()["weights"] == "random"
+    assert stream.decisive()["random_weights"]
+    assert stream.told()["weights"] == "random"
     assert stream.start().source_head is None
 
 

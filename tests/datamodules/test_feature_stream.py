@@ -41,8 +41,8 @@ def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -
     with torch.no_grad():
         torch.testing.assert_close(stream.validation_inputs, stream.backbone(pixels), rtol=1e-4, atol=1e-5)
     assert stream.start().backbone is None
-    assert stream.protocol()["inputs"] == "frozen features"
-    assert stream.protocol()["feature_precision"] == "float32"
+    assert stream.decisive()["inputs"] == "frozen features"
+    assert stream.decisive()["feature_precision"] == "float32"
 
 
 def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[str]) -> None:

@@ -117,7 +117,7 @@ def test_mapped_samples_are_fed_as_those_in_memory(
         assert all(map(torch.equal, expected, batch))
         # Results of convolutions depend on the layout.
         assert expected[0].stride() == batch[0].stride()
-    assert loaded.identity() == mapped.identity()
+    assert loaded.decisive() == mapped.decisive()
     assert torch.equal(loaded.validation_inputs, mapped.validation_inputs)
 
 

@@ -66,7 +66,7 @@ def test_unreadable_photos_are_left_out_and_recorded(
 ) -> None:
     for _ in range(2):
         stream = set_up(kind, orderings=1, on_bad_image="skip")
-        assert list(stream.protocol()["unreadable_photos"]) == bad_photos
+        assert list(stream.told()["unreadable_photos"]) == bad_photos
         assert stream.train_labels.tolist() == [0] * 11 + [1] * 11
         assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
         assert len(stream.train_inputs) == 22
@@ -97,7 +97,7 @@ def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, phot
     with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
         set_up(FeatureStream, orderings=1)
     stream = set_up(FeatureStream, orderings=1, on_duplicates="keep")
-    assert stream.protocol()["duplicate_photos"] == [
+    assert stream.told()["duplicate_photos"] == [
         [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
     ]
 
@@ -135,7 +135,6 @@ def test_files_that_are_no_photos_are_counted(
     assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
     assert stream.environment() == {
         "files_left_out": {".gif": 3, "dangling link": 2},
-        "threads": torch.get_num_threads(),
         "decoding_processes": 0,
     }
 

@@ -42,10 +42,10 @@ def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
     backbone = stream.start().backbone
     assert isinstance(backbone, TrainableBackbone)
     assert backbone.network is stream.backbone.network
-    assert stream.protocol()["inputs"] == "photos"
-    assert stream.protocol()["picture_size"] == 32
-    assert stream.protocol()["trainable_from"] == "all"
-    assert "feature_precision" not in stream.protocol()
+    assert stream.decisive()["inputs"] == "photos"
+    assert stream.decisive()["picture_size"] == 32
+    assert stream.decisive()["trainable_from"] == "all"
+    assert "feature_precision" not in stream.decisive()
 
 
 def test_photos_do_not_depend_on_the_weights(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
         assert (result - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
         assert torch.equal(stream.train_labels, streams["all", "float32"].train_labels)
     assert (
-        len({stream.identity()["precision"] + stream.identity()["trainable_from"] for stream in streams.values()}) == 4
+        len({stream.decisive()["precision"] + stream.decisive()["trainable_from"] for stream in streams.values()}) == 4
     )
 
 
@@ -179,12 +179,12 @@ def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
         {"trainable_from": "features.14"},
     ]
     streams = [set_up(PhotoStream, **{"batch_size": 4, "precision": "float32", **way}) for way in ways]
-    assert len({json.dumps(stream.identity(), sort_keys=True) for stream in streams}) == len(ways)
+    assert len({json.dumps(stream.decisive(), sort_keys=True) for stream in streams}) == len(ways)
     for stream, way in zip(streams, ways, strict=True):
         backbone = stream.start().backbone
         assert isinstance(backbone, TrainableBackbone)
         assert (backbone.batch_norm, backbone.dropout) == (way.get("batch_norm", "frozen"), way.get("dropout", False))
-        assert stream.validation_chunk == stream.protocol()["photos_at_once"]
+        assert stream.validation_chunk == stream.decisive()["photos_at_once"]
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: st
     assert torch.equal(stream.validation_inputs, plain.validation_inputs)
     # Photos are counted.
     assert stream.near_duplicates == plain.near_duplicates
-    assert [stream.protocol()[key] for key in ("train_size", "views")] == [24, 4]
-    assert stream.identity() == {**plain.identity(), "views": 4}
+    assert [stream.decisive()[key] for key in ("train_size", "views")] == [24, 4]
+    assert stream.decisive() == {**plain.decisive(), "views": 4}
     order, views = sample_ordering(24, 2, 0)[:20], sample_views(24, 2, 0, 4)[:20]
     assert set(views) == {0, 1, 2, 3}
     fed = [torch.cat(parts, 1)[0] for parts in zip(*stream.train_dataloader(), strict=True)]

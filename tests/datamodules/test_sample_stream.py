@@ -56,7 +56,7 @@ def test_balanced_stream_ends_when_a_class_runs_out(
         photo.unlink()
     stream = set_up(kind, orderings=2, first_ordering=1, batch_size=4, max_samples=500, order="balanced", seed=5)
     assert f"end after 14 samples, when the class {smallest.name} runs out" in capsys.readouterr().out
-    assert stream.max_samples == stream.start().max_samples == stream.protocol()["max_samples"] == 14
+    assert stream.max_samples == stream.start().max_samples == stream.told()["max_samples"] == 14
 
     _, labels = fed(stream)
     assert labels.reshape(2, 7, 2).sort().values.tolist() == [[[0, 1]] * 7] * 2
@@ -65,11 +65,11 @@ def test_balanced_stream_ends_when_a_class_runs_out(
 
 
 @pytest.mark.slow
-def test_order_is_part_of_a_stream_and_keys_of_shuffled_ones_stay(set_up: SetUp) -> None:
+def test_order_is_part_of_a_stream(set_up: SetUp) -> None:
     shuffled, balanced = (set_up(FeatureStream, order=order) for order in ("shuffled", "balanced"))
-    assert [each.protocol()["order"] for each in (shuffled, balanced)] == ["shuffled", "balanced"]
-    assert balanced.identity() == {**shuffled.identity(), "order": "balanced"}
-    assert "order" not in shuffled.identity()
+    assert [each.decisive()["order"] for each in (shuffled, balanced)] == ["shuffled", "balanced"]
+    assert balanced.decisive() == {**shuffled.decisive(), "order": "balanced"}
+    assert shuffled.decisive()["order"] == "shuffled"
 
 
 @pytest.mark.slow
@@ -99,8 +99,8 @@ def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
     indices = sample_validation(whole.validation_labels.numpy(), 7, seed=3)
     assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
     assert torch.equal(part.validation_labels, whole.validation_labels[indices])
-    assert part.protocol()["validation_size"] == 7
-    assert whole.protocol()["validation_size"] == 12
+    assert part.decisive()["validation_size"] == 7
+    assert whole.decisive()["validation_size"] == 12
 
 
 @pytest.mark.parametrize("chunk", [1, 5, 12, 100])
@@ -152,17 +152,17 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
 
 @pytest.mark.slow
 def test_streams_of_other_contents_have_other_digests(set_up: SetUp, photo_folder: Path) -> None:
-    identity = set_up(FeatureStream, orderings=1).identity()
+    identity = set_up(FeatureStream, orderings=1).decisive()
     same = ({"orderings": 3}, {"first_ordering": 2}, {"max_samples": 10}, {"num_workers": 0})
-    assert all(set_up(FeatureStream, **{"orderings": 1, **change}).identity() == identity for change in same)
+    assert all(set_up(FeatureStream, **{"orderings": 1, **change}).decisive() == identity for change in same)
     other = ({"batch_size": 2}, {"seed": 1}, {"validation_size": 8}, {"max_samples": 19, "batch_size": 2})
-    identities = [set_up(FeatureStream, **{"orderings": 1, **change}).identity() for change in other]
-    identities.append(set_up(PhotoStream, orderings=1).identity())
+    identities = [set_up(FeatureStream, **{"orderings": 1, **change}).decisive() for change in other]
+    identities.append(set_up(PhotoStream, orderings=1).decisive())
     photo = next((photo_folder / "train" / "dark").iterdir())
     photo.rename(photo.with_name("renamed.jpg"))
-    identities.append(set_up(FeatureStream, orderings=1).identity())
+    identities.append(set_up(FeatureStream, orderings=1).decisive())
     (photo_folder / "validation" / "dark" / "new.jpg").write_bytes(photo.with_name("renamed.jpg").read_bytes() + b"end")
-    identities.append(set_up(FeatureStream, orderings=1).identity())
+    identities.append(set_up(FeatureStream, orderings=1).decisive())
     assert len({json.dumps(one, sort_keys=True) for one in (identity, *identities)}) == 1 + len(identities)
 
 
@@ -174,7 +174,7 @@ def test_the_source_head_is_part_of_what_is_fed(set_up: SetUp, tmp_path: Path) -
         save_file(network.state_dict(), tmp_path / f"{name}.safetensors")
         weights = str(tmp_path / f"{name}.safetensors")
         backbone = BackboneSpec("mobilenet_v2", weights, {"width_mult": 0.25}, Preprocessing(32, 32))
-        identities.append(set_up(FeatureStream, backbone=backbone).identity())
+        identities.append(set_up(FeatureStream, backbone=backbone).decisive())
         network.get_parameter("classifier.1.weight").data.add_(1)
     assert identities[0]["network"] == identities[1]["network"]
     assert identities[0] != identities[1]

@@ -13,6 +13,7 @@ import pytest
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
 from headstart.store.accuracy_traces import Counted
+from headstart.store.json_digest import sealed
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
 from headstart.tests.material.runs import write_run
@@ -57,11 +58,11 @@ def write(
         "complete": True,
         "accuracies": [count / VALIDATED for count in counts.values()],
         "protocol": protocol(*pair),
-        "made_from": {**fed, "training": training, "orderings": list(counts)},
+        "key": {"stream": fed, "method": training, "orderings": list(counts)},
         "only_classes": list(only_classes) or [None] * len(counts),
     }
     folder.mkdir(parents=True)
-    (folder / "results.json").write_text(json.dumps(document))
+    (folder / "results.json").write_text(json.dumps(sealed(document, {})))
 
 
 @pytest.fixture
@@ -178,12 +179,13 @@ def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:
         performances([str(tmp_path / "comparison"), str(runs / "*")], output=str(tmp_path / "x.csv"))
     with pytest.raises(UserError, match="trained: all given, but the runs are comparisons"):
         performances(str(tmp_path / "comparison"), trained="all", output=str(tmp_path / "x.csv"))
-    (runs / "mine-pets" / "results.json").write_text('{"task": "source_training"}')
+    (runs / "mine-pets" / "results.json").write_text(json.dumps(sealed({"task": "source_training"}, {})))
     with pytest.raises(UserError, match="is of source_training, which has no performance"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
-    (runs / "mine-pets" / "results.json").write_text('{"schema": 2, "task": "target_accuracy"}')
-    with pytest.raises(UserError, match=r"has schema 2, but this version of Headstart reads schema 1; make it again"):
+    (runs / "mine-pets" / "results.json").write_text(json.dumps(sealed({"schema": 3, "task": "target_accuracy"}, {})))
+    with pytest.raises(UserError, match=r"has schema 3, but this version of Headstart reads schema 1; make it again"):
         performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
-    (runs / "mine-pets" / "results.json").write_text('{"schema": 1, "task": "target_accuracy"}')
-    with pytest.raises(UserError, match=r"results\.json in '.*' is damaged"):
-        performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
+    text = (runs / "first-pets" / "results.json").read_text()
+    (runs / "first-pets" / "results.json").write_text(text.replace("pets", "vets", 1))
+    with pytest.raises(UserError, match=r"the files in '.*first-pets' are damaged"):
+        performances(str(runs / "first-pets"), output=str(tmp_path / "x.csv"))

@@ -14,6 +14,7 @@ import pytest
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
 from headstart.store.accuracy_traces import Counted
+from headstart.store.json_digest import sealed
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import TraceKey
 
@@ -58,10 +59,10 @@ def write(folder: Path, target: str, sources: Mapping[str, Counts], **fed: Any) 
                 "accuracies": [validation / 100 for validation, _ in orderings],
                 "selection_accuracies": [selection / 20 for _, selection in orderings],
                 "protocol": protocol(source, target),
-                "made_from": {**made_from, "training": training, "orderings": list(range(len(orderings)))},
+                "key": {"stream": made_from, "method": training, "orderings": list(range(len(orderings)))},
             }
             (folder / f"{target}-{source}-{rate}").mkdir(parents=True)
-            (folder / f"{target}-{source}-{rate}" / "results.json").write_text(json.dumps(document))
+            (folder / f"{target}-{source}-{rate}" / "results.json").write_text(json.dumps(sealed(document, {})))
     return folder
 
 
@@ -253,7 +254,7 @@ def test_runs_without_selection_photos_have_no_choice(tmp_path: Path) -> None:
     [path] = folder.glob("*/results.json")
     document = json.loads(path.read_text())
     del document["selection_accuracies"]
-    path.write_text(json.dumps(document))
+    path.write_text(json.dumps(sealed(document, {})))
     with pytest.raises(
         UserError, match=r"best: no accuracy on selection photos is there of one on pets in '.*pets-one-0.1'; run"
     ):

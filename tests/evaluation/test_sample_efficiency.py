@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from headstart.evaluate import main
 from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
 from headstart.output.errors import UserError
-from headstart.tests.material.runs import TRACES, write_run
+from headstart.tests.material.runs import TRACES, seal, write_run
 
 Fit = Callable[..., Path]
 
@@ -80,7 +81,7 @@ def test_joined_runs_equal_the_run_of_all_orderings(fit: Fit, tmp_path: Path) ->
         for document in (joined, alone, written):
             for scores in document[key].values():
                 # Runs end by themselves, after which accuracies are not known.
-                for name in ("accuracy_at", "provenance", "diverged_at"):
+                for name in ("accuracy_at", "key", "diverged_at"):
                     scores.pop(name, None)
         assert joined[key] == alone[key] == written[key]
     assert joined == alone
@@ -125,13 +126,12 @@ def test_different_methods(tmp_path: Path) -> None:
     curves = Curves.load(run / "curves.npz")
     config = yaml.safe_load((run / "config.yaml").read_text())
     config["model"]["methods"]["yours"] = config["model"]["methods"].pop("mine")
-    (run / "config.yaml").write_text(json.dumps(config))
     document = json.loads((run / "results.json").read_text())
     document["methods"]["yours"] = document["methods"].pop("mine")
-    (run / "results.json").write_text(json.dumps(document))
-    Curves(**{**vars(curves), "methods": ["baseline", "yours"]}).save(run / "curves.npz")
+    renamed = replace(curves, methods=["baseline", "yours"])
+    seal(run, document, renamed, json.dumps(config).encode())
     assert "the method mine is in no run of the orderings [2, 3]" in refusal(tmp_path / "run-*")
-    Curves(**{**vars(curves), "methods": ["baseline", "yours"], "orderings": np.arange(2)}).save(run / "curves.npz")
+    seal(run, curves=replace(renamed, orderings=np.arange(2)))
     document = score(tmp_path / "run-*", tmp_path / "scores.json")
     assert list(document["methods"]) == ["baseline", "mine", "yours"]
     assert samples_of(document) == [[4, 5], [3, 5], [3, 5]]
@@ -148,7 +148,7 @@ def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
     write_run(tmp_path / "run-b", first=2, rate=0.5)
     assert "in the method baseline; give one of them another name" in refusal(tmp_path / "run-*")
     curves = Curves.load(write_run(tmp_path / "other-b", first=2) / "curves.npz")
-    Curves(**{**vars(curves), "threshold": 0.9}).save(tmp_path / "other-b" / "curves.npz")
+    seal(tmp_path / "other-b", curves=replace(curves, threshold=0.9))
     write_run(tmp_path / "other-a")
     assert "in threshold; only methods and orderings may differ" in refusal(tmp_path / "other-*")
     assert score(tmp_path / "other-*", tmp_path / "scores.json", threshold=0.85)["criterion"]["threshold"] == 0.85
@@ -193,7 +193,9 @@ def test_matches_of_a_pattern_that_are_no_runs_are_skipped(tmp_path: Path) -> No
     assert "has no results.json and no curves.npz and no config.yaml" in refusal(tmp_path / "runs" / "ledger")
     assert "matches no folder of a run" in refusal(tmp_path / "runs" / "[lp]*")
     (tmp_path / "runs" / "ledger" / "config.yaml").touch()
-    assert "ledger' has no results.json and no curves.npz" in refusal(tmp_path / "runs" / "*")
+    document = score(tmp_path / "runs" / "*", tmp_path / "scores.json", overwrite=True)
+    assert document["runs"] == [str(tmp_path / "runs" / "one")]
+    assert "ledger' has no results.json and no curves.npz" in document["warnings"][0]
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import Trace, TraceKey
+from headstart.tests.material.runs import seal
 
 Fit = Callable[..., Path]
 FED: dict[str, Any] = {
@@ -101,7 +102,7 @@ def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
     assert samples_of(document) == {"baseline": [10, 10], "mean": [4, 4]}
     assert document["criterion"] == {"measure": "accuracy", "threshold": 0.8, "consecutive": 2}
     assert document["restricted_at"] == 12
-    assert document["methods"]["mean"]["provenance"] == MEAN
+    assert document["methods"]["mean"]["key"] == MEAN
     assert "pets, resnet18 (DEFAULT), 2 orderings, batch size 2" in capsys.readouterr().out
     assert samples_of(filling.score(threshold=0.7, consecutive=1)) == {"baseline": [6, 6], "mean": [2, 2]}
 
@@ -208,7 +209,7 @@ def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: 
     assert document["criterion"]["consecutive"] == 3
     results = json.loads((run / "results.json").read_text())
     del results["protocol"]["stream_sha256"]
-    (run / "results.json").write_text(json.dumps(results))
+    seal(run, results)
     with pytest.raises(UserError, match="does not say which stream of a ledger it is of"):
         sample_efficiency([str(run), stored])
 
@@ -216,8 +217,8 @@ def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: 
 def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:
     run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
     results = json.loads((run / "results.json").read_text())
-    results["methods"]["mean"]["provenance"]["digests"] = {"edited": "4" * 64}
-    (run / "results.json").write_text(json.dumps(results))
+    results["methods"]["mean"]["key"]["code"] = {"edited": "4" * 64}
+    seal(run, results)
     names = list(sample_efficiency([str(run), stored])["methods"])
     assert names[:2] == ["baseline", "mean"]
     assert names[2].startswith("mean (")

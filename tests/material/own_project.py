@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from headstart.modules.provenance import doubts_about, provenance
+from headstart.modules.provenance import code_of, describe_method, doubts_about
+from headstart.modules.run_key import RunKey
 
 METHOD = """\
 from headstart.modules import NearestClassMean
@@ -59,7 +60,7 @@ def project(folder: Path, files: Mapping[str, str]) -> Iterator[None]:
 
 
 def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str, Any]:
-    """Describe `mine.Mine` of a project, and why its code is not known.
+    """Return the key of `mine.Mine` of a project, and why its code is not known.
 
     Args:
         folder: As for `project`.
@@ -74,4 +75,5 @@ def describe(folder: Path, files: Mapping[str, str], **options: Any) -> dict[str
             importlib.import_module("other")
         one = importlib.import_module("mine").Mine(**options)
         given = {"class_path": "mine.Mine", "init_args": options}
-        return {**provenance(one, given, 9), "doubts": doubts_about(one, given)}
+        key = RunKey({}, describe_method(one, given, 9), code_of(one, given), "cpu")
+        return {"key": key.describe()["method"], "digest": key.digest(), "doubts": doubts_about(one, given)}

@@ -1,13 +1,14 @@
 """Files of a run that the evaluation reads, written without running anything."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headstart.metrics.sample_efficiency.curves import Curves, Measure
+from headstart.store.json_digest import sealed
 
 TRACES = np.array(
     [
@@ -62,7 +63,6 @@ def write_run(
         threshold=threshold,
         consecutive=3,
     )
-    curves.save(folder / "curves.npz")
     fed = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0, **protocol}
     baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
     mean = {"class_path": "headstart.modules.NearestClassMean"}
@@ -71,13 +71,26 @@ def write_run(
         "schema": 2,
         "complete": complete,
         "stopped_because": "it was interrupted",
-        "methods": {name: {"provenance": description} for name, description in described.items()},
+        "methods": {name: {"key": description} for name, description in described.items()},
         "protocol": {"order": "shuffled", "max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
     }
-    (folder / "results.json").write_text(json.dumps(document))
     config = {
         "model": {"baseline": baseline, "methods": dict.fromkeys(methods[1:], mean)},
         "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
     }
-    (folder / "config.yaml").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
+    seal(folder, document, curves, json.dumps(config, ensure_ascii=False).encode())
     return folder
+
+
+def seal(
+    folder: Path, document: Mapping[str, Any] | None = None, curves: Curves | None = None, config: bytes | None = None
+) -> None:
+    """Write the files of a run, or some of them anew, with digests that fit."""
+    document = json.loads((folder / "results.json").read_text()) if document is None else document
+    files = {
+        "config.yaml": (folder / "config.yaml").read_bytes() if config is None else config,
+        "curves.npz": (folder / "curves.npz").read_bytes() if curves is None else curves.content(),
+    }
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    (folder / "results.json").write_text(json.dumps(sealed(document, files)))

@@ -87,6 +87,7 @@ class IndexStream(LightningDataModule):
 
     # Weights of no file.
     spec = SimpleNamespace(file_digest=None)
+    device = torch.device("cpu")
 
     def __init__(self, orderings: int, batch_size: int, max_samples: int, validation_size: int) -> None:
         super().__init__()
@@ -116,15 +117,15 @@ class IndexStream(LightningDataModule):
         whole: Any = [ValidationSet(indices, self.validation_labels, CHUNK)]
         return DataLoader(whole, batch_size=None)
 
-    def protocol(self) -> dict[str, Any]:
-        names = {"dataset": "places", "backbone": "none", "weights": "none", "batch_size": self.batch_size}
-        return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start, "seed": 0}
+    def told(self) -> dict[str, Any]:
+        names = {"dataset": "places", "backbone": "none", "weights": "none"}
+        return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start}
 
     def environment(self) -> dict[str, Any]:
         return {}
 
-    def identity(self) -> dict[str, Any]:
-        return {"batch_size": self.batch_size, "validation_size": len(self.validation_labels)}
+    def decisive(self) -> dict[str, Any]:
+        return {"batch_size": self.batch_size, "validation_size": len(self.validation_labels), "seed": 0}
 
 
 @dataclass
@@ -209,5 +210,6 @@ def run_script(
 
 
 def read(folder: Path) -> dict[str, Any]:
+    """Read the results of a run, without their own digest, which is also of their times."""
     document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
+    return {key: value for key, value in document.items() if key != "sha256"}

@@ -211,7 +211,7 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
     document = json.loads((tmp_path / "a" / "leaderboard" / "leaderboard.json").read_text())
     assert [setting["dataset"] for setting in document["settings"]] == ["drawn_pets, noise 0", "drawn_pets"]
     means = {
-        (run["protocol"]["dataset"], method["provenance"]["hyperparameters"]["ridge"]): method["restricted_mean"]
+        (run["protocol"]["dataset"], method["key"]["hyperparameters"]["ridge"]): method["restricted_mean"]
         for run in results(tmp_path / "a").values()
         for name, method in run["methods"].items()
         if name == "recursive_least_squares"

@@ -13,6 +13,7 @@ from headstart.callbacks import SampleEfficiency
 from headstart.output.errors import UserError
 from headstart.sweeps.sweep_file import read_sweep
 from headstart.sweeps.thresholds import choose_threshold, reference_runs
+from headstart.tests.material.runs import seal
 from headstart.tests.material.sweeps import run, write
 
 REFERENCE = [
@@ -80,7 +81,7 @@ def test_a_reference_that_does_not_learn_is_an_error(targets: Path, tmp_path: Pa
     folder = tmp_path / "a" / next(name for name in rows if name.startswith("fixed"))
     document = json.loads((folder / "results.json").read_text())
     document["criterion"]["largest_class"] = document["criterion"]["all_correct"]
-    (folder / "results.json").write_text(json.dumps(document))
+    seal(folder, document)
     with pytest.raises(UserError, match=r"largest class is 100\.0%"):
         choose_threshold(folder)
 

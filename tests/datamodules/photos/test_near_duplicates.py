@@ -75,9 +75,9 @@ def test_they_are_warned_of_and_recorded(
     photo_folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert set_up(kind, orderings=1).protocol()["near_duplicate_photos"] == []
+    assert set_up(kind, orderings=1).told()["near_duplicate_photos"] == []
     assert "look like" not in capsys.readouterr().out
-    before = set_up(kind, orderings=1).identity()
+    before = set_up(kind, orderings=1).decisive()
     # Unreadable photos are left out of both splits, and the indices of the others change.
     (photo_folder / "train" / "dark" / "0.jpg").write_bytes(b"none")
     (photo_folder / "validation" / "dark" / "0.jpg").write_bytes(b"neither")
@@ -86,7 +86,7 @@ def test_they_are_warned_of_and_recorded(
     for _ in range(2):  # computed, then found in the store
         stream = set_up(kind, orderings=1, on_bad_image="skip")
         pair = ["train/light/4.jpg", "validation/dark/copy.png"]
-        assert stream.protocol()["near_duplicate_photos"] == [pair]
+        assert stream.told()["near_duplicate_photos"] == [pair]
         assert f"WARNING: data.photos: 1 validation photos look like a training photo: {' ~ '.join(pair)}\n" in (
             capsys.readouterr().out
         )

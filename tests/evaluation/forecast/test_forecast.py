@@ -14,7 +14,7 @@ from headstart.metrics.forecast.coverage import read_coverage
 from headstart.metrics.forecast.curve_forecast import forecast_curve
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.output.errors import UserError
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 CLASSES = ["ants", "bees", "wasps"]
 METHODS = ("baseline", "mine")
@@ -128,7 +128,7 @@ def test_tables_and_remarks_name_methods_without_known_curves(
 ) -> None:
     folder = run(tmp_path / "run")
     results = (folder / "results.json").read_text()
-    (folder / "results.json").write_text(results.replace("headstart.modules.NearestClassMean", "my_own.Idea"))
+    seal(folder, json.loads(results.replace("headstart.modules.NearestClassMean", "my_own.Idea")))
     document = forecast_run(folder, labels=20)
     known = {each["name"]: each["is_known_method"] for each in document["settings"][0]["methods"]}
     assert known == {"mine": False, "baseline": True}

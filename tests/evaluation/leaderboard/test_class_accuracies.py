@@ -1,11 +1,8 @@
 """Balanced accuracy and accuracy of each class at label budgets are those of a plain loop."""
 
 import csv
-import json
 import os
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +16,9 @@ from headstart.datamodules import ClassFolders
 from headstart.datamodules.orderings import balanced_ordering
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.metrics.sample_efficiency.curves import Curves, class_weights
-from headstart.store.ledger_file import FILE
 from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import store
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 Counts = NDArray[np.uint8]
 CLASSES, SIZES = ["ants", "bees", "wasps"], (50, 30, 20)
@@ -134,38 +130,14 @@ def test_where_classes_were_not_counted_a_remark_says_how_to(tmp_path: Path) -> 
     assert "balanced_accuracy" not in setting["label_budgets"]["good"][0]
 
 
-@pytest.mark.parametrize("damage", ["a bit", "a count"])
-def test_damaged_ones_are_left_out_and_named(tmp_path: Path, damage: str) -> None:
-    drawn = draw()
-    if damage == "a count":
-        kept = totals(drawn["good"])
-        drawn["good"][2, 5, 1] -= 1
-        traces = {"baseline": totals(drawn["baseline"]), "good": kept}
-        store(tmp_path / "stored", traces, of_class=drawn, classes=CLASSES)
-    else:
-        fill(tmp_path / "stored", drawn)
-        with closing(sqlite3.connect(tmp_path / "stored" / FILE)) as base:
-            told = json.dumps({"name": "good"})
-            (digest,) = base.execute("SELECT digest FROM origins WHERE document LIKE ?", [f"%{told}%"]).fetchone()
-            row = (digest, 2)
-            base.execute("UPDATE class_counts SET checksum = checksum + 1 WHERE method = ? AND ordering = ?", row)
-            base.commit()
-    document = rank(tmp_path / "stored", at=[20])
-    [warning] = [each for each in document["warnings"] if "class" in each]
-    assert warning.startswith("The counts of each class of good in ordering 2 in the ledger are damaged")
-    [setting] = document["settings"]
-    assert "balanced_accuracy" in setting["label_budgets"]["baseline"][0]
-    assert "balanced_accuracy" not in setting["label_budgets"]["good"][0]
-    assert setting["orderings"] == list(range(ORDERINGS))
-
-
 def write(folder: Path, drawn: dict[str, Counts], orderings: slice, **options: Any) -> None:
     """Write a run with counts of classes."""
     of_class = np.stack([each[orderings, 1:] for each in drawn.values()])
     correct = of_class.sum(-1, dtype=np.int64)
     run = write_run(folder, correct, limit=30, methods=list(drawn), classes=CLASSES, **options)
     counts = {"class_correct": of_class, "class_sizes": np.array(SIZES)}
-    Curves.load(run / "curves.npz").save(run / "curves.npz", counts)
+    (run / "curves.npz").write_bytes(Curves.load(run / "curves.npz").content(counts))
+    seal(run)
 
 
 def test_runs_are_joined_and_seeds_pooled(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from scipy import stats
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.tests.material.ledgers import reach, store
 from headstart.tests.material.root import require_checkout
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 METHODS = ("baseline", "one", "two", "three")
 LIMIT = 120
@@ -267,7 +267,7 @@ def test_intervals_over_settings_hold_as_often_as_stated() -> None:
 
 
 def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **fed: Any) -> None:
-    """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their provenance."""
+    """Write runs of one stream, read by some thresholds, whose methods have a sample limit in their key."""
     counts = np.stack([reach(each, LIMIT) for each in draw(seed)])
     for threshold in thresholds:
         run = write_run(
@@ -281,8 +281,8 @@ def add(folder: Path, seed: int, thresholds: tuple[float, ...], dataset: str, **
         )
         document = json.loads((run / "results.json").read_text())
         kinds = {name: {"class": name, "hyperparameters": {}, "max_samples": seed} for name in METHODS}
-        document["methods"] = {name: {"provenance": kind} for name, kind in kinds.items()}
-        (run / "results.json").write_text(json.dumps(document))
+        document["methods"] = {name: {"key": kind} for name, kind in kinds.items()}
+        seal(run, document)
 
 
 def test_methods_that_know_the_sample_limit_are_the_same_in_all_data_sets(tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """A leaderboard finds, joins and leaves out runs."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,6 @@ def test_hidden_folders_are_no_runs(tmp_path: Path) -> None:
     for name in ("a", ".incoming/a"):
         write_run(tmp_path / "runs" / name)
     assert rank(tmp_path / "runs")["settings"][0]["folders"] == [str(tmp_path / "runs" / "a")]
-
-
-def test_a_run_without_methods_is_left_out_by_name(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for name in ("a", "b"):
-        write_run(tmp_path / "runs" / name)
-    path = tmp_path / "runs" / "b" / "results.json"
-    path.write_text(json.dumps({**json.loads(path.read_text()), "methods": None}))
-    [left_out] = rank(tmp_path / "runs")["left_out"]
-    assert "damaged (no provenance of baseline, provenance of mine)" in left_out["reason"]
 
 
 def test_marks_of_a_suite_hold_for_a_part_of_it(tmp_path: Path) -> None:

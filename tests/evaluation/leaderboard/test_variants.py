@@ -17,7 +17,7 @@ from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.output.errors import UserError
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
@@ -41,18 +41,18 @@ def write_variant(
         methods[0]: {
             "class": "headstart.modules.GradientDescent",
             "hyperparameters": {},
-            "digests": {"headstart.modules.method": "a"},
+            "code": {"headstart.modules.method": "a"},
         },
         methods[1]: {
             "class": "headstart.modules.Ridge",
             "hyperparameters": {"alpha": alpha},
-            "digests": {"modules.ridge": code},
+            "code": {"modules.ridge": code},
         },
     }
-    kinds[methods[1]] |= {"digests": {"modules.ridge": code, **(named or {})}, "max_samples": limit}
+    kinds[methods[1]] |= {"code": {"modules.ridge": code, **(named or {})}, "max_samples": limit}
     document = json.loads((folder / "results.json").read_text())
-    document["methods"] = {name: {"provenance": kind} for name, kind in kinds.items()}
-    (folder / "results.json").write_text(json.dumps(document))
+    document["methods"] = {name: {"key": kind} for name, kind in kinds.items()}
+    seal(folder, document)
 
 
 @pytest.fixture
@@ -160,7 +160,7 @@ def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
     settings, _ = read_settings([str(swept)], LeaderboardOptions(consecutive=10))
     document = rank(swept)
     runs = [run for setting in settings for run in setting.runs]
-    assert [str(run.folder) for run in runs] == [str(run.folder) for run in read_runs(str(swept / "*"))]
+    assert [str(run.folder) for run in runs] == [str(run.folder) for run in read_runs(str(swept / "*"))[0]]
     pets = next(part for part in replication(document, runs).parts if "pets" in part.title)
     [rows] = [text.text for text in pets.files if text.title == "Command of each row"]
     [line] = [line for line in rows.splitlines() if "ridge (alpha 10)" in line and not line.startswith("#")]

@@ -15,7 +15,7 @@ from headstart.metrics.sample_efficiency import resolution
 from headstart.output.errors import UserError
 from headstart.tests.material.leaderboards import FAST, SLOW
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import write_run
+from headstart.tests.material.runs import seal, write_run
 
 LIMIT = 60
 PAIRS = [["a_1.jpg", "b_7.jpg"], ["a_2.jpg", "b_8.jpg"]]
@@ -156,14 +156,12 @@ def test_near_duplicates_reach_every_file(tmp_path: Path, kind: str, capsys: pyt
 
 
 def test_predictions_that_are_not_finite_are_warned_of(runs: Path) -> None:
-    path = runs / "ants" / "results.json"
-    document = json.loads(path.read_text())
+    document = json.loads((runs / "ants" / "results.json").read_text())
     document["methods"] = {"mine": {"diverged_at": [None] * 18 + [3, 9]}, "baseline": {}}
     document["methods"] = {
-        name: {"provenance": {"class": name, "hyperparameters": {}}, **each}
-        for name, each in document["methods"].items()
+        name: {"key": {"class": name, "hyperparameters": {}}, **each} for name, each in document["methods"].items()
     }
-    path.write_text(json.dumps(document))
+    seal(runs / "ants", document)
     [warning] = rank(runs)["warnings"]
     assert warning.endswith("mine gave predictions that are not finite in 2 orderings.")
     assert not any("not finite" in each for each in rank(runs, where={"dataset": "bees"})["warnings"])

@@ -15,7 +15,6 @@ from headstart.modules import NearestClassMean
 from headstart.modules.method import Method, Start
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
-from headstart.modules.state_pickling import pickling
 from headstart.tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
 from headstart.tests.material.streams import adapt, batches, begin, make_start, random_photos, random_samples, tail
 
@@ -33,7 +32,7 @@ def contents(state: MethodState) -> list[Any]:
     identities = [{name: id(value) for name, value in each.items() if name not in written} for each in held]
     versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]
     generators = [random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().tolist()]
-    torch.save(state.held(), values := io.BytesIO(), pickle_module=pickling(method.start))
+    torch.save(state.held(), values := io.BytesIO())
     return [identities, versions, values.getvalue(), *generators]
 
 
