@@ -12,6 +12,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
+import headstart
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
@@ -30,6 +31,7 @@ from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_scores
+from headstart.output.version import git_revision
 from headstart.store.ledger_file import LedgerError
 
 
@@ -66,7 +68,7 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     with run.opened(stream, comparison):
         if run.is_known:
             return
-        described = {**yaml.safe_load(run.folder.config), "run": _describe(run, trainer)}
+        described = {**yaml.safe_load(run.folder.config), "run": _describe(run)}
         if run.is_repeated:
             # The loggers have this run already.
             trainer.loggers = [
@@ -163,16 +165,16 @@ def write_results(run: ComparisonRun, trainer: Trainer) -> None:
             logger.publish(document, curves, paths)
 
 
-def _describe(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
+def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
-    protocol = run.stream.protocol()
-    names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device")
-    environment = _environment(run, trainer)
+    known = {**run.stream.told(), **run.keys[0].describe()["stream"]}
+    names = ("dataset", "backbone", "weights", "weights_sha256", "train_size", "validation_size", "device", "threads")
     return {
-        **{name: protocol.get(name) for name in names},
-        "precision": protocol.get("feature_precision", protocol.get("trainer_precision")),
+        **{name: known.get(name) for name in names},
+        "precision": known.get("feature_precision", known.get("trainer_precision")),
         "accuracy_at": [int(at) for at in run.accuracy_at],
-        **{name: environment[name] for name in ("headstart", "git", "threads")},
+        "headstart": headstart.__version__,
+        "git": git_revision(),
         "key": run.identity,
     }
 
