@@ -17,10 +17,6 @@ from headstart.output.printable import printable
 from headstart.store.ledger_file import TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
-# Sums are rounded differently beside other orderings and on other processors. Measured, that changes a count by 5 of
-# 1,000 samples at most, and few counts of a trace; see docs/protocol.md, Determinism.
-ROUNDED_SAMPLES, ROUNDED_COUNTS = 0.005, 0.1
-
 # Returns those of the stored traces that are to be measured again.
 Choose = Callable[[Sequence[TraceKey]], Collection[TraceKey]]
 
@@ -77,8 +73,7 @@ def verify(
                     verified.orderings.setdefault(run.methods[method], []).append(key.ordering)
                 difference = _find_difference(run, again, method, ordering, of_class.get(key))
                 if difference is not None:
-                    rounding = ", which rounding on another processor can explain" * difference.is_rounding
-                    verified.differences.append(difference.text + rounding)
+                    verified.differences.append(difference)
     return verified
 
 
@@ -149,27 +144,14 @@ def _measure_again(
     return again
 
 
-@dataclass(frozen=True)
-class _Difference:
-    """Where a stored trace differs from what was measured again.
-
-    Attributes:
-        text: A description of the first evaluation that differs.
-        is_rounding: Whether the traces agree but for rounding.
-    """
-
-    text: str
-    is_rounding: bool
-
-
 def _find_difference(
     run: ComparisonRun,
     again: Traces,
     method: int,
     ordering: int,
     of_class: NDArray[np.unsignedinteger[Any]] | None = None,
-) -> _Difference | None:
-    """Compare a stored trace with what was measured again, as far as both were evaluated.
+) -> str | None:
+    """Describe the first difference of a stored trace from what was measured again, as far as both were evaluated.
 
     Args:
         run: The run.
@@ -193,8 +175,7 @@ def _find_difference(
     if np.array_equal(then, now):
         return None
     first, column = np.argwhere(then != now)[0].tolist()
-    text = _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
-    return _Difference(text, _is_rounding(then, now, run))
+    return _describe(run, method, ordering, int(evaluations[first]), column, then[first, column], now[first, column])
 
 
 def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, column: int, then: int, now: int) -> str:
@@ -206,15 +187,3 @@ def _describe(run: ComparisonRun, method: int, ordering: int, evaluation: int, c
         f"the trace of {run.methods[method]} in ordering {number} differs first at evaluation {evaluation + 1} "
         f"({samples} samples): {then} correct predictions{of_class} are stored, measured again there are {now}"
     )
-
-
-def _is_rounding(then: NDArray[np.int64], now: NDArray[np.int64], run: ComparisonRun) -> bool:
-    """Whether counts `[evaluations, 1 or 1 + classes]` agree but for rounding."""
-    weights = run.comparison.class_weights
-    # A count moves by a whole sample at least.
-    sample, samples = 1 if weights is None else int(weights.max()), int(run.class_sizes.sum())
-    most = np.full(then.shape[1], max(1.0, ROUNDED_SAMPLES * samples))
-    most[0] = max(sample, ROUNDED_SAMPLES * run.traces.grid.all_correct)
-    # Predictions that move between classes leave the trace's counts as they are.
-    differing = (then[:, 0] != now[:, 0]).sum()
-    return bool((np.abs(then - now) <= most).all() and differing <= max(1, ROUNDED_COUNTS * len(then)))
