@@ -1,13 +1,14 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
 from jsonargparse.typing import PositiveInt
+from lightning.pytorch import Callback, Trainer
 
 from headstart.callbacks.run_folder import CONFIG, RunFolder, registry_digest, result_options
 from headstart.callbacks.run_ledger import LedgerOptions, record_run
@@ -53,7 +54,11 @@ class ComparisonRun(LedgerOptions):
         remarks: What to print below the table, besides the warnings.
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         doubts: Why the code of each method is not known, so that its traces are not stored.
+        own_trainer: Builds the trainer of a LightningModule, with some callbacks besides the user's.
+        training: Options of that trainer that decide what a module learns.
     """
+
+    own_trainer: Callable[[Sequence[Callback]], Trainer]
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class ComparisonRun(LedgerOptions):
         self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
+        self.training: dict[str, Any] = {}
 
     @property
     def identity(self) -> str:
@@ -148,7 +154,10 @@ class ComparisonRun(LedgerOptions):
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.methods = comparison.names
         self.provenance = [
-            provenance(method, options[name], max_samples)
+            {
+                **provenance(method, options[name], max_samples),
+                **({"trainer": self.training} if name in comparison.own and self.training else {}),
+            }
             for name, method in zip(self.methods, comparison, strict=True)
         ]
         every = list(zip(self.methods, comparison, strict=True))

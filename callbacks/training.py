@@ -1,12 +1,13 @@
 """Training for some epochs or in passes over a stream: it continues where it was cut off, and signals end it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lightning.pytorch import Callback, LightningDataModule, LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint, Timer
+from lightning.pytorch.trainer.states import RunningStage
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -58,6 +59,18 @@ def raising_signals(trainer: Trainer) -> Iterator[None]:
         callbacks.remove(recorder)
 
 
+def continue_timers(timers: Iterable[Timer]) -> None:
+    """Let timers continue in another `Trainer.fit`, so that their time is that of all of them together.
+
+    Args:
+        timers: The timers.
+    """
+    for timer in timers:
+        timer.load_state_dict(timer.state_dict())
+        # Time would stand still at the end of the fit before.
+        timer._start_time, timer._end_time = dict.fromkeys(RunningStage), dict.fromkeys(RunningStage)
+
+
 def fit_pass(trainer: Trainer, model: LightningModule, data: LightningDataModule) -> None:
     """Fit a model in one of several passes.
 
@@ -73,10 +86,7 @@ def fit_pass(trainer: Trainer, model: LightningModule, data: LightningDataModule
     # A trainer that has fitted once would do nothing.
     trainer.fit_loop.epoch_progress.reset()
     trainer.should_stop = False
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
-        # Its time is that of all passes together.
-        if isinstance(callback, Timer):
-            callback.load_state_dict(callback.state_dict())
+    continue_timers([each for each in trainer.callbacks if isinstance(each, Timer)])  # type: ignore[attr-defined]
     with raising_signals(trainer):
         trainer.fit(model, datamodule=data)
 
