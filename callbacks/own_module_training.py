@@ -72,7 +72,7 @@ def train_module(
         except MisconfigurationException as error:
             raise UserError(" ".join(str(error).split())) from error
 
-        if any((each.time_remaining() or 0) < 0 for each in timers):
+        if not evaluations.are_over and any((each.time_remaining() or 0) < 0 for each in timers):
             criterion.cut_off_because = "an option of the trainer stopped it early"
             return
         evaluations.repeat_last()
@@ -181,8 +181,15 @@ class ModuleEvaluations(Callback):
         logged: dict[str, Any] = {**trainer.logger.values, **trainer.callback_metrics}
         values = {f"{self.name}/{key}": float(value) for key, value in logged.items()}
         self.criterion.logged.setdefault(self.made - 1, {}).update(values)
-        if self.has_met and self.made >= self.least and not self.criterion.traces.grid.to_limit:
+        if self.are_over:
             trainer.should_stop = True
+
+    @property
+    def are_over(self) -> bool:
+        """Whether all evaluations of the ordering are made."""
+        grid = self.criterion.traces.grid
+        has_ended = self.has_met and self.made >= self.least and not grid.to_limit
+        return has_ended or self.made == len(grid.samples_seen)
 
     def _record(self) -> None:
         assert self.counted is not None
@@ -194,16 +201,14 @@ class ModuleEvaluations(Callback):
         self.has_met |= self.streak >= traces.grid.consecutive
 
     def repeat_last(self) -> None:
-        """Repeat the last evaluation up to the limit if the module has stopped its own training.
+        """Repeat the last evaluation to the end of the ordering if the module has stopped its own training.
 
         Raises:
             UserError: There is none.
         """
         if self.counted is None:
             raise UserError("training ended before its first evaluation")
-        grid = self.criterion.traces.grid
-        is_ended = self.has_met and self.made >= self.least and not grid.to_limit
-        for _ in range(self.made, self.made if is_ended else len(grid.samples_seen)):
+        while not self.are_over:
             self._record()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

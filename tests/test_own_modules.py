@@ -179,8 +179,11 @@ def test_lazy_runs_meet_the_criterion_as_others() -> None:
 def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
     rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
     options = [*PHOTOS, f"--data.batch_norm={batch_norm}", "--criterion.until=limit", NAMED, *rates]
-    made = counts(fit(*options))
+    folder = fit(*options, "--results.per_class=true", "--criterion.measure=balanced_accuracy")
+    made, of_class = counts(folder), dict(np.load(folder / "curves.npz"))["class_correct"]
     assert made["mine"] == made["baseline"]
+    assert np.array_equal(of_class[0], of_class[-1])
+    assert of_class.any()
     assert len(set(made["mine"][0])) > 1
 
 
