@@ -1,6 +1,6 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import yaml
 from jsonargparse.typing import PositiveInt
+from lightning.pytorch import Callback, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.run_folder import CONFIG, RESULTS, RunFolder, result_options
@@ -58,7 +59,11 @@ class ComparisonRun(LedgerOptions):
         callbacks: Descriptions by class of the callbacks that are neither the suite's nor Lightning's.
         keys: The key of each method.
         doubts: Why the code of each method is not known, so that its traces are not stored.
+        own_trainer: Builds the trainer of a LightningModule, with some callbacks besides the user's.
+        training: Options of that trainer that decide what a module learns.
     """
+
+    own_trainer: Callable[[Sequence[Callback]], Trainer]
 
     def __init__(
         self,
@@ -79,6 +84,7 @@ class ComparisonRun(LedgerOptions):
         self.remarks: list[str] = []
         self.callbacks: dict[str, dict[str, Any]] = {}
         self.doubts: list[list[str]] = []
+        self.training: dict[str, Any] = {}
 
     @property
     def identity(self) -> str:
@@ -156,6 +162,9 @@ class ComparisonRun(LedgerOptions):
         self.methods, self.callbacks = comparison.names, dict(described)
         every = [(method, options[name]) for name, method in zip(self.methods, comparison, strict=True)]
         self.described = [describe_method(*each, max_samples) for each in every]
+        for name, one in zip(self.methods, self.described, strict=True):
+            if name in comparison.own and self.training:
+                one["trainer"] = self.training
         self.code = [code_of(*each) for each in every]
         self.own = [bool(callbacks) or is_users(*each) for each in every]
         self.doubts = [doubts_about(*each) for each in every]

@@ -2,6 +2,7 @@
 
 import platform
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 
 import headstart
 from headstart.callbacks.comparison_run import ComparisonRun
+from headstart.callbacks.own_module_training import train_module
 from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
-from headstart.callbacks.training import raising_signals
+from headstart.callbacks.training import continue_timers, raising_signals
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
 from headstart.metrics.sample_efficiency.result_warnings import (
@@ -30,6 +32,7 @@ from headstart.metrics.sample_efficiency.scores import score
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
 from headstart.output.printable import print_lines, say
+from headstart.output.progress import Progress
 from headstart.output.tables import print_scores
 from headstart.output.version import git_revision
 from headstart.store.ledger_file import LedgerError
@@ -95,15 +98,43 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
     """Measure as many orderings at once as memory allows: first those that no other process measures."""
     traces, criterion = run.traces, run.criterion
     for claimed in claim_missing(lambda: bool(traces.missing.any()) and not criterion.cut_off_because, traces.claim):
-        fitting = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
+        together = int(traces.missing[~comparison.is_own].any(1).sum())
+        fitting = comparison.orderings_at_once(stream.start(), max(1, together))
         most = min(fitting, stream.orderings_at_once or fitting)
         chosen = claimed.copy()
         chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
         traces.release(claimed & ~chosen)
 
-        traces.begin(chosen)
-        comparison.choose(chosen)
+        measure_pass(trainer, comparison, stream, run, chosen)
+
+
+def measure_pass(
+    trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun, chosen: NDArray[np.bool_]
+) -> None:
+    """Measure traces: of the methods side by side, then of each LightningModule in each ordering.
+
+    Args:
+        trainer: The trainer, with the criterion among its callbacks.
+        comparison: The methods.
+        stream: The data, set up.
+        run: The run, whose criterion follows the traces.
+        chosen: The traces, `[methods, orderings]`.
+    """
+    criterion, is_own = run.criterion, comparison.is_own[:, None]
+    if (together := chosen & ~is_own).any():
+        criterion.traces.begin(together)
+        comparison.choose(together)
         fit_pass(trainer, comparison, stream)
+
+    alone = np.argwhere((chosen & is_own).T).tolist()
+    is_shown = trainer.progress_bar_callback is not None and alone
+    with Progress("training", len(alone), "LightningModules") if is_shown else nullcontext() as progress:
+        for ordering, method in alone:
+            if criterion.cut_off_because:
+                return
+            train_module(trainer, comparison, stream, run, method, ordering)
+            if progress is not None:
+                progress.advance()
 
 
 def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
@@ -121,10 +152,7 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
     # A trainer that has fitted once would do nothing.
     trainer.fit_loop.epoch_progress.reset()
     trainer.should_stop = False
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
-        # Its time is that of all passes together.
-        if isinstance(callback, Timer):
-            callback.load_state_dict(callback.state_dict())
+    continue_timers([each for each in trainer.callbacks if isinstance(each, Timer)])  # type: ignore[attr-defined]
     with raising_signals(trainer):
         trainer.fit(comparison, datamodule=stream)
 

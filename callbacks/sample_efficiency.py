@@ -51,6 +51,7 @@ class SampleEfficiency(Callback):
 
     Attributes:
         now: Number of the current evaluation; None if the protocol has none now.
+        logged: What methods have logged last at each evaluation, by `METHOD/NAME`.
     """
 
     traces: Traces
@@ -109,8 +110,12 @@ class SampleEfficiency(Callback):
         """
         self.traces, self.methods, self.validation_size = traces, methods, validation_size
         # Samples at which a trace has met the criterion, infinite until then.
-        self._met_at = traces.met_at
-        self._logged = 0
+        self._logged, self.logged = 0, dict[int, dict[str, float]]()
+        self.look_up()
+
+    def look_up(self) -> None:
+        """Look up in the traces when each has met the criterion."""
+        self._met_at = self.traces.met_at
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start without a streak."""
@@ -194,8 +199,10 @@ class SampleEfficiency(Callback):
             has_met = self._waiting & ~self.met & (self._streaks >= self.consecutive)
             self._met_at[has_met] = snapshot.samples_seen
 
-        if trainer.loggers and self._is_last:
-            self._log(trainer, self.now, pl_module.logged())
+        if trainer.loggers:
+            self.logged.setdefault(self.now, {}).update(pl_module.logged())
+            if self._is_last:
+                self._log(trainer, self.now)
         if self.met[self._waiting].all() and not self.traces.grid.to_limit:
             trainer.should_stop = True
         elif self.stops:
@@ -226,23 +233,23 @@ class SampleEfficiency(Callback):
         self.traces.record_draws(self.methods.index(name) for name in comparison.drawing())
 
     def log_stored(self, trainer: Trainer, end: int) -> None:
-        """Log evaluations that were not logged during measurement, because they were stored before.
+        """Log evaluations that were not logged during measurement, because another pass followed or they were stored.
 
         Args:
             trainer: The trainer, which has the loggers.
             end: Number of the first evaluation that is not logged.
         """
         for evaluation in range(self._logged, end) if trainer.loggers else ():
-            self._log(trainer, evaluation, {})
+            self._log(trainer, evaluation)
 
-    def _log(self, trainer: Trainer, evaluation: int, logged: dict[str, float]) -> None:
+    def _log(self, trainer: Trainer, evaluation: int) -> None:
         """Log the share of orderings in which each method met the criterion, and the mean and band of its accuracies.
 
         These are logged only where it is evaluated in all orderings: a mean over some would be of others each time.
         """
         self._logged = evaluation + 1
         samples = int(self.traces.grid.samples_seen[evaluation])
-        metrics: dict[str, float] = {**logged, "samples_seen": samples}
+        metrics: dict[str, float] = {**self.logged.get(evaluation, {}), "samples_seen": samples}
         counts, has_met = self.traces.correct[evaluation], self._met_at <= samples
         for name, correct, met in zip(self.methods, counts, has_met, strict=True):
             metrics[f"reached/{name}"] = float(met.mean())
@@ -270,10 +277,18 @@ class SampleEfficiency(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Record why a run was cut off; what a method measured that has changed shared tensors is discarded."""
         assert isinstance(pl_module, Comparison)
-        self.is_mistaken = isinstance(exception, UserError)
-        kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
-        self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")
+        self.cut_off(exception)
         if self.is_lazy and self.now is not None and self._next <= self.now:
             self.traces.mark(self.now, NOT_EVALUATED)
         if pl_module.shared_changes():
             self.traces.discard()
+
+    def cut_off(self, exception: BaseException) -> None:
+        """Record why a run was cut off.
+
+        Args:
+            exception: What ended it.
+        """
+        self.is_mistaken = isinstance(exception, UserError)
+        kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
+        self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")

@@ -1,12 +1,13 @@
 """Training for some epochs: it continues where it was cut off, and signals end it."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.callbacks import Checkpoint, Timer
+from lightning.pytorch.trainer.states import RunningStage
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -56,6 +57,18 @@ def raising_signals(trainer: Trainer) -> Iterator[None]:
         raise
     finally:
         callbacks.remove(recorder)
+
+
+def continue_timers(timers: Iterable[Timer]) -> None:
+    """Let timers continue in another `Trainer.fit`, so that their time is that of all of them together.
+
+    Args:
+        timers: The timers.
+    """
+    for timer in timers:
+        timer.load_state_dict(timer.state_dict())
+        # Time would stand still at the end of the fit before.
+        timer._start_time, timer._end_time = dict.fromkeys(RunningStage), dict.fromkeys(RunningStage)
 
 
 class EpochCheckpoint(Checkpoint):

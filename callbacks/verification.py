@@ -9,7 +9,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
 from headstart.callbacks.comparison_run import ComparisonRun
-from headstart.callbacks.measurement import fit_pass
+from headstart.callbacks.measurement import measure_pass
 from headstart.callbacks.traces import Traces
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
@@ -133,9 +133,7 @@ def _measure_again(
     callbacks.append(ending)
     trainer.loggers = []
     try:
-        again.begin(chosen)
-        comparison.choose(chosen)
-        fit_pass(trainer, comparison, stream)
+        measure_pass(trainer, comparison, stream, run, chosen)
     finally:
         trainer.loggers = loggers
         callbacks.remove(ending)

@@ -1,10 +1,12 @@
 """The command line of `headstart train`."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
+import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
@@ -16,6 +18,7 @@ from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified, verify
 from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
 from headstart.cli.task_cli import TaskCLI, require_seed
+from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
@@ -82,13 +85,36 @@ class ComparisonCLI(TaskCLI):
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
         self._name_run(trainer)
-        self.add_progress(trainer, ComparisonProgress(self.criterion))
-        return super().instantiate_trainer(**kwargs)
+        if not self.model.own:
+            self.add_progress(trainer, ComparisonProgress(self.criterion))
+            return super().instantiate_trainer(**kwargs)
+
+        self._keep_for_own_modules(trainer)
+        for name in TRAINING - {"callbacks"} - ({"precision"} if self._trains_backbone else set()):
+            kwargs[name] = self.parser.get_defaults()["trainer"][name]
+        is_shown = trainer["enable_progress_bar"] is not False
+        return super().instantiate_trainer(**kwargs, callbacks=[ComparisonProgress(self.criterion)] * is_shown)
+
+    def _keep_for_own_modules(self, trainer: Any) -> None:  # noqa: ANN401 - a namespace of options
+        """Keep the options that change training for the trainers of LightningModules, and check them there."""
+        self.allowed = self.allowed | TRAINING
+        defaults = vars(self.parser.get_defaults()["trainer"])
+        require_allowed(vars(self.config["trainer"]), defaults, self.allowed)
+        given = yaml.safe_load(self.config_text)["trainer"]
+        changed = [name for name in sorted(TRAINING & given.keys()) if given[name] != defaults[name]]
+        self.results.training = {name: given[name] for name in changed}
+        self.results.own_trainer = partial(own_trainer, dict(vars(trainer)))
+        with self.explained_options():
+            self.results.own_trainer([])
+
+    @property
+    def _trains_backbone(self) -> bool:
+        return not isinstance(self.datamodule, datamodules.FeatureStream)
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
         precision, precisions = self.chosen_precision, self.datamodule.trainer_precisions
-        if precision not in precisions:
+        if precision not in precisions and (self._trains_backbone or not self.model.own):
             raise UserError(
                 f"trainer.precision: {precision} does not fit this stream; give {' or '.join(precisions)}, "
                 "and data.precision for the arithmetic of a frozen backbone"

@@ -4,7 +4,8 @@ import logging
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -44,7 +45,7 @@ class TaskCLI(LightningCLI):
     """
 
     task: ClassVar[str]
-    allowed: ClassVar[frozenset[str]]
+    allowed: frozenset[str]
     results: Any
 
     def __init__(self, model: type[LightningModule], data: type[LightningDataModule], **kwargs: Any) -> None:
@@ -192,13 +193,21 @@ class TaskCLI(LightningCLI):
         """
         defaults = self.parser.get_defaults()["trainer"]
         require_allowed(vars(self.config["trainer"]), vars(defaults), self.allowed)
-        try:
+        with self.explained_options():
             trainer = super().instantiate_trainer(**kwargs)
+        require_observers(trainer)
+        return trainer
+
+    @contextmanager
+    def explained_options(self) -> Iterator[None]:
+        """Raise an error of Lightning's trainer about one of its options as a UserError that begins with the option."""
+        try:
+            yield
+        except UserError:
+            raise
         except MISTAKES as error:
             reason = str(error) or type(error).__name__
             raise UserError(_name_option(reason, self.config_init["trainer"])) from error
-        require_observers(trainer)
-        return trainer
 
 
 def require_seed(seed: int | bool) -> int:

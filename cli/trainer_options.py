@@ -1,10 +1,13 @@
 """Which of the trainer's options and callbacks a task allows; all others would change what is measured."""
 
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
-from lightning.pytorch import Trainer
+from lightning.pytorch import Callback, Trainer
 from lightning.pytorch import callbacks as lightning_callbacks
 
+from headstart.callbacks.own_module_training import ModuleLog
 from headstart.output.errors import UserError
 
 # Options that say where a run is computed and how it is shown; every other option keeps its default.
@@ -33,6 +36,12 @@ ALLOWED = {
     "sync_batchnorm",
     "use_distributed_sampler",
 }
+# Options that change what LightningModules of the user's own learn; the suite's methods run with their defaults.
+TRAINING = frozenset(
+    {"accumulate_grad_batches", "callbacks", "gradient_clip_algorithm", "gradient_clip_val", "precision"}
+)
+# Callbacks of Lightning that train ahead on samples of later batches, or change the size of a batch.
+TUNERS = (lightning_callbacks.BatchSizeFinder, lightning_callbacks.LearningRateFinder)
 # Other values that mean the same as the default.
 EQUIVALENT: dict[str, tuple[Any, ...]] = {
     "gradient_clip_val": (0, 0.0),
@@ -74,6 +83,28 @@ def require_allowed(options: dict[str, Any], defaults: dict[str, Any], chosen: f
         is_default = any(type(value) is type(each) and value == each for each in values)
         if name not in ALLOWED | chosen and not is_default:
             raise UserError(f"trainer.{name}: {value} would change the protocol; leave it at {defaults[name]}")
+
+
+def own_trainer(options: Mapping[str, Any], callbacks: Sequence[Callback]) -> Trainer:
+    """Build the trainer of a LightningModule for one ordering.
+
+    Args:
+        options: The options of the run's trainer, of which it gets copies.
+        callbacks: The suite's callbacks, after those of the options.
+
+    Raises:
+        UserError: A callback of the options would train on samples ahead of the stream.
+    """
+    given = deepcopy({name: value for name, value in options.items() if name != "logger"})
+    own = given.get("callbacks") or []
+    own = own if isinstance(own, list) else [own]
+    for each in own:
+        if isinstance(each, TUNERS):
+            raise UserError(f"trainer.callbacks: {type(each).__name__} would change the protocol; leave it out")
+    if (batches := given.get("accumulate_grad_batches", 1)) < 1:
+        raise UserError(f"trainer.accumulate_grad_batches: expected a whole number from 1, not {batches}")
+    silent = {"enable_progress_bar": False, "enable_model_summary": False, "max_time": None, "logger": ModuleLog()}
+    return Trainer(**{**given, **silent, "callbacks": [*own, *callbacks]})
 
 
 def require_observers(trainer: Trainer) -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from headstart.modules.methods.lora import LoRA as LoRA
     from headstart.modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
     from headstart.modules.methods.normalization_only import NormalizationOnly as NormalizationOnly
-    from headstart.modules.methods.own_lightning_module import OwnLightningModule as OwnLightningModule
     from headstart.modules.methods.random_projection import RandomProjection as RandomProjection
     from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
     from headstart.modules.methods.replay import Replay as Replay

@@ -28,6 +28,7 @@ from headstart.modules.method_contract import (
 )
 from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.own_module import MakeModule, OwnModule
 from headstart.modules.shared_tensors import SharedTensors
 from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
 from headstart.output.errors import UserError
@@ -44,28 +45,39 @@ class Comparison(LightningModule):
     """Feed one stream of samples to a baseline and to custom methods, and count their correct predictions.
 
     After each validation pass `snapshot` returns the number of correct predictions and the samples fed so far.
+    LightningModules are compared as well, but are trained by trainers of their own and not fed here.
 
     Args:
-        baseline: The method that all others are compared with.
-        methods: The custom methods, by the name under which they appear in the results.
+        baseline: The method that all others are compared with, a Method or a class of LightningModules.
+        methods: The custom methods, likewise, by the name under which they appear in the results.
 
     Attributes:
+        names: Names of the methods, the baseline first.
+        own: The LightningModules, by name.
+        is_own: Whether each is one of them, `[methods]`.
         fed: The methods that are fed, by name, with the positions of their orderings among those that are fed.
         counts_classes: Whether the correct predictions of each class are counted as well.
     """
 
-    def __init__(self, baseline: Method, methods: dict[str, Method] | None = None) -> None:
+    def __init__(self, baseline: Method | MakeModule, methods: dict[str, Method | MakeModule] | None = None) -> None:
         super().__init__()
         self.automatic_optimization = False
 
         custom = methods or {}
         for name in custom:
             require_name(name)
-        self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
-        for name, method in zip(self.names, self, strict=True):
-            require_method(name, method)
+        self.methods, self.own = nn.ModuleDict(), dict[str, OwnModule]()
+        for name, method in {BASELINE: baseline, **custom}.items():
+            if isinstance(method, Method):
+                require_method(name, method)
+                self.methods[name] = method
+            else:
+                with prefix_method_errors(name):
+                    self.own[name] = OwnModule(method)
 
-        self._states = {name: MethodState(method) for name, method in zip(self.names, self, strict=True)}
+        self.names = [BASELINE, *custom]
+        self.is_own = np.array([name in self.own for name in self.names])
+        self._states = {name: MethodState(method) for name, method in self.methods.items()}  # type: ignore[arg-type]
         self.fed: dict[str, Tensor | slice] = {}
         self.counts_classes = False
         self.chosen: NDArray[np.bool_] | None = None
@@ -75,14 +87,9 @@ class Comparison(LightningModule):
         self._shared: SharedTensors | None = None
         self.samples_seen = self.samples_validated = 0
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the methods, the baseline first."""
-        return list(self.methods)
-
-    def __iter__(self) -> Iterator[Method]:
-        """Iterate over the methods, the baseline first."""
-        return iter(self.methods.values())  # type: ignore[arg-type]
+    def __iter__(self) -> Iterator[Method | type[LightningModule]]:
+        """Iterate over the methods and the classes of LightningModules, the baseline first."""
+        return (self.own[name].kind if name in self.own else self._states[name].method for name in self.names)
 
     def choose(self, chosen: NDArray[np.bool_]) -> None:
         """Choose the orderings that are fed; by default, all.
@@ -140,9 +147,10 @@ class Comparison(LightningModule):
         self.samples_seen, self.classes = 0, start.classes
 
         self.fed = {}
-        for name, own in zip(self.names, chosen, strict=True):
+        for name, state in self._states.items():
             # Methods that are not fed keep nothing of an earlier pass.
-            self._states[name].reset(start)
+            state.reset(start)
+            own = chosen[self.names.index(name)]
             if own.any():
                 self._begin(name, replace(start, numbers=numbers[own].tolist()))
                 positions = np.flatnonzero(own[is_fed])

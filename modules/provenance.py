@@ -14,7 +14,7 @@ from functools import cache
 from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headstart.modules.running_code import (
     SUITE,
@@ -28,9 +28,6 @@ from headstart.modules.running_code import (
 )
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
-
-if TYPE_CHECKING:
-    from headstart.modules.method import Method
 
 # Installed packages that can touch a count, by the names of their modules; those that are not installed do not count.
 PACKAGES = {
@@ -91,16 +88,16 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def describe_method(method: "Method", options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
+def describe_method(method: object, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
     """Describe a method by the result of `describe`, and its sample limit.
 
     Args:
-        method: The method.
+        method: The method, or a class of LightningModules.
         options: Its options, as for `describe`.
         max_samples: The sample limit, which is None in the result where the class declares that it does not matter.
     """
     # It is not inherited: a subclass may depend on the limit where its parents do not.
-    is_independent = vars(type(method)).get("independent_of_limit", False)
+    is_independent = vars(_kind(method)).get("independent_of_limit", False)
     return {**describe(method, options), "max_samples": None if is_independent else max_samples}
 
 

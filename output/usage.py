@@ -39,6 +39,11 @@ OWNER = re.compile(r"given class_path '([\w.]+)'|value: Namespace\(class_path='(
 LINKED = re.compile(
     r'argument (?:\w+\()?(?P<by>[\w.]+)\)? --> (?P<name>[\w.]+): |Linked "([\w.]+)" must be given via "([\w.]+)"'
 )
+# A mistake in an option of a class that is one of several kinds; the others are not what was meant.
+OF_CALLABLE = re.compile(
+    r".*expects a function or a callable class: ([\w.]+): ((?:expected|there is no such option).*?)"
+    r"(?:\. Got| Given) value.*?class_path='([\w.]+)'"
+)
 PATH = re.compile(r".*(?:class_path[ =]'|Import path |class, but |^\")((?:\w+\.)+\w+)")
 VALUE = re.compile(
     r".*(?:[vV]alue: (?:NestedArg\(.*val=)?|base 10: |to float: |, not |string: |Not of type \w+: )"
@@ -57,7 +62,7 @@ class OptionMistake(argparse.ArgumentError):
     """
 
     def __init__(self, name: str, reason: str, closest: str = "", owners: tuple[str, ...] = ()) -> None:
-        super().__init__(None, reason)
+        super().__init__(None, f"{name}: {reason}")
         self.name, self.reason, self.closest, self.owners = name, reason, closest, owners
 
 
@@ -75,6 +80,8 @@ def explain(
     """
     key = KEY.match(text)
     name = next(filter(None, key.groups()), "") if key else ""
+    if nested is None and (meant := OF_CALLABLE.match(text)):
+        nested = OptionMistake(meant[1], meant[2])
     if nested:
         owner = (found := OWNER.search(text)) and (found[1] or found[2])
         is_first = owner and not nested.owners and nested.reason.endswith("such option")

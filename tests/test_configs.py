@@ -75,9 +75,8 @@ def test_frozen_methods_are_all_that_take_features() -> None:
     chosen = yaml.safe_load((CONFIGS / "model" / "frozen_methods.yaml").read_text())
     named = [chosen["baseline"], *chosen["methods"].values()]
     classes = {each if isinstance(each, str) else each["class_path"] for each in named}
-    # One needs an extra, and weights that it fetches, the other a class of the user's.
-    without = {"ScikitLearnClassifier", "OwnLightningModule"}
-    there = {name for name, method in METHODS.items() if "features" in method.inputs} - without
+    # It needs an extra, and weights that it fetches.
+    there = {name for name, method in METHODS.items() if "features" in method.inputs} - {"ScikitLearnClassifier"}
     assert classes == {f"headstart.modules.{name}" for name in there}
 
 

@@ -19,7 +19,6 @@ from headstart.datamodules.orderings import sample_ordering
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules.methods.catalogue import METHODS
 from headstart.tests.material.blank_figures import blank_figures
-from headstart.tests.material.lightning_modules import Probe
 from headstart.train import main
 
 pytest.importorskip("sklearn", reason="the extra sklearn is not installed")
@@ -35,11 +34,8 @@ from headstart.estimators import CLASSIFIERS, HeadstartClassifier
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", Path(headstart.__file__).parents[1] / "shared"))
 REAL = (SHARED / "data" / "cats_and_dogs", SHARED / "weights" / "mobilenet_v2_imagenet.safetensors")
-# Required arguments beside the name: a module, and a classifier that is installed.
-GIVEN: dict[str, dict[str, Any]] = {
-    "own_lightning_module": {"module": Probe},
-    "scikit_learn_classifier": {"classifier": "sklearn.naive_bayes.GaussianNB"},
-}
+# Required arguments beside the name: a classifier that is installed.
+GIVEN: dict[str, dict[str, Any]] = {"scikit_learn_classifier": {"classifier": "sklearn.naive_bayes.GaussianNB"}}
 # A product of one row and that of many round differently, which float32 shows.
 ROUNDED = {"check_methods_subset_invariance": "products of other shapes round differently in float32"}
 
@@ -69,7 +65,7 @@ def test_the_checks_of_scikit_learn() -> None:
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", [name for name in CLASSIFIERS if name != "own_lightning_module"])
+@pytest.mark.parametrize("method", CLASSIFIERS)
 def test_the_checks_of_scikit_learn_on_every_method(method: str) -> None:
     rounded = ROUNDED if method in ("kernel_ridge", "nearest_class_mean", "scikit_learn_classifier") else {}
     check_estimator(HeadstartClassifier(method, **GIVEN.get(method, {})), expected_failed_checks=rounded)

@@ -29,10 +29,7 @@ PHOTOS = ["--data=headstart.datamodules.PhotoStream", "--data.trainable_from=fea
 KINDS = {
     "frozen": (["--data.orderings=6"], 7),
     "fine-tuning": ([*PHOTOS, "--criterion.evaluation=lazy", "--data.orderings=3"], 7),
-    "own": (
-        ["--data.orderings=3", "--model.methods.own=OwnLightningModule", "--model.methods.own.module=own_probe.Probe"],
-        6,
-    ),
+    "own": (["--data.orderings=3", "--model.methods.own=own_probe.Probe"], 6),
 }
 # Imports once, and forks a process for each run, so that a run takes the seconds of its passes.
 SERVER = """

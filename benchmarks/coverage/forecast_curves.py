@@ -46,7 +46,7 @@ GRID = (
 # Thresholds of criteria, and how many evaluations in a row must pass.
 THRESHOLDS, STREAK = (0.3, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95), 10
 ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
-OMITTED = ("ScikitLearnClassifier", "OwnLightningModule", "GradientDescent")
+OMITTED = ("ScikitLearnClassifier", "GradientDescent")
 SOURCES = {
     "objects": "embedded",
     "imagenet": f"{SHARED}/weights/mobilenet_v2_imagenet.safetensors",

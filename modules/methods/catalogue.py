@@ -68,5 +68,4 @@ METHODS = {
     "SideTuning": ShippedMethod(
         "side_tuning", "discriminant analysis on the frozen network, and a fine-tuned one beside it", ("photos",)
     ),
-    "OwnLightningModule": ShippedMethod("own_lightning_module", "a LightningModule of your own"),
 }

@@ -61,9 +61,10 @@ class TrainableBackbone(nn.Module):
         return {**self.__dict__, "_folded": None, "_is_evaluated": False}
 
     def train(self, mode: bool = True) -> TrainableBackbone:
-        """Set the modes that the options define, whichever mode is requested."""
+        """Set the modes that the options define for training, or evaluation mode."""
         super().train(False)
-        for module in [] if self._is_evaluated else self.network.modules():
+        self.training = mode
+        for module in self.network.modules() if mode else ():
             if module is not self.network:
                 is_norm = isinstance(module, _BatchNorm)
                 module.training = self.batch_norm == "trained" if is_norm else self.dropout
@@ -100,15 +101,15 @@ class TrainableBackbone(nn.Module):
         Batch norm is folded into convolutions, dropout is off. A network whose features differ when it is folded, which
         the first sample shows, runs as it is.
         """
-        self._is_evaluated = True
-        self.train()
+        mode, self._is_evaluated = self.training, True
+        self.eval()
         try:
             with torch.inference_mode():
                 self._fold().refresh()
                 yield
         finally:
             self._is_evaluated = False
-            self.train()
+            self.train(mode)
 
     def _fold(self) -> FoldedNetwork:
         if self._folded is None or not self._folded.fits(self.network):

@@ -51,15 +51,14 @@ def test_help_of_classes_that_the_help_names(option: str, capsys: pytest.Capture
 @pytest.mark.parametrize(
     ("option", "words"),
     [
-        ("--help", ["Method; headstart list methods", "PhotoSource; headstart list datasets"]),
+        ("--help", ["LightningModule]; headstart list methods", "PhotoSource; headstart list datasets"]),
         ("--data.help", ["PhotoSource; headstart list datasets"]),
         ("--data.help=PhotoStream", ["PhotoSource; headstart list datasets"]),
         ("--data.photos.help=ClassSubset", ["PhotoSource; headstart list datasets"]),
         ("--data.photos.help=PhotoSource", ["has no options; headstart list methods, or datasets, says which there"]),
-        ("--model.baseline.help", ["has no options; headstart list methods, or datasets, says which there"]),
+        ("--model.baseline.help=Method", ["has no options; headstart list methods, or datasets, says which there"]),
         ("--model.baseline.help=NearestClassMean", ["has no options; headstart list methods"]),
         ("--model.baseline.help=LoRA", ["one of Adafactor, Muon, Adadelta, Adagrad, Adam, AdamW,"]),
-        ("--model.methods.help=OwnLightningModule", ["(required, type: Callable[[Module, int], LightningModule])"]),
         ("--trainer.help", ["(type: Union[str, Accelerator], default: auto, one of CPUAccelerator, CUDAAccelerator"]),
     ],
 )

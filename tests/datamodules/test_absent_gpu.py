@@ -27,9 +27,8 @@ from headstart.tests.material.streams import WIDTH, random_photos, random_sample
 
 CLASSES = 3
 SAMPLES = 9
-# The iterations of one end when all orderings have converged, another computes on the processor, and what a module of
-# the user's does is its own.
-WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
+# The iterations of one end when all orderings have converged, the other computes on the processor.
+WAIT = ("LogisticRegression", "ScikitLearnClassifier")
 # A rank that fits the small backbone.
 OPTIONS = {"LoRA": {"rank": 1}}
 

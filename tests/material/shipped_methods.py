@@ -1,20 +1,17 @@
 """The methods of the suite, with settings that suit small streams."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from headstart import modules
 from headstart.modules.method import Method
 from headstart.modules.methods.catalogue import METHODS
-from headstart.tests.material.lightning_modules import Probe
 
 Make = Callable[[], Method]
 SETTINGS: dict[str, dict[str, Any]] = {
     "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
     "LoRA": {"rank": 1},
     "LogisticRegression": {"tolerance": 1e-6},
-    "OwnLightningModule": {"module": partial(Probe, form="dictionary")},
     "RandomProjection": {"projections": 24},
     "Replay": {"replay_size": 4},  # fewer than are in memory
     "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},

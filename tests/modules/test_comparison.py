@@ -3,6 +3,7 @@
 import threading
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from headstart.modules.comparison import Comparison
-from headstart.modules.method import Method, Start
+from headstart.modules.method import Start
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.output.errors import UserError
 from headstart.tests.material.constant_predictions import Constant, compared, set_up
@@ -21,7 +22,7 @@ def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> No
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6)) if trainable else None
     comparison = Comparison(GradientDescent(), {"a": GradientDescent(), "b": GradientDescent()})
     set_up(comparison, Start(6, 3, range(2), max_samples=9, seed=0, backbone=backbone))
-    states = [method.state_dict(keep_vars=True) for method in comparison]
+    states = [method.state_dict(keep_vars=True) for method in comparison.methods.values()]
     assert len(states) == 3
     for name, value in states[0].items():
         for other in states[1:]:
@@ -39,7 +40,7 @@ def test_name_of_the_baseline_is_taken() -> None:
 
 
 @pytest.mark.parametrize("custom", [None, {}, {"z": GradientDescent(), "a": GradientDescent()}])
-def test_names_in_the_order_given(custom: dict[str, Method] | None) -> None:
+def test_names_in_the_order_given(custom: Any) -> None:
     assert Comparison(GradientDescent(), custom).names == ["baseline", *(custom or {})]
 
 

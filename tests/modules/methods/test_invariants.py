@@ -32,11 +32,10 @@ from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, maker
 from headstart.tests.material.streams import adapt, batches, begin, feed, make_start, random_samples
 
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
-MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "OwnLightningModule", "SemanticClassMean")
-DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior", "OwnLightningModule")
-# The iterations of one end when all orderings have converged, another computes on the processor; the third seeds
-# generators of the device, which an absent one has not.
-WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
+MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "SemanticClassMean")
+DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior")
+# The iterations of one end when all orderings have converged, the other computes on the processor.
+WAIT = ("LogisticRegression", "ScikitLearnClassifier")
 
 each_method = pytest.mark.parametrize("name", METHODS)
 on_features = pytest.mark.parametrize("name", ON_FEATURES)

@@ -204,7 +204,7 @@ def test_nothing_is_left_of_an_evaluation() -> None:
     assert True in modes
     state = {name: value.clone() for name, value in backbone.state_dict().items()}
     with suppress(ZeroDivisionError), backbone.folded():
-        assert not any(module.training for module in backbone.eval().modules())
+        assert not any(module.training for module in backbone.modules())
         assert backbone(photos).requires_grad is False
         raise ZeroDivisionError
     assert [module.training for module in backbone.modules()] == modes
@@ -247,9 +247,9 @@ def test_modes_are_as_asked_for() -> None:
                 backbone.train(mode)
                 for module in backbone.network.modules():
                     if isinstance(module, nn.BatchNorm2d):
-                        assert module.training == (batch_norm == "trained")
+                        assert module.training == (mode and batch_norm == "trained")
                     if isinstance(module, nn.Dropout):
-                        assert module.training == dropout
+                        assert module.training == (mode and dropout)
 
 
 def test_statistics_are_trained() -> None:

@@ -1,0 +1,232 @@
+"""LightningModules of one's own through the command line of headstart train."""
+
+import importlib
+import json
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lightning.pytorch import Trainer
+from numpy.typing import NDArray
+
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.tests.material.blank_figures import blank_figures
+from headstart.tests.material.mistakes import error_line
+from headstart.train import main
+
+MINE = """\
+import torch
+from lightning.pytorch import Callback, LightningModule
+from torch import nn
+
+class Probe(LightningModule):
+    def __init__(self, backbone, classes, lr: float = 0.001, shared: bool = True):
+        super().__init__()
+        self.backbone, self.lr = backbone, lr
+        self.head = backbone.new_head() if shared else nn.Linear(backbone.width, classes)
+
+    def forward(self, inputs):
+        return self.head(self.backbone(inputs))
+
+    def training_step(self, batch, batch_idx):
+        loss = nn.functional.cross_entropy(self(batch[0]), batch[1])
+        self.log("loss", loss)
+        return loss
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), lr=self.lr)
+
+class Needs(Probe):
+    def __init__(self, backbone, classes, lr: float):
+        super().__init__(backbone, classes, lr)
+
+class Fails(Probe):
+    def __init__(self, backbone, classes):
+        raise ValueError(f"no {classes} classes,\\nbut 3")
+
+class Alone(LightningModule):
+    def __init__(self):
+        super().__init__()
+
+class Empty(LightningModule):
+    def __init__(self, backbone, classes):
+        super().__init__()
+
+class Narrow(Probe):
+    def __init__(self, backbone, classes):
+        super().__init__(backbone, classes)
+        self.head = nn.Linear(backbone.width, classes - 1)
+
+class Named(Probe):
+    def on_after_batch_transfer(self, batch, dataloader_idx):
+        return {"inputs": batch[0], "labels": batch[1]}
+
+class Unsure(Probe):
+    def configure_optimizers(self):
+        return "SGD"
+
+class Interrupted(Probe):
+    def training_step(self, batch, batch_idx):
+        if batch_idx == 5:
+            raise KeyboardInterrupt
+        return super().training_step(batch, batch_idx)
+
+def make(backbone: nn.Module, classes: int) -> Probe:
+    return Probe(backbone, classes)
+
+class Spoils(Callback):
+    def on_train_batch_end(self, trainer, pl_module, *_):
+        for each in pl_module.parameters():
+            each.data.zero_()
+"""
+NAMED = "--model.methods.mine=own_modules.Probe"
+# The drawings of the demo on a pre-trained network, with few photos.
+DEMO = (
+    *("--config=configs/demo.yaml", "--data.photos.train_size=60", "--data.photos.validation_size=40"),
+    *("--data.orderings=2", "--data.max_samples=24", "--criterion.consecutive=3", "--trainer.accelerator=cpu"),
+    *("--trainer.logger=false", "--model.methods={mean: NearestClassMean}"),
+)
+PHOTOS = ("--data=PhotoStream", "--data.trainable_from=features.16", "--data.orderings=1", "--data.batch_size=4")
+
+
+pytestmark = pytest.mark.usefixtures("mine", "shared_cache")
+
+
+def fit(*options: str, folder: str = "run") -> Path:
+    """Run the comparison in a folder, with blank figures."""
+    with blank_figures():
+        main([*DEMO, f"--trainer.default_root_dir={folder}", *options])
+    return Path(folder)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Write the modules."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    importlib.invalidate_caches()
+    (tmp_path / "own_modules.py").write_text(MINE)
+    yield
+    sys.modules.pop("own_modules", None)
+
+
+def read(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return document
+
+
+def counts(folder: Path) -> dict[str, list[Any]]:
+    """Return the counts by method, `[orderings][evaluations]`."""
+    stored: dict[str, NDArray[Any]] = dict(np.load(folder / "curves.npz"))
+    return dict(zip(stored["methods"].tolist(), stored["correct"].tolist(), strict=True))
+
+
+def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = counts(fit("--results.ledger=other", folder="alone"))
+    options = [NAMED, "--model.methods.mine.lr=0.01", "--model.baseline.optimizer.lr=0.01"]
+    folder = fit(*options, "--criterion.until=limit")
+    origin = read(folder)["methods"]["mine"]["provenance"]
+    assert origin["class"] == "own_modules.Probe"
+    assert origin["hyperparameters"] == {"lr": 0.01, "shared": True}
+    # The same head and optimiser as the baseline.
+    assert counts(folder)["mine"] == counts(folder)["baseline"]
+    assert len(set(counts(folder)["mine"][0])) > 2
+    folders = {path.name for path in tmp_path.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == {"alone", "other", "run"}
+
+    # A finished trace serves other names and files; a repeated command trains nothing.
+    (tmp_path / "mine.yaml").write_text(
+        "model: {baseline: {class_path: own_modules.Probe, init_args: {lr: 0.01}},\n"
+        "  methods: {other: {class_path: own_modules.Probe, init_args: {lr: 0.01}}}}\n"
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "fit", None)
+        again = fit("--config=mine.yaml", "--model.methods.mean=NearestClassMean", folder="again")
+    assert read(again)["times"]["computed_traces"] == 0
+    assert counts(again)["baseline"] == counts(folder)["mine"]
+
+    # Callbacks and options that change training reach the module alone.
+    changed = fit(
+        NAMED,
+        "--trainer.callbacks+=own_modules.Spoils",
+        "--trainer.gradient_clip_val=0.1",
+        "--trainer.accumulate_grad_batches=2",
+        "--trainer.precision=bf16-mixed",
+        "--results.ledger=third",
+        folder="changed",
+    )
+    after = counts(changed)
+    assert {name: after[name] for name in alone} == alone
+    assert after["mine"] != counts(folder)["mine"]
+    assert read(changed)["methods"]["mine"]["provenance"]["trainer"]["gradient_clip_val"] == 0.1
+
+
+def test_lazy_runs_meet_the_criterion_as_others() -> None:
+    scores = []
+    for option in ("evaluation=every", "evaluation=lazy", "stop_when_met=true"):
+        options = [NAMED, "--model.methods.mine.lr=0.02", f"--criterion.{option}", f"--results.ledger={option}"]
+        methods = read(fit(*options, "--criterion.threshold=0.7", folder=option))["methods"]
+        scores.append({name: (one["samples_to_criterion"], one["onset"]) for name, one in methods.items()})
+    assert scores[0] == scores[1] == scores[2]
+    assert any(isinstance(samples, int) for samples in scores[0]["mine"][0])
+
+
+@pytest.mark.parametrize("batch_norm", ["frozen", "trained"])
+def test_a_module_fine_tunes_as_the_shipped_method(batch_norm: str) -> None:
+    rates = ("--model.methods.mine.lr=0.001", "--model.baseline.optimizer.lr=0.001")
+    options = [*PHOTOS, f"--data.batch_norm={batch_norm}", "--criterion.until=limit", NAMED, *rates]
+    folder = fit(*options, "--results.per_class=true", "--criterion.measure=balanced_accuracy")
+    made, of_class = counts(folder), dict(np.load(folder / "curves.npz"))["class_correct"]
+    assert made["mine"] == made["baseline"]
+    assert np.array_equal(of_class[0], of_class[-1])
+    assert of_class.any()
+    assert len(set(made["mine"][0])) > 1
+
+
+# Options and the lines that they end with, first those that are found before a photo is read.
+METHOD = "--model.methods.mine=own_modules."
+REFUSED = {
+    f"{METHOD}Alone": "model.methods.mine: Alone must take the backbone and the number of classes first, and its other "
+    "arguments as options (too many positional arguments)",
+    f"{METHOD}Needs": "model.methods.mine.lr: it is required, and not given",
+    f"{METHOD}Empty": "model.methods.mine: Empty does not define training_step and forward and configure_optimizers",
+    f"{METHOD}torch": "model.methods.mine: own_modules.torch is no LightningModule; name one, or a function",
+    f"{METHOD}make": "model.methods.mine: make is no method and no LightningModule; name a class of either kind",
+    "--model.methods.mine.width=3": "model.methods.mine.width: there is no such option of own_modules.Probe",
+    "--model.methods.mine.lr=often": "model.methods.mine.lr: expected a number, not often",
+    "--trainer.devices=2": "trainer.devices: 2 processes requested; a run has one device",
+    "--trainer.max_epochs=2": "trainer.max_epochs: 2 would change the protocol; leave it at 1",
+    "--trainer.accumulate_grad_batches=0": "trainer.accumulate_grad_batches: expected a whole number from 1, not 0",
+    "--trainer.gradient_clip_algorithm=most": "trainer.gradient_clip_algorithm: `gradient_clip_algorithm` most is",
+    "--trainer.callbacks+=LearningRateFinder": "trainer.callbacks: LearningRateFinder would change the protocol;",
+    "--trainer.callbacks+=ModelCheckpoint": "trainer.enable_checkpointing: Trainer was configured with",
+}
+LATE = {
+    f"{METHOD}Fails": "model.methods.mine: Fails failed with a backbone and 2 classes: ValueError: no 2 classes,",
+    f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [1, 1]; it must return logits [1, 2]",
+    f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
+    f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",
+}
+
+
+def test_mistakes_are_one_line(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for option, words in LATE.items():
+        assert error_line(capsys, partial(fit, option)).startswith(f"error: {words}")
+    assert not (tmp_path / "run" / "results.json").exists()
+    monkeypatch.setattr(SampleStream, "setup", None)
+    for option, words in REFUSED.items():
+        assert error_line(capsys, partial(fit, NAMED, option)).startswith(f"error: {words}")
+
+
+def test_an_interrupted_module_loses_its_own_pass_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    interrupted = "--model.methods={x: own_modules.Interrupted}"
+    assert error_line(capsys, lambda: fit(interrupted), code=130) == "error: interrupted"
+    assert read(fit("--model.methods={}", folder="after"))["times"] | {"seconds": 0} == {
+        **{"computed_traces": 0, "reused_traces": 2, "seconds": 0}
+    }
