@@ -129,7 +129,7 @@ def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytes
     alone = counts(fit("--results.ledger=other", folder="alone"))
     options = [NAMED, "--model.methods.mine.lr=0.01", "--model.baseline.optimizer.lr=0.01"]
     folder = fit(*options, "--criterion.until=limit")
-    origin = read(folder)["methods"]["mine"]["provenance"]
+    origin = read(folder)["methods"]["mine"]["key"]
     assert origin["class"] == "own_modules.Probe"
     assert origin["hyperparameters"] == {"lr": 0.01, "shared": True}
     # The same head and optimiser as the baseline.
@@ -162,7 +162,7 @@ def test_a_module_is_named_with_its_arguments(tmp_path: Path, monkeypatch: pytes
     after = counts(changed)
     assert {name: after[name] for name in alone} == alone
     assert after["mine"] != counts(folder)["mine"]
-    assert read(changed)["methods"]["mine"]["provenance"]["trainer"]["gradient_clip_val"] == 0.1
+    assert read(changed)["methods"]["mine"]["key"]["trainer"]["gradient_clip_val"] == 0.1
 
 
 def test_lazy_runs_meet_the_criterion_as_others() -> None:
