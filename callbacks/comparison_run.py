@@ -23,6 +23,7 @@ from headstart.modules.comparison import Comparison
 from headstart.modules.method_contract import BASELINE
 from headstart.modules.provenance import code_of, describe_method, describe_own_class, doubts_about, is_users
 from headstart.modules.run_key import RunKey
+from headstart.modules.running_code import own_modules
 from headstart.output.errors import UserError
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
@@ -159,16 +160,23 @@ class ComparisonRun(LedgerOptions):
         """
         model = yaml.safe_load(self.folder.config)["model"]
         options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
-        self.methods, self.callbacks = comparison.names, dict(described)
+        self.methods, self.loaded = comparison.names, own_modules().keys()
         every = [(method, options[name]) for name, method in zip(self.methods, comparison, strict=True)]
         self.described = [describe_method(*each, max_samples) for each in every]
-        for name, one in zip(self.methods, self.described, strict=True):
-            if name in comparison.own and self.training:
-                one["trainer"] = self.training
         self.code = [code_of(*each) for each in every]
-        self.own = [bool(callbacks) or is_users(*each) for each in every]
-        self.doubts = [doubts_about(*each) for each in every]
-        self._add_doubts([doubt for each in callbacks for doubt in doubts_about(*each)])
+
+        # As soon as there is a LightningModule, callbacks of the user's own act on LightningModules alone.
+        self.callbacks = {} if comparison.own else dict(described)
+        acted_on = [name in comparison.own or not comparison.own for name in self.methods]
+        doubts = [doubt for each in callbacks for doubt in doubts_about(*each)]
+        self.own = [is_users(*each) or (bool(callbacks) and acts) for each, acts in zip(every, acted_on, strict=True)]
+        self.doubts = [
+            list(dict.fromkeys(doubts_about(*each) + doubts * acts)) for each, acts in zip(every, acted_on, strict=True)
+        ]
+        training = {**self.training, **({"own_callbacks": dict(described)} if described else {})}
+        for name, one in zip(self.methods, self.described, strict=True):
+            if name in comparison.own and training:
+                one["trainer"] = training
 
     def _add_doubts(self, doubts: list[str]) -> None:
         self.doubts = [list(dict.fromkeys(own + doubts)) for own in self.doubts]
@@ -191,7 +199,7 @@ class ComparisonRun(LedgerOptions):
         self.stream, self.comparison = stream, comparison
         self.all_correct, self.class_sizes = self._weigh_classes()
         self.keys = self._build_keys(self._fed(lazily=self.criterion.is_lazy))
-        if self.before:
+        if self.before and not self.overwrite:
             self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
             self.traces = self._find_traces(ledger)
@@ -269,6 +277,7 @@ class ComparisonRun(LedgerOptions):
             stream.orderings,
             grid,
             recompute=self.recompute,
+            loaded=self.loaded,
             evaluated=evaluated,
             class_sizes=self.class_sizes if self.per_class else None,
             own={name.method for name, is_own in zip(names, self.own, strict=True) if is_own},

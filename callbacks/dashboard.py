@@ -40,7 +40,8 @@ class DashboardLogger(WandbLogger):
         name: Name of the run; by default the data set, the backbone, its weights, the methods with the hyperparameters
             that differ from their defaults, the batch size, the seed, and the digest of the group.
         group: Group of runs in the dashboard; by default the data set, the backbone and its weights, and a digest of
-            all else but seed and orderings: runs of one group differ in nothing that is compared.
+            all other options but seed and orderings: runs of one group are of one setting, unless code or photos
+            changed between them.
         tags: Tags of the run; by default the data set, the backbone, its weights, the batch size and the sweep.
         mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
             environment variable WANDB_MODE wins over it.
@@ -106,7 +107,8 @@ class DashboardLogger(WandbLogger):
         return self._record(params).is_published and not self.log_again
 
     def _record(self, params: Mapping[str, Any]) -> RunRecord:
-        return RunRecord(Path(self._folder or "."), params.get("run", {}).get("key"))
+        place = {key: self._wandb_init.get(key) for key in ("project", "entity")}
+        return RunRecord(Path(self._folder or "."), [place, params.get("run", {}).get("key")])
 
     def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
         """Begin the run, or continue that of an interrupted command, and make samples seen the x axis.
@@ -124,7 +126,7 @@ class DashboardLogger(WandbLogger):
                 self.mode, {**self._wandb_init, **self.record.options()}
             )
         except wandb.Error as error:
-            reason = str(error).splitlines()[0]
+            reason = str(error).partition("\n")[0]
             raise UserError(
                 f"trainer.logger: Weights & Biases cannot start a run ({reason}); wandb login, or mode=offline"
             ) from error
@@ -132,7 +134,8 @@ class DashboardLogger(WandbLogger):
         # An agent of W&B gives a run its parameters itself.
         sweep = self._sweep.get("sweep", os.environ.get("WANDB_SWEEP_ID"))
         parameters = {**self._sweep.get("parameters", {}), **({} if sweep is None else {"sweep": sweep})}
-        run.config.update({**params, **parameters})
+        # A continued run may have another commit or number of processes.
+        run.config.update({**params, **parameters}, allow_val_change=True)
 
         # One chart of all methods is drawn at the end, so that those of single methods are not shown by themselves.
         run.define_metric("samples_seen", hidden=True)
@@ -163,7 +166,7 @@ class DashboardLogger(WandbLogger):
         if document["complete"]:
             run.log(_charts(curves))
         tables = {"results": _table_of_methods(document, self._setting), "orderings": _table_of_orderings(document)}
-        log_files(run, "results", f"{self._setting}, seed {document['protocol']['seed']}", tables, files)
+        log_files(run, "results", f"seed {document['protocol']['seed']}, {self._setting}", tables, files)
         self.record.store(run, is_published=document["complete"])
         run.finish(exit_code=0 if document["complete"] else 1)
 

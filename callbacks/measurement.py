@@ -72,11 +72,12 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
         if run.is_known:
             return
         described = {**yaml.safe_load(run.folder.config), "run": _describe(run)}
-        if run.is_repeated:
-            # The loggers have this run already.
-            trainer.loggers = [
-                each for each in trainer.loggers if isinstance(each, Publisher) and not each.is_published(described)
-            ]
+        # Loggers that have this run already log nothing again.
+        trainer.loggers = [
+            each
+            for each in trainer.loggers
+            if not (each.is_published(described) if isinstance(each, Publisher) else run.is_repeated)
+        ]
         if run.traces.missing.any():
             run.record()
         for logger in trainer.loggers:
@@ -100,7 +101,7 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
     for claimed in claim_missing(lambda: bool(traces.missing.any()) and not criterion.cut_off_because, traces.claim):
         together = int(traces.missing[~comparison.is_own].any(1).sum())
         fitting = comparison.orderings_at_once(stream.start(), max(1, together))
-        most = min(fitting, stream.orderings_at_once or fitting)
+        most = min(fitting, stream.orderings_at_once or fitting) if together else 1
         chosen = claimed.copy()
         chosen[:, np.flatnonzero(claimed.any(0))[most:]] = False
         traces.release(claimed & ~chosen)

@@ -57,7 +57,7 @@ def train_module(
 
     stream.feed([stream.orderings[ordering]])
     start, timers = stream.start(), [each for each in trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
-    evaluations = ModuleEvaluations(name, comparison, criterion, stream, least)
+    evaluations = ModuleEvaluations(name, comparison, criterion, stream, least, logs=not ordering)
     settle_arithmetic()
     memory = explain_memory_errors(f"data.batch_size: a batch of {name}", "lower data.batch_size")
     with prefix_method_errors(name), memory, generators_of(start).in_use():
@@ -66,13 +66,15 @@ def train_module(
             module.validation_step = MethodType(_no_step, module)  # type: ignore[method-assign]
         continue_timers(timers)
         own_trainer = run.own_trainer([evaluations, *timers])
+        # Those of the user count for one ordering.
+        every = [each for each in own_trainer.callbacks if isinstance(each, Timer)]  # type: ignore[attr-defined]
         try:
             with raising_signals(own_trainer):
                 own_trainer.fit(module, batches_of(stream), evaluations.loader())
         except MisconfigurationException as error:
             raise UserError(" ".join(str(error).split())) from error
 
-        if not evaluations.are_over and any((each.time_remaining() or 0) < 0 for each in timers):
+        if not evaluations.are_over and any((each.time_remaining() or 0) < 0 for each in every):
             criterion.cut_off_because = "an option of the trainer stopped it early"
             return
         evaluations.repeat_last()
@@ -107,12 +109,19 @@ class ModuleEvaluations(Callback):
         criterion: The criterion, which follows the traces.
         stream: The data, which feeds one ordering.
         least: Number of evaluations before which training does not end.
+        logs: Whether what the module logs goes to the loggers of the run; that of the first ordering does.
     """
 
     def __init__(
-        self, name: str, comparison: Comparison, criterion: SampleEfficiency, stream: SampleStream, least: int
+        self,
+        name: str,
+        comparison: Comparison,
+        criterion: SampleEfficiency,
+        stream: SampleStream,
+        least: int,
+        logs: bool,
     ) -> None:
-        self.name, self.criterion, self.least = name, criterion, least
+        self.name, self.criterion, self.least, self.logs = name, criterion, least, logs
         self.chunks = list(stream.val_dataloader().dataset[0])
         self.class_weights = comparison.class_weights
         self.classes = stream.start().classes
@@ -128,15 +137,8 @@ class ModuleEvaluations(Callback):
         return DataLoader(chunks, batch_size=None, collate_fn=_copy, generator=torch.Generator())
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
-        """Count the batches, and check before the first that the module predicts all classes."""
+        """Count the batches."""
         self.batches = batch_idx + 1
-        if not batch_idx:
-            modes = {module: module.training for module in pl_module.modules()}
-            for module in modes:
-                module.training = False
-            self._predict(trainer, pl_module, _inputs_of(pl_module, batch)[:1], 1)
-            for module, mode in modes.items():
-                module.training = mode
 
     def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start the counts of one evaluation."""
@@ -177,10 +179,11 @@ class ModuleEvaluations(Callback):
         if rest or evaluation == self.made:
             return
         self._record()
-        assert isinstance(trainer.logger, ModuleLog)
-        logged: dict[str, Any] = {**trainer.logger.values, **trainer.callback_metrics}
-        values = {f"{self.name}/{key}": float(value) for key, value in logged.items()}
-        self.criterion.logged.setdefault(self.made - 1, {}).update(values)
+        if self.logs:
+            assert isinstance(trainer.logger, ModuleLog)
+            logged: dict[str, Any] = {**trainer.logger.values, **trainer.callback_metrics}
+            values = {f"{self.name}/{key}": float(value) for key, value in logged.items()}
+            self.criterion.logged.setdefault(self.made - 1, {}).update(values)
         if self.are_over:
             trainer.should_stop = True
 

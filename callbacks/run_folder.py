@@ -64,7 +64,7 @@ class RunFolder:
         plain = json.loads(json.dumps(now))
         differing = [name for name in {**plain, **before} if plain.get(name) != before.get(name)]
         if differing and not self.overwrite:
-            self.raise_other_results(f"results of another {', '.join(differing)}")
+            self.raise_other_results(f"results of another configuration ({', '.join(differing)})")
 
     def holds(self, key: Mapping[str, Any]) -> bool:
         """Whether the folder holds the results of a key, of one that trains a model.

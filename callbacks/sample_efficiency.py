@@ -71,8 +71,8 @@ class SampleEfficiency(Callback):
             raise UserError(f"criterion.until: limit continues after the criterion, but criterion.{other} stops there")
         if isinstance(threshold, str):
             raise UserError(
-                "criterion.threshold: reference is a threshold that headstart sweep finds by the reference runs of its "
-                "file; give a number from 0 to 1"
+                "criterion.threshold: reference stands for the threshold that headstart sweep finds where its file has "
+                "the key reference; give a number from 0 to 1"
             )
         self.threshold = threshold
         self.consecutive = consecutive

@@ -47,6 +47,7 @@ class Traces:
         class_sizes: Validation samples of each class, `[classes]`, to keep the correct predictions of each as well.
         own: Digests of methods of the user's own: they are stored no more once they import another own module.
         unstored: Digests of methods whose code is not known: their traces are neither read nor stored.
+        loaded: Names of the own modules that the digests contain.
     """
 
     def __init__(
@@ -61,9 +62,10 @@ class Traces:
         class_sizes: NDArray[np.int64] | None = None,
         own: Collection[str] = (),
         unstored: Collection[str] = (),
+        loaded: Collection[str] = (),
     ) -> None:
         self.ledger, self.grid, self.recompute = ledger, grid, recompute
-        self._own, self._unstored, self._loaded = set(own), set(unstored), own_modules().keys()
+        self._own, self._unstored, self._loaded = set(own), set(unstored), set(loaded)
         self.imported: list[str] = []
         self._evaluated = evaluated
         self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]

@@ -170,6 +170,7 @@ class TaskCLI(LightningCLI):
         options = options if isinstance(options, list) else [options]
         # The suite's own come after the user's.
         callbacks = self.config_init["trainer"].get("callbacks") or []
+        callbacks = callbacks if isinstance(callbacks, list) else [callbacks]
         return [(one, each) for each, one in zip(options, callbacks, strict=False) if is_foreign(one, each)]
 
     def describe_callbacks(self) -> dict[str, dict[str, Any]]:

@@ -100,6 +100,8 @@ def doubts(objects: Iterable[object]) -> list[str]:
         if doubt := _digest(name, module, file).doubt:
             found.append(doubt)
         members.append((name, dict(vars(module)), file))
+        own_classes = [one for one in vars(module).values() if isinstance(one, type) and is_own(one)]
+        members += [(name_of(one), dict(vars(one)), file) for one in own_classes]
     for name, named, file in members:
         found += [f"{name}.{each} was made from a text" for each, one in named.items() if _is_made(each, one, file)]
     return list(dict.fromkeys(found))
@@ -213,6 +215,7 @@ def _python_folders() -> tuple[str, ...]:
 
 def _is_made(name: str, one: object, file: str) -> bool:
     """Whether an own function comes from no file; those with two underscores are made by `dataclass`."""
+    one = getattr(one, "__func__", one)
     if not isinstance(one, FunctionType) or name.startswith("__") or not (one.__module__ is None or is_own(one)):
         return False
     path = one.__code__.co_filename

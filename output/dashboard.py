@@ -201,8 +201,9 @@ class RunRecord:
         self.id, self.is_published = secrets.token_hex(4), False
         with suppress(OSError, ValueError, TypeError, KeyError):
             stored = json.loads(self._path.read_text(encoding="utf-8"))
-            if stored["identity"] == self._identity and not is_agents():
-                self.id, self.is_published = str(stored["id"]), bool(stored["published"])
+            is_same = stored["identity"] == self._identity and re.fullmatch("[0-9a-f]{8}", stored["id"])
+            if is_same and not is_agents():
+                self.id, self.is_published = stored["id"], bool(stored["published"])
 
     def options(self) -> dict[str, str]:
         """Return the arguments of `wandb.init` that continue the run; none under an agent."""

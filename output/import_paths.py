@@ -71,16 +71,24 @@ def _is_own(path: str) -> bool:
     return found == ROOT or (found.is_relative_to(ROOT) and Path(found.relative_to(ROOT).parts[0]).stem in OWN)
 
 
+# The working folder that was added to the import path.
+_ADDED: list[str] = []
+
+
 def import_from_working_folder() -> None:
     """Add the working folder to the end of the import path, after libraries, for modules of the user's own.
 
-    Where Python itself imports from there, as in a notebook, the order is Python's.
+    It is added by its name: an empty name would mean another folder while a configuration elsewhere is read, whose
+    paths are relative to it. Where Python itself imports from there, as in a notebook, the order is Python's.
     """
-    if "" in sys.path:
-        return
-    # Python begins with the folder of the script, and after `-m` with the working folder.
-    script = getattr(sys.modules["__main__"], "__file__", None) or ""
-    first = Path.cwd() if Path(script).resolve() == ROOT / "__main__.py" else Path(script).parent
-    if _is_own(script) and sys.path and Path(sys.path[0]) == first:
-        del sys.path[0]
-    sys.path.append("")
+    if "" not in sys.path:
+        # Python begins with the folder of the script, and after `-m` with the working folder.
+        script = getattr(sys.modules["__main__"], "__file__", None) or ""
+        first = Path.cwd() if Path(script).resolve() == ROOT / "__main__.py" else Path(script).parent
+        if _is_own(script) and sys.path and Path(sys.path[0]) == first:
+            del sys.path[0]
+
+    # A process may change its folder between two commands.
+    sys.path[:] = [path for path in sys.path if path not in _ADDED]
+    _ADDED[:] = [str(Path.cwd())]
+    sys.path += _ADDED

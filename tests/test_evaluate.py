@@ -119,7 +119,7 @@ def test_every_evaluation_is_tried() -> None:
     assert {*ABSENT, "list"} == set(EVALUATIONS)
 
 
-@pytest.mark.parametrize("name", ["sample-efficiency", "leaderboard", "forecast", "report", "performances", "list"])
+@pytest.mark.parametrize("name", ["sample-efficiency", "forecast", "performances", "list"])
 def test_commands_that_mirror_nothing_have_no_logger(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         evaluate.main([name, "methods", "--logger=true"])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.store.json_digest import FILES, SEAL
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.changing_photos import FAULTS, stored_rows, watched
 
@@ -34,7 +35,7 @@ def stored_counts(ledger: Path) -> Counts:
 
 def scores(folder: Path) -> dict[str, Any]:
     document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return {key: value for key, value in document.items() if key not in ("times", "environment")}
+    return {key: value for key, value in document.items() if key not in ("times", "environment", SEAL, FILES)}
 
 
 @pytest.mark.parametrize("trials", [1, pytest.param(30, marks=pytest.mark.slow)])

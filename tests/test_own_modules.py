@@ -65,6 +65,9 @@ class Named(Probe):
     def on_after_batch_transfer(self, batch, dataloader_idx):
         return {"inputs": batch[0], "labels": batch[1]}
 
+    def training_step(self, batch, batch_idx):
+        return nn.functional.cross_entropy(self(batch["inputs"]), batch["labels"])
+
 class Unsure(Probe):
     def configure_optimizers(self):
         return "SGD"
@@ -207,7 +210,7 @@ REFUSED = {
 }
 LATE = {
     f"{METHOD}Fails": "model.methods.mine: Fails failed with a backbone and 2 classes: ValueError: no 2 classes,",
-    f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [1, 1]; it must return logits [1, 2]",
+    f"{METHOD}Narrow": "model.methods.mine: forward of Narrow returns [",
     f"{METHOD}Named": "model.methods.mine: a hook of Named makes the batch a dict; evaluations need (inputs, labels)",
     f"{METHOD}Unsure": "model.methods.mine: Unknown configuration for model optimizers. Output from",
 }
@@ -230,3 +233,27 @@ def test_an_interrupted_module_loses_its_own_pass_alone(capsys: pytest.CaptureFi
     assert read(fit("--model.methods={}", folder="after"))["times"] | {"seconds": 0} == {
         **{"computed_traces": 0, "reused_traces": 2, "seconds": 0}
     }
+
+
+CALLBACK = """\
+from lightning.pytorch import Callback
+
+class Turns(Callback):
+    def on_train_batch_start(self, trainer, pl_module, batch, batch_idx):
+        batch[0].mul_(-1)
+"""
+
+
+def test_callbacks_that_act_on_modules_alone_are_in_their_keys_alone() -> None:
+    Path("turns.py").write_text(MINE + CALLBACK)
+    acting = "--trainer.callbacks=turns.Turns"
+
+    def baseline(folder: str, *options: str) -> Any:
+        return counts(fit(*options, folder=folder))["baseline"]
+
+    # The same ledger serves all three, in which the same baseline is turned, or not.
+    alone = baseline("alone", "--model.methods={}")
+    turned = baseline("turned", "--model.methods={}", acting)
+    beside = baseline("beside", "--model.methods={mine: turns.Probe}", acting)
+    assert alone == beside
+    assert turned != alone

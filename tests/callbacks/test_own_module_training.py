@@ -206,5 +206,5 @@ def test_values_are_logged_by_the_name_of_the_method(tmp_path: Path) -> None:
     evaluations = run.criterion.logged
     assert list(evaluations) == list(range(SAMPLES // BATCH))
     right = [evaluations[k]["m0/right"] for k in evaluations]
-    assert right == run.traces.correct[:, 1, -1].tolist()
+    assert right == run.traces.correct[:, 1, 0].tolist()
     assert all(values["m0/loss"] > 0 for values in evaluations.values())

@@ -394,6 +394,18 @@ class HasHooks(Probe):
         self.head.weight.data += 1
 
 
+class CentresOnItsFirstBatch(Probe):
+    """Whoever predicts with it before the first batch changes what it learns."""
+
+    def __init__(self, backbone: nn.Module, classes: int, lr: float = 0.3) -> None:
+        super().__init__(backbone, classes, lr)
+        self.mean: Tensor | None = None
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.mean = inputs.mean(0) if self.mean is None else self.mean
+        return super().forward(inputs - self.mean)
+
+
 class Thaws(BaseFinetuning):
     """Freezes the bias for all of the one epoch."""
 

@@ -269,6 +269,8 @@ def test_code_without_a_file_is_not_known(tmp_path: Path) -> None:
     files = {"mine.py": method(imports=rule, factor="s()"), "rule.txt": "def s():\n    return 1.0"}
     described = describe(tmp_path, files)
     assert described["doubts"] == ["mine.s was made from a text"]
+    files["rule.txt"] = "class s(float):\n    @staticmethod\n    def rule():\n        return 1.0"
+    assert describe(tmp_path, files)["doubts"] == ["mine.s.rule was made from a text"]
 
 
 def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:

@@ -64,7 +64,9 @@ def test_a_target_that_asks_for_a_threshold_gets_one_from_its_reference_run(targ
 
 def test_a_run_alone_needs_a_number() -> None:
     # As an agent of W&B would run it, which reads no `reference`.
-    with pytest.raises(UserError, match=r"^criterion\.threshold: reference is a threshold that headstart sweep finds"):
+    with pytest.raises(
+        UserError, match=r"^criterion\.threshold: reference stands for the threshold that headstart sweep"
+    ):
         SampleEfficiency(threshold="reference")
 
 
