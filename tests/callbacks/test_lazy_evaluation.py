@@ -68,15 +68,6 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
 
 
 @pytest.mark.slow
-def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
-    ledger = str(tmp_path / "other")
-    on = script(COUNTS, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION).results.document
-    off = script(COUNTS, folder="off", results=ComparisonRun(ledger=ledger), **CRITERION).results.document
-    assert on["comparisons"] == off["comparisons"]
-    assert all(on["methods"][name]["onset"] == scores["onset"] for name, scores in off["methods"].items())
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("evaluation", ["lazy", "every"])
 @pytest.mark.parametrize("kills", [(7, 12, 13)])
 def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(

@@ -78,14 +78,6 @@ def test_scores_follow_from_the_curves(script: Script) -> None:
         assert scores["reached"] == run.criterion.met[i].sum()
 
 
-@pytest.mark.parametrize("orderings", [1, 2])
-def test_few_orderings(script: Script, orderings: int) -> None:
-    run = script([[[0, 16, 16]] * orderings, [[16, 16, 16]] * orderings], results=ComparisonRun(), consecutive=2)
-    assert run.error is None
-    comparison = read(run.folder)["comparisons"]["method_0"]
-    assert comparison["per_ordering"] == [pytest.approx(100 / 3)] * orderings
-
-
 @pytest.mark.parametrize("config", SAME)
 def test_same_configuration_is_written_again(script: Script, config: str) -> None:
     script(COUNTS, results=ComparisonRun(), config=CONFIG)
@@ -157,12 +149,6 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
     assert document["methods"]["baseline"]["onset"] == [4, None]
     assert document["methods"]["baseline"]["restricted_mean"] == 16
     assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
-
-
-def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: Script) -> None:
-    run = script(COUNTS, results=ComparisonRun(), fail_at=1)
-    assert str(run.error) == "scripted failure"
-    assert not (run.folder / "results.json").exists()
 
 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
