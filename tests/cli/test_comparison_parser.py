@@ -3,7 +3,7 @@
 import inspect
 import types
 import typing
-from itertools import product
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -121,13 +121,12 @@ def test_null_for_every_option_that_may_be_none(capsys: pytest.CaptureFixture[st
         assert config["data"]["init_args"][name] is None, name
 
     names = nullable(options(datamodules.SampleStream)["backbone"])
-    backbone = configuration(capsys, *(f"--data.backbone.{name}=null" for name in names))["data"]["init_args"][
-        "backbone"
-    ]
-    assert [backbone[name] for name in names] == [None] * len(names)
+    data = configuration(capsys, *(f"--data.backbone.{name}=null" for name in names))["data"]["init_args"]
+    assert [data["backbone"][name] for name in names] == [None] * len(names)
 
-    for source, null in product(SOURCES, ("null", "~", "None")):
-        nulls = [f"--data.photos.{name}={null}" for name in nullable(source)]
+    spelt = cycle(("null", "~", "None"))
+    for source in SOURCES:
+        nulls = [f"--data.photos.{name}={next(spelt)}" for name in nullable(source)]
         photos = configuration(capsys, f"--data.photos={source.__name__}", *nulls)["data"]["init_args"]["photos"]
         assert all(photos.get("init_args", {}).get(name) is None for name in nullable(source)), source
 
