@@ -5,12 +5,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from headstart.datamodules.sample_stream import SampleStream
+from headstart.tests.material.scripted_runs import read
 
 MINE = """\
 import torch
@@ -62,11 +62,6 @@ def method(path: str, **keywords: object) -> str:
     return json.dumps(
         {"mine": {"class_path": f"own_methods.{path}", **({"dict_kwargs": keywords} if keywords else {})}}
     )
-
-
-def read(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
 
 
 @pytest.mark.slow

@@ -40,14 +40,11 @@ def test_samples_are_counted_at_every_evaluation(script: Script, batch_size: int
     assert run.samples_seen == [step * i for i in range(1, 6)]
 
 
-def test_last_batch_is_smaller(script: Script) -> None:
-    run = script([[[0] * 3]], batch_size=8, max_samples=19)
-    assert run.samples_seen == [8, 16, 19]
-
-
-def test_batches_that_end_before_an_evaluation_are_not_evaluated(script: Script) -> None:
-    run = script([[[0] * 2]], batch_size=4, max_samples=19, evaluate_every=2)
-    assert run.samples_seen == [8, 16]
+def test_the_last_batch_may_be_smaller_and_evaluated_or_not(script: Script) -> None:
+    for every, samples_seen in ((1, [4, 8, 12, 16, 19]), (2, [8, 16])):
+        counts = [[[0] * len(samples_seen)]]
+        run = script(counts, batch_size=4, max_samples=19, evaluate_every=every, folder=f"{every}")
+        assert run.samples_seen == samples_seen
 
 
 @pytest.mark.parametrize("seed", range(6))
