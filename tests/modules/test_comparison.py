@@ -129,6 +129,8 @@ def test_logged_values_are_means_over_orderings() -> None:
 
 def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> None:
     class Keeps(Constant):
+        count: Tensor
+
         def __init__(self) -> None:
             super().__init__([0, 0])
             self.lock, self.locks = threading.Lock(), [threading.Lock()]
