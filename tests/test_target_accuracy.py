@@ -16,8 +16,9 @@ from headstart.datamodules import ClassFolders
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
 from headstart.output.errors import UserError
+from headstart.store.accuracy_traces import Counted
 from headstart.store.ledger import Ledger
-from headstart.store.ledger_file import Trace, TraceKey
+from headstart.store.ledger_file import TraceKey
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.bare_fine_tuning import EPOCHS, plain_accuracies
 from headstart.tests.material.training import (
@@ -176,7 +177,7 @@ def test_stored_accuracies_are_verified(
         key = TraceKey(run["stream"], run["methods"][0], 1)
         count = int(ledger.read([key])[key].correct[0])
         assert count == round(12 * results["accuracies"][1])
-        ledger.write({key: Trace(np.array([count - 1]))})
+        ledger.write({key: Counted(count - 1).trace()})
     with pytest.raises(UserError, match="1 of 2 traces"):
         verify(str(tmp_path / "ledger"), share=1.0)
     line = (
