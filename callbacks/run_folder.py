@@ -78,7 +78,7 @@ class RunFolder:
         before = self.document.get("key", {} if (self.path / RESULTS).exists() else None)
         if before is None:
             return False
-        self.require_same(before, key)
+        self.require_same(_by_name(before), _by_name(key))
         return bool(before == json.loads(json.dumps(key)))
 
     def has(self, name: str) -> bool:
@@ -141,6 +141,12 @@ class RunFolder:
             return write_together(self.path, every)
         except OSError as error:
             raise_unwritable(self.path, error)
+
+
+def _by_name(key: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of both halves of a key, and of what stands beside them, by name."""
+    others = {name: each for name, each in key.items() if name not in ("stream", "method")}
+    return {**others, **key.get("stream", {}), **key.get("method", {})}
 
 
 def raise_unwritable(folder: Path, error: Exception) -> NoReturn:

@@ -42,8 +42,6 @@ PACKAGES = {
     "torch": "torch",
     "torchvision": "torchvision",
 }
-# Packages whose callbacks observe and change no count.
-OBSERVERS = {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
 # In place of digests of code that is not known.
 UNKNOWN = "unknown code"
 # The path of a module, or of something in one.
@@ -76,13 +74,12 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
         files |= {file: _digest_declared(declaring, file) for file in _declared(declaring, "reads_files")}
         variables |= {name: _digest_variable(name) for name in _declared(declaring, "reads_variables")}
 
-    # What code of the user's own or of another package imports is not known.
-    names_others = is_users(one, options) or any(map(_is_of_other_package, (kind.__module__, path, *texts)))
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
-        **({"installed": installed_packages()} if names_others else {}),
+        # What such code imports is not known.
+        **({"installed": installed_packages()} if is_foreign(one, options) else {}),
         **({"variables": variables} if variables else {}),
         **({"files": files} if files else {}),
     }
@@ -135,16 +132,6 @@ def doubts_about(one: object, options: Mapping[str, Any]) -> list[str]:
     return suite_doubts() + own
 
 
-def source_digests(objects: Iterable[object]) -> dict[str, str]:
-    """Return a digest of the suite, and the result of `own_digests`.
-
-    Args:
-        objects: Classes and functions.
-    """
-    in_doubt = {UNKNOWN: secrets.token_hex()} if suite_doubts() else {}
-    return {SUITE: suite_digest(), **in_doubt, **own_digests(objects)}
-
-
 def own_digests(objects: Iterable[object]) -> dict[str, str]:
     """Return the digests of all own modules where one of some classes and functions is own; else nothing.
 
@@ -179,16 +166,14 @@ def describe_own_class(kind: type, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def is_foreign(one: object, options: Mapping[str, Any]) -> bool:
-    """Whether an object's class, or code that its options name, is neither the suite's nor Lightning's nor torch's.
+    """Whether the class of an object, or what its options name, is neither the suite's nor of one of `PACKAGES`.
 
     Args:
-        one: The object.
+        one: The object, or its class.
         options: Its options, as for `describe`.
     """
-    kinds = [parent.__module__ for parent in inspect.getmro(type(one))]
-    named = [text for text in _texts(_as_json(dict(options))) if "." in text and DOTTED.fullmatch(text)]
-    outermost = {_outermost(each) for each in (*kinds, *named)} - {SUITE, *OBSERVERS} - sys.stdlib_module_names
-    return any(name == "__main__" or _is_module(name) for name in outermost)
+    paths = (_kind(one).__module__, options.get("class_path", ""), *_texts(_hyperparameters(options)))
+    return is_users(one, options) or any(map(_is_of_other_package, paths))
 
 
 def _kind(one: object) -> type:

@@ -144,28 +144,6 @@ def is_settled(state: str, seen: int, began: int) -> bool:
     return min(time_of_change(state), seen) < began - SETTLED_NANOSECONDS
 
 
-def states_below(path: Path, *, folders: bool) -> dict[str, str]:
-    """Return the states of a file, or of all files in a folder, without hidden folders and Python's stored byte code.
-
-    Args:
-        path: The file or folder; one that is missing has an empty state.
-        folders: Whether the folders have a state, too, which changes when a file in them is added or removed.
-
-    Returns:
-        States by path.
-    """
-    states = {str(path): state_of(path)} if folders or not path.is_dir() else {}
-    seen: set[str] = set()
-    for folder, below, files in os.walk(path, followlinks=True):
-        # A link may lead to a folder around it.
-        real = os.path.realpath(folder)
-        below[:] = sorted(name for name in below if name[0] != "." and name != "__pycache__" and real not in seen)
-        seen.add(real)
-        names = [*files, *below] if folders else files
-        states |= {each: state_of(each) for each in (os.path.join(folder, name) for name in sorted(names))}  # noqa: PTH118
-    return states
-
-
 def _parts(items: Sequence[Item], size: int) -> list[Sequence[Item]]:
     return [items[first : first + size] for first in range(0, len(items), size)]
 

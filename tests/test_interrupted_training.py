@@ -17,7 +17,7 @@ from headstart.callbacks import SampleEfficiency
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT
-from headstart.tests.material.training import CONFIGS, SMALL_DEMO, run
+from headstart.tests.material.training import SMALL_DEMO, run
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
 
@@ -97,40 +97,6 @@ def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
         train.main([*SMALL_DEMO, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
     assert caught.value.code == INCOMPLETE
     assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.slow
-def test_fine_tuning_that_was_cut_off_repeats_the_pass_that_ran(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
-    options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=headstart.datamodules.DrawnPets"]
-    options += ["--data.photos.train_size=100", f"--data.backbone={backbone}", "--data.max_samples=24"]
-    options += ["--data.validation_size=40", "--criterion.threshold=1.0", "--criterion.consecutive=3"]
-    options += ["--data.batch_size=2", "--data.orderings=2", "--criterion.evaluate_every=2", "--trainer.logger=false"]
-    whole = run(tmp_path / "whole", *options, f"--results.ledger={tmp_path / 'ledger of the whole'}")
-    measure, step, fed = SampleEfficiency.on_validation_end, Comparison.training_step, list[int]()
-    cut: list[int] = []
-
-    def interrupt(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
-        measure(self, trainer, pl_module)
-        assert isinstance(pl_module, Comparison)
-        cut.append(pl_module.samples_seen)
-        # In the second ordering.
-        if pl_module.samples_seen == 12 and cut.count(12) == 2:
-            raise KeyboardInterrupt
-
-    def note(self: Comparison, *batch: Any) -> None:
-        step(self, *batch)
-        fed.append(self.samples_seen)
-
-    monkeypatch.setattr(SampleEfficiency, "on_validation_end", interrupt)
-    with pytest.raises(SystemExit):
-        run(tmp_path / "cut", *options)
-    monkeypatch.setattr(Comparison, "training_step", note)
-    again = run(tmp_path / "cut", *options)
-    assert fed == [*range(2, 26, 2)]
-    assert {**again, "times": None} == {**whole, "times": None}
 
 
 @pytest.mark.slow

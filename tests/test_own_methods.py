@@ -5,13 +5,12 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.comparison import Comparison
+from headstart.tests.material.scripted_runs import read
 
 MINE = """\
 import torch
@@ -44,12 +43,6 @@ class Gathers(GradientDescent):
         # The first class is predicted for as many samples as batches have left a gradient.
         first = torch.arange(len(inputs)) < self.bias.grad[0, 0]
         return torch.stack([first, ~first], -1).float().expand(len(self.start.numbers), -1, -1)
-
-def upright() -> NearestClassMean:
-    return NearestClassMean()
-
-def flipped() -> NearestClassMean:
-    return Scaled(sign=-1)
 """
 
 
@@ -71,33 +64,13 @@ def method(path: str, **keywords: object) -> str:
     )
 
 
-def read(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
-
-
-@pytest.mark.slow
-def test_arguments_that_no_signature_names_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
-    upright, flipped = (
-        read(fit(f"--model.methods={method('Scaled', sign=sign)}", folder=f"sign{sign}")) for sign in (1, -1)
-    )
-    assert flipped["times"]["computed_traces"] == flipped["times"]["reused_traces"] == 2
-    assert upright["methods"]["mine"]["key"]["hyperparameters"] == {"clip": "inf", "sign": 1}
-    assert upright["methods"]["mine"]["accuracy_at"] != flipped["methods"]["mine"]["accuracy_at"]
-
-
-@pytest.mark.slow
-def test_functions_that_make_methods_are_in_the_key(mine: Path, fit: Callable[..., Path]) -> None:
-    upright, flipped = (read(fit(f"--model.methods={method(name)}", folder=name)) for name in ("upright", "flipped"))
-    assert flipped["times"]["computed_traces"] == 2
-    assert upright["methods"]["mine"]["key"]["function"] == "own_methods.upright"
-    assert upright["methods"]["mine"]["accuracy_at"] != flipped["methods"]["mine"]["accuracy_at"]
-
-
 @pytest.mark.slow
 def test_an_edit_measures_ones_own_methods_again_and_no_others(mine: Path, fit: Callable[..., Path]) -> None:
     def counts(folder: str) -> tuple[int, int]:
-        times = read(fit(f"--model.methods={method('Scaled', sign=1)}", folder=folder))["times"]
+        document = read(fit(f"--model.methods={method('Scaled', sign=1)}", folder=folder))
+        # Also what the signature does not name.
+        assert document["methods"]["mine"]["key"]["hyperparameters"] == {"clip": "inf", "sign": 1}
+        times = document["times"]
         return times["computed_traces"], times["reused_traces"]
 
     assert counts("first") == (4, 0)
@@ -153,33 +126,6 @@ def test_nothing_of_a_pass_that_a_method_spoils_is_a_result(mine: Path, fit: Cal
     after = read(fit(*options, folder="after"))
     assert after["times"]["reused_traces"] == 0
     assert after["methods"] == before["methods"]
-
-
-@pytest.mark.slow
-def test_every_pass_begins_with_what_the_constructor_left(
-    mine: Path, fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mine.write_text(
-        "import numpy as np, torch\nfrom headstart.modules import NearestClassMean\n"
-        "class Noisy(NearestClassMean):\n"
-        "    independent_of_limit = True\n"
-        "    def __init__(self):\n"
-        "        super().__init__()\n"
-        "        self.generator = np.random.default_rng(0)\n"
-        "        self.seen = {'all': []}\n"
-        "        self.register_buffer('count', torch.zeros(()))\n"
-        "    def adapt(self, inputs, labels):\n"
-        "        self.seen['all'].append(1)\n"
-        "        self.count += 1\n"
-        "        noise = float(self.generator.standard_normal()) * len(self.seen['all']) * self.count\n"
-        "        super().adapt(inputs + noise * inputs.roll(1, -1), labels)\n"
-    )
-    options = [f"--model.methods={method('Noisy')}", "--criterion.threshold=1"]
-    together = read(fit(*options, folder="together"))
-    monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
-    apart = read(fit(*options, "--results.ledger=own", folder="apart"))
-    assert apart["times"]["computed_traces"] == 4
-    assert apart["methods"] == together["methods"]
 
 
 @pytest.mark.slow

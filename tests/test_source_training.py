@@ -94,17 +94,15 @@ def test_other_results_are_kept(
 ) -> None:
     first = train_source(tmp_path / "source")
     line = error_line(capsys, tmp_path / "source", *options, "--data.batch_size=4", "--seed_everything=3")
-    assert "holds other results (network, batch_size, seed differ)" in line
+    assert "holds results of another network, batch_size, seed; choose another folder" in line
     again = train_source(tmp_path / "source", "--data.batch_size=4", "--results.overwrite=true")
     assert again["weights_sha256"] != first["weights_sha256"]
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
 @pytest.mark.parametrize(
     "moment", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(14, marks=pytest.mark.slow)]
 )
 def test_training_that_is_cut_off_goes_on(
-    stop: BaseException | type[BaseException],
     moment: int,
     train_source: Train,
     tmp_path: Path,
@@ -118,11 +116,11 @@ def test_training_that_is_cut_off_goes_on(
     def count(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
         steps.append(self.global_step)
         if len(steps) == moment:
-            raise stop
+            raise KeyboardInterrupt
         return step(self, batch, batch_idx)
 
     monkeypatch.setattr(PhotoTraining, "training_step", count)
-    with pytest.raises((SystemExit, OSError)):
+    with pytest.raises(SystemExit):
         train_source(tmp_path / "cut", "--results.name=one")
     assert not (tmp_path / "cut" / "results.json").exists()
     assert "Resumed" not in capsys.readouterr().out
@@ -188,19 +186,16 @@ def test_faults_are_one_line(
         assert not (folder / "results.json").exists()
         return message.removeprefix("error: ")
 
-    steep = "--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}"
-    assert line(steep).startswith("model.optimizer: the loss is ")
-    assert line("--trainer.max_epochs=-1").startswith("trainer.max_epochs: -1 given; 1 or more")
-    assert line("--trainer.limit_train_batches=0.5").startswith("trainer.limit_train_batches: 0.5 would change")
-    assert line("--trainer.logger=headstart.callbacks.DashboardLogger").startswith(
-        "trainer.logger: DashboardLogger mirrors"
-    )
-    assert line("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}").startswith(
-        "data.backbone.name: "
-    )
-    assert line("--data.bach_size=3", code=2).startswith("data.bach_size: there is no such option")
+    refused = {
+        ("--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}",): "model.optimizer: the loss is ",
+        ("--trainer.max_epochs=-1",): "trainer.max_epochs: -1 given; 1 or more",
+        ("--trainer.limit_train_batches=0.5",): "trainer.limit_train_batches: 0.5 would change",
+        ("--trainer.logger=headstart.callbacks.DashboardLogger",): "trainer.logger: DashboardLogger mirrors",
+        ("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}"): "data.backbone.name: ",
+    }
+    for more, beginning in refused.items():
+        assert line(*more).startswith(beginning)
     assert line("--model.augmentation=[headstart.modules.Nothing]", code=2).startswith("model.augmentation")
-    assert line(folder=Path("/dev/null/x")).startswith("trainer.default_root_dir: ")
     with monkeypatch.context() as patched:
         patched.setattr(training, "SECONDS_BETWEEN", 0.0)
 

@@ -1,13 +1,8 @@
 """What `headstart train` computes: results are the same whenever, wherever and with whatever else they are computed."""
 
-import contextlib
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +13,6 @@ import yaml
 from scipy import stats
 
 from headstart import train
-from headstart.tests.material.root import ROOT
 from headstart.tests.material.training import CONFIGS, DEMO, SMALL_DEMO, run
 
 pytestmark = pytest.mark.usefixtures("shared_cache")
@@ -204,50 +198,3 @@ def test_a_users_mistake_is_one_line(
     assert "Traceback" not in error
     assert all(word in lines[0] for word in words), lines[0]
     assert not (tmp_path / "run" / "results.json").exists()
-
-
-@pytest.mark.slow
-def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_gives(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    options = [*SMALL_DEMO, "--data.orderings=100", "--data.max_samples=300", "--data.validation_size=400"]
-    options += ["--criterion.threshold=0.99", "--model=configs/model/all_methods.yaml"]
-
-    def start(name: str) -> subprocess.Popen[bytes]:
-        run = tmp_path / name / "run"
-        arguments = [*options, f"--trainer.default_root_dir={run}"]
-        script = (
-            "from headstart import train\nfrom headstart.modules.comparison import Comparison\n"
-            "step = Comparison.training_step\n"
-            "def count(self, batch, batch_idx):\n    step(self, batch, batch_idx)\n"
-            f"    print(self.samples_seen, file=open({str(tmp_path / name)!r} + '.txt', 'a'))\n"
-            f"Comparison.training_step = count\ntrain.main({arguments!r})"
-        )
-        environment = {**os.environ, "HEADSTART_LEDGER": str(tmp_path / name / "ledger")}
-        command = [sys.executable, "-c", script]
-        return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
-
-    assert start("whole").wait() == 0
-    fed = tmp_path / "killed.txt"
-    for _ in range(30):
-        process, before = start("killed"), fed.stat().st_size if fed.exists() else 0
-        # One in six while it starts, the others while it measures.
-        moment = generator.uniform(0, 6)
-        while moment > 1 and process.poll() is None and (not fed.exists() or fed.stat().st_size == before):
-            time.sleep(0.05)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(moment)
-        process.kill()
-        process.wait()
-    assert start("killed").wait() == 0
-    whole, killed = (json.loads((tmp_path / name / "run" / "results.json").read_text()) for name in ("whole", "killed"))
-    assert whole.pop("times")["computed_traces"] == 100 * 9
-    killed.pop("times")
-    assert whole == killed
-    once, again = (
-        [int(line) for line in (tmp_path / f"{name}.txt").read_text().split()] for name in ("whole", "killed")
-    )
-    # Every start continues from a checkpoint, but for those that a kill met before the first one.
-    assert set(again) == set(once)
-    assert again.count(1) < 10
-    assert len(again) - len(once) < len(once)
-    print(f"{len(again)} batches fed in pieces, {len(once)} in one")

@@ -23,7 +23,8 @@ from headstart.metrics.transferability.catalogue import (
     TransferabilityMetric,
     title_with_options,
 )
-from headstart.modules.provenance import source_digests
+from headstart.modules.provenance import own_digests
+from headstart.modules.running_code import SUITE, suite_digest
 from headstart.output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
@@ -153,9 +154,10 @@ def _title(metric: TransferabilityMetric, name: str) -> str:
 
 
 def digest_metrics(names: Iterable[str]) -> dict[str, str]:
-    """Digest the source files of those metrics that are the user's own functions, imported before, by their modules."""
+    """Digest the suite and, where metrics are the user's own functions, which are imported, all own modules."""
     own = [name.rpartition(".") for name in dict.fromkeys(_read(name).name for name in names) if name not in METRICS]
-    return source_digests(getattr(sys.modules[module], name) for module, _, name in own)
+    functions = [getattr(sys.modules[module], name) for module, _, name in own]
+    return {SUITE: suite_digest(), **own_digests(functions)}
 
 
 def _import_metric(metric: MetricName) -> TransferabilityMetric:

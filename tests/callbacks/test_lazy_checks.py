@@ -22,17 +22,6 @@ def run(script: Script, method: Method, **options: Any) -> ScriptedRun:
 
 
 @pytest.mark.slow
-def test_a_method_that_holds_all_of_its_state_is_as_it_was(script: Script) -> None:
-    for threshold in (0.05, 0.6, 1.0):
-        onsets = []
-        for evaluation in ("every", "lazy"):
-            options = {"folder": f"{evaluation} {threshold}", "evaluation": evaluation, "threshold": threshold}
-            whole = run(script, hidden_state.Counting(), **options)
-            onsets.append(whole.results.document["methods"]["baseline"]["onset"])
-        assert onsets[0] == onsets[1]
-
-
-@pytest.mark.slow
 def test_traces_of_draws_for_several_orderings_serve_no_lazy_run(script: Script, tmp_path: Path) -> None:
     def computed(folder: str, evaluation: str) -> ScriptedRun:
         return run(script, hidden_state.Drawing(), folder=folder, evaluation=evaluation, results=ComparisonRun())

@@ -38,13 +38,14 @@ def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, ev
     assert lazy["criterion"]["evaluation"] == "lazy"
 
 
-@pytest.mark.slow
-def test_known_counts_are_those_of_the_script(script: Script, tmp_path: Path) -> None:
-    _, lazy = both(script, tmp_path)
+def test_known_counts_are_those_of_the_script(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    lazy = script(COUNTS, results=ComparisonRun(), evaluation="lazy", **CRITERION)
     correct = lazy.correct
     known = (correct != SKIPPED) & (correct != NOT_EVALUATED)
     assert (correct[known] == COUNTS[..., : correct.shape[-1]][known]).all()
     assert (correct == SKIPPED).any()
+    share = known.sum() / (correct != NOT_EVALUATED).sum()
+    assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
     made = known.sum(-1).tolist()
     assert [scores["evaluations"] for scores in lazy.results.document["methods"].values()] == made
 
@@ -65,15 +66,6 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
     run = script(counts, folder="off", results=ComparisonRun(recompute=True), **CRITERION)
     assert len(fed) == 2 * 24
     assert run.criterion.traces.lengths.tolist() == [[24], [24]]
-
-
-@pytest.mark.slow
-def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
-    ledger = str(tmp_path / "other")
-    on = script(COUNTS, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION).results.document
-    off = script(COUNTS, folder="off", results=ComparisonRun(ledger=ledger), **CRITERION).results.document
-    assert on["comparisons"] == off["comparisons"]
-    assert all(on["methods"][name]["onset"] == scores["onset"] for name, scores in off["methods"].items())
 
 
 @pytest.mark.slow
@@ -118,13 +110,6 @@ def test_a_lazy_run_leaves_no_learning_curves_and_no_figures_in_other_formats(sc
     assert [path.name for path in run.folder.glob("criterion_reached*")] == ["criterion_reached.png"]
     assert run.curves.is_lazy
     assert not run.curves.is_open
-
-
-def test_omissions_are_reported(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    run = script(COUNTS, evaluation="lazy", **CRITERION)
-    correct = run.correct
-    share = (correct >= 0).sum() / (correct != NOT_EVALUATED).sum()
-    assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
 
 
 @pytest.mark.slow

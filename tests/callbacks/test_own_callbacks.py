@@ -1,13 +1,13 @@
 """Callbacks of a user's own are part of the key, and results name them."""
 
 import importlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from headstart.tests.material.scripted_runs import read
 
 FLIP = """\
 from lightning.pytorch import Callback
@@ -37,11 +37,6 @@ def flip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
     write(FLIP)
     yield write
     sys.modules.pop("own_flip", None)
-
-
-def read(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
-    return document
 
 
 def counts(folder: Path) -> tuple[int, int]:

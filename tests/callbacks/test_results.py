@@ -78,33 +78,21 @@ def test_scores_follow_from_the_curves(script: Script) -> None:
         assert scores["reached"] == run.criterion.met[i].sum()
 
 
-@pytest.mark.parametrize("orderings", [1, 2])
-def test_few_orderings(script: Script, orderings: int) -> None:
-    run = script([[[0, 16, 16]] * orderings, [[16, 16, 16]] * orderings], results=ComparisonRun(), consecutive=2)
-    assert run.error is None
-    comparison = read(run.folder)["comparisons"]["method_0"]
-    assert comparison["per_ordering"] == [pytest.approx(100 / 3)] * orderings
+def test_same_configuration_is_written_again_and_another_refused_unless_overwritten(script: Script) -> None:
+    first = script(COUNTS, results=ComparisonRun(), config=CONFIG)
+    for config in SAME:
+        run = script(COUNTS, results=ComparisonRun(), config=config)
+        assert run.curves.correct.tolist() == first.curves.correct.tolist()
+        assert read(run.folder)["times"]["computed_traces"] == 0
+        assert set(files(run.folder)) == NAMES
 
-
-@pytest.mark.parametrize("config", SAME)
-def test_same_configuration_is_written_again(script: Script, config: str) -> None:
-    script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    before = script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    run = script(COUNTS, results=ComparisonRun(), config=config)
-    assert run.curves.correct.tolist() == before.curves.correct.tolist()
-    assert read(run.folder)["times"]["computed_traces"] == 0
-    assert set(files(before.folder)) == NAMES
-
-
-@pytest.mark.parametrize("config", OTHER)
-def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
-    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
-    before = files(run.folder)
-    with pytest.raises(UserError, match="holds results of another configuration"):
-        script(COUNTS, results=ComparisonRun(), config=config)
-    assert files(run.folder) == before
-    script(COUNTS, results=ComparisonRun(overwrite=True), config=config)
-    assert yaml.safe_load((run.folder / "config.yaml").read_text()).items() >= yaml.safe_load(config).items()
+    before = files(first.folder)
+    for config in OTHER:
+        with pytest.raises(UserError, match="holds results of another configuration"):
+            script(COUNTS, results=ComparisonRun(), config=config)
+    assert files(first.folder) == before
+    script(COUNTS, results=ComparisonRun(overwrite=True), config=OTHER[-1])
+    assert yaml.safe_load((first.folder / "config.yaml").read_text()).items() >= yaml.safe_load(OTHER[-1]).items()
 
 
 def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
@@ -132,17 +120,16 @@ def fail(*args: Any, **kwargs: Any) -> None:
     raise RuntimeError("no space left")
 
 
-@pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.parametrize("written_before", [False, True])
-def test_nothing_is_half_written(
-    script: Script, monkeypatch: pytest.MonkeyPatch, writer: str, written_before: bool
-) -> None:
-    before = files(script(COUNTS, results=ComparisonRun(), config=CONFIG).folder) if written_before else {}
-    with monkeypatch.context() as patch:
-        patch.setattr(writer, fail)
-        run = script(COUNTS, drawn=True, results=ComparisonRun(), config=CONFIG)
-    assert str(run.error) == "no space left"
-    assert files(run.folder) == before
+def test_nothing_is_half_written(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    for folder in ("new", "written"):
+        whole = script(COUNTS, results=ComparisonRun(), config=CONFIG, folder=folder) if folder == "written" else None
+        before = files(whole.folder) if whole else {}
+        for writer in WRITERS:
+            with monkeypatch.context() as patch:
+                patch.setattr(writer, fail)
+                run = script(COUNTS, drawn=True, results=ComparisonRun(), config=CONFIG, folder=folder)
+            assert str(run.error) == "no space left"
+            assert files(run.folder) == before, writer
 
 
 def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
@@ -157,12 +144,6 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
     assert document["methods"]["baseline"]["onset"] == [4, None]
     assert document["methods"]["baseline"]["restricted_mean"] == 16
     assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
-
-
-def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: Script) -> None:
-    run = script(COUNTS, results=ComparisonRun(), fail_at=1)
-    assert str(run.error) == "scripted failure"
-    assert not (run.folder / "results.json").exists()
 
 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,13 +164,13 @@ def test_two_processes_in_one_folder(script: Script) -> None:
     script(COUNTS, results=ComparisonRun())
 
 
-@pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"methods": 3, "protocol": {}}'])
-def test_damaged_results_of_the_same_configuration_are_written_again(script: Script, damaged: str) -> None:
+def test_damaged_results_of_the_same_configuration_are_written_again(script: Script) -> None:
     run = script(COUNTS, results=ComparisonRun())
     before = read(run.folder)
-    (run.folder / "results.json").write_text(damaged)
-    again = read(script(COUNTS, results=ComparisonRun()).folder)
-    assert {**again, "times": 0} == {**before, "times": 0}
+    for damaged in ("{", "[]", "{}", '{"methods": 3, "protocol": {}}'):
+        (run.folder / "results.json").write_text(damaged)
+        again = read(script(COUNTS, results=ComparisonRun()).folder)
+        assert {**again, "times": 0} == {**before, "times": 0}
 
 
 def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,8 +57,11 @@ def test_recomputed_traces_that_come_out_differently_are_reported(
     key = run.criterion.traces.keys[1][2]
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
         ledger.write({key: Trace(COUNTS[1, 2] - 1)})
-    script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
+    other = script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
     assert "WARNING: method_0 differs from its stored traces in 1 orderings." in capsys.readouterr().out
+    methods = read(other.folder)["methods"]
+    assert methods["method_0"]["warnings"] == ["differs from its stored traces in 1 orderings."]
+    assert "warnings" not in methods["baseline"]
     assert script(COUNTS, results=ComparisonRun(), consecutive=3).correct.tolist() == run.correct.tolist()
 
 

@@ -1,4 +1,4 @@
-"""Warnings of a run are printed below its table, and stand in its results and in the ledger."""
+"""Warnings of photos are printed below the table of a run, and stand in its results and in the ledger."""
 
 import json
 from collections.abc import Callable
@@ -30,15 +30,3 @@ def test_near_duplicates_stand_in_the_results_and_in_the_ledger(
         [fed] = ledger.streams().values()
     assert fed[DESCRIPTION]["near_duplicate_photos"] == PAIRS
     assert "near_duplicate_photos" not in {**fed, DESCRIPTION: {}}
-
-
-def test_warnings_of_a_method_stand_with_its_scores(script: Script) -> None:
-    script(COUNTS, results=ComparisonRun())
-    other = COUNTS.copy()
-    other[1, 0, 0] += 1
-    run = script(other, results=ComparisonRun(recompute=True, overwrite=True))
-    document = json.loads((run.folder / "results.json").read_text())
-    changed = "differs from its stored traces in 1 orderings."
-    assert document["methods"]["method_0"]["warnings"] == [changed]
-    assert "warnings" not in document["methods"]["baseline"]
-    assert f"method_0 {changed}" in document["warnings"]

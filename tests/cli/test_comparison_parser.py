@@ -3,6 +3,7 @@
 import inspect
 import types
 import typing
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -41,14 +42,6 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
 
 
 @pytest.mark.parametrize(
-    "option", ["--data.help=headstart.datamodules.PhotoStream", "--model.baseline.help=headstart.modules.Replay"]
-)
-def test_help_of_classes_that_the_help_names(option: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert option in printed(capsys, "--help")
-    assert option.partition("=")[2].rpartition(".")[2] in printed(capsys, option)
-
-
-@pytest.mark.parametrize(
     ("option", "words"),
     [
         ("--help", ["LightningModule]; headstart list methods", "PhotoSource; headstart list datasets"]),
@@ -70,21 +63,14 @@ def test_help_points_to_the_lists_of_classes(option: str, words: list[str], caps
     )
 
 
-@pytest.mark.parametrize(
-    ("option", "name"),
-    [
-        ("--data.photos.help", "data.photos.help"),
-        ("--data.photos.help=NoSource", "data.photos.help"),
-        ("--model.baseline.help=Metod", "model.baseline.help"),
-    ],
-)
-def test_help_of_no_class(option: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as caught:
-        train.main([option])
-    assert caught.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"error: {name}: ")
-    assert line.endswith(("headstart list methods, or datasets, says which there are", "not NoSource", "not Metod"))
+def test_help_of_no_class(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--data.photos.help", "--data.photos.help=NoSource", "--model.baseline.help=Metod"):
+        with pytest.raises(SystemExit) as caught:
+            train.main([option])
+        assert caught.value.code == 2
+        [line] = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"error: {option[2:].partition('=')[0]}: ")
+        assert line.endswith(("headstart list methods, or datasets, says which there are", "not NoSource", "not Metod"))
 
 
 @pytest.mark.parametrize("change", [[], ["--data.batch_size=3"]])
@@ -125,29 +111,24 @@ SOURCES = [
     and issubclass(each, PhotoSource)
     and each is not PhotoSource
 ]
-OF_SOURCES = [(source.__name__, name) for source in SOURCES for name in nullable(source)]
 OF_STREAMS = [name for name in nullable(datamodules.SampleStream) if name != "seed"]
 
 
-@pytest.mark.parametrize("null", ["null", "~", "None"])
-@pytest.mark.parametrize(("source", "name"), OF_SOURCES)
-def test_null_for_an_option_of_a_data_set(
-    source: str, name: str, null: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = [f"--data.photos=headstart.datamodules.{source}", f"--data.photos.{name}={null}"]
-    assert configuration(capsys, *arguments)["data"]["init_args"]["photos"].get("init_args", {}).get(name) is None
+def test_null_for_every_option_that_may_be_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in OF_STREAMS:
+        given = (f"--data.{name}=3", f"--data.{name}=null", f"--data.init_args.{name}=3")
+        config = configuration(capsys, *given, f"--data.init_args.{name}=null")
+        assert config["data"]["init_args"][name] is None, name
 
+    names = nullable(options(datamodules.SampleStream)["backbone"])
+    data = configuration(capsys, *(f"--data.backbone.{name}=null" for name in names))["data"]["init_args"]
+    assert [data["backbone"][name] for name in names] == [None] * len(names)
 
-@pytest.mark.parametrize("name", OF_STREAMS)
-@pytest.mark.parametrize("place", ["data", "data.init_args"])
-def test_null_for_an_option_of_the_stream(name: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert configuration(capsys, f"--{place}.{name}=3", f"--{place}.{name}=null")["data"]["init_args"][name] is None
-
-
-@pytest.mark.parametrize("name", nullable(options(datamodules.SampleStream)["backbone"]))
-def test_null_for_an_option_of_the_backbone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = f"--data.backbone.{name}=null"
-    assert configuration(capsys, arguments)["data"]["init_args"]["backbone"][name] is None
+    spelt = cycle(("null", "~", "None"))
+    for source in SOURCES:
+        nulls = [f"--data.photos.{name}={next(spelt)}" for name in nullable(source)]
+        photos = configuration(capsys, f"--data.photos={source.__name__}", *nulls)["data"]["init_args"]["photos"]
+        assert all(photos.get("init_args", {}).get(name) is None for name in nullable(source)), source
 
 
 def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

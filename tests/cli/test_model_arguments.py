@@ -31,8 +31,7 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
         (["--data.backbone.name=resnet18"], {}),
         (["--data.backbone.name", "resnet18"], {}),
         (["--config=other.yaml"], {}),
-        (["--config=other.yml"], {}),
-        (["--config", "other.yaml"], {}),
+        (["--config", "other.yml"], {}),
         (["--config=other.yaml", "--data.backbone.name=mobilenet_v2"], {}),
         (["--data.backbone={name: resnet18}"], {}),
         (["--data.backbone=configs/backbone/imagenet.yaml"], NARROW),
@@ -42,11 +41,7 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
     ],
 )
 def test_another_model_begins_with_its_own(
-    options: list[str],
-    arguments: dict[str, Any],
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    options: list[str], arguments: Any, capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("other.yaml", "other.yml"):
@@ -65,23 +60,6 @@ def test_of_a_configuration_that_refers_to_others(
     (tmp_path / "mine.yaml").write_text("data: data.yaml\nmodel: {baseline: GradientDescent}")
     assert backbone(capsys, "--config=mine.yaml")["model_args"] == NARROW
     assert backbone(capsys, "--config=mine.yaml", "--data.backbone.name=resnet18")["model_args"] == {}
-
-
-@pytest.mark.slow
-def test_the_demo_takes_other_weights_and_networks(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    small = ["--data.photos.train_size=20", "--data.photos.validation_size=8", "--data.max_samples=12"]
-    more = ["--data.orderings=1", "--data.num_workers=0", "--trainer.logger=false"]
-    other = ["--data.backbone.name=resnet18", "--data.backbone.weights=random"]
-    with blank_figures():
-        train.main(["--config=demo.yaml", *small, *more, *other, "--trainer.default_root_dir=run"])
-    assert "resnet18" in capsys.readouterr().out
-    with pytest.raises(SystemExit):
-        train.main(["--config=demo.yaml", "--data.backbone.name=resnet18"])
-    line = capsys.readouterr().err
-    assert line.startswith("error: data.backbone.name: 'resnet18' given, but the weights are embedded")
 
 
 @pytest.mark.slow

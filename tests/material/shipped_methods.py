@@ -19,7 +19,6 @@ SETTINGS: dict[str, dict[str, Any]] = {
 # The methods by their inputs.
 CASES = [(name, inputs) for name, method in METHODS.items() for inputs in method.inputs]
 ON_FEATURES = [name for name, inputs in CASES if inputs == "features"]
-ON_PHOTOS = [name for name, inputs in CASES if inputs == "photos"]
 
 
 def maker(name: str) -> Make:

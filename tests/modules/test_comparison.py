@@ -129,16 +129,22 @@ def test_logged_values_are_means_over_orderings() -> None:
 
 def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> None:
     class Keeps(Constant):
+        count: Tensor
+
         def __init__(self) -> None:
             super().__init__([0, 0])
             self.lock, self.locks = threading.Lock(), [threading.Lock()]
             self.make = partial(torch.optim.SGD, lr=0.1)
             self.own = self.forward
             self.nested: dict[str, list[list[int]]] = {"a": [[]]}
+            self.generator = np.random.default_rng(0)
+            self.register_buffer("count", torch.zeros(()))
 
         def begin(self, start: Start) -> None:
             super().begin(start)
             self.nested["a"][0].append(1)
+            self.drawn = self.generator.random()
+            self.count += 1
             self.locks.append(self.locks[0])
 
     method = Keeps()
@@ -147,6 +153,8 @@ def test_attributes_that_cannot_be_copied_stay_and_functions_are_the_same() -> N
     for _ in range(2):
         set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
         assert (method.lock, method.make, method.nested, len(method.locks)) == (lock, make, {"a": [[1]]}, 2)
+        # Every pass begins with what the constructor left.
+        assert (method.drawn, int(method.count)) == (np.random.default_rng(0).random(), 1)
         assert method.own == method.forward
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from headstart.modules import NearestClassMean, Replay, running_code
 from headstart.modules.methods.catalogue import METHODS
-from headstart.modules.provenance import code_of, describe_method, doubts_about, source_digests
+from headstart.modules.provenance import code_of, describe_method, doubts_about, own_digests
 from headstart.modules.run_key import RunKey
 from headstart.tests.material.own_project import describe, method, project
 from headstart.tests.material.root import ROOT
@@ -262,7 +262,7 @@ def test_code_without_a_file_is_not_known(tmp_path: Path) -> None:
     cell: dict[str, Any] = {"__name__": "__main__"}
     exec(CELL, cell)
     assert doubts_about(cell["Mine"](), {}) == ["__main__.Mine has no source file"]
-    digests = [source_digests([cell["Mine"]]) for _ in range(2)]
+    digests = [own_digests([cell["Mine"]]) for _ in range(2)]
     assert digests[0] != digests[1]
     # A file that is executed is not loaded.
     rule = "from pathlib import Path\nexec(Path('rule.txt').read_text())"
@@ -287,10 +287,10 @@ def test_methods_of_the_suite_are_not_touched(tmp_path: Path) -> None:
 def test_a_module_is_what_was_imported_until_it_is_reloaded(tmp_path: Path) -> None:
     with project(tmp_path, {"mine.py": method()}):
         module = importlib.import_module("mine")
-        first = source_digests([module.Mine])
+        first = own_digests([module.Mine])
         (tmp_path / "mine.py").write_text(method(factor="3.00"))
-        assert source_digests([module.Mine]) == first
-        assert source_digests([importlib.reload(module).Mine]) != first
+        assert own_digests([module.Mine]) == first
+        assert own_digests([importlib.reload(module).Mine]) != first
 
 
 CHANGED = """\

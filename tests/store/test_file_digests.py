@@ -2,10 +2,8 @@
 
 import hashlib
 import os
-import sqlite3
 import time
 from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -156,19 +154,6 @@ def test_digests_read_before_a_failure_are_kept(
     read.clear()
     assert digest_files(files, tmp_path) == expected(files)
     assert read == [Path(files[2]).name]
-
-
-def test_a_memory_of_an_earlier_version_is_read(files: list[str], read: list[str], tmp_path: Path) -> None:
-    digest_files(files, tmp_path / "new")
-    with closing(sqlite3.connect(tmp_path / "new" / FILE)) as new:
-        rows = new.execute("SELECT path, state, digest FROM digests").fetchall()
-    with closing(sqlite3.connect(tmp_path / FILE)) as old, old:
-        old.execute("CREATE TABLE digests (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
-        old.executemany("INSERT INTO digests VALUES (?, ?, ?)", rows)
-    read.clear()
-    assert digest_files(files, tmp_path) == expected(files)
-    assert read == []
-    assert {path for path, *_ in rows} == {os.fsencode(path) for path in files}
 
 
 @pytest.mark.parametrize("size", [0, READ_AT_ONCE, READ_AT_ONCE + 1])

@@ -1,6 +1,5 @@
 """Registry entries become the networks they name, with the weights they name, and with nothing else."""
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -127,16 +126,6 @@ def test_arguments_of_the_constructor(source: str, parameters: dict[str, Any], r
 # Weights from files
 
 
-@pytest.mark.parametrize("classes", [1000, 7])
-@pytest.mark.parametrize("suffix", ["safetensors", "pth", "pt"])
-def test_weights_from_a_file(tmp_path: Path, suffix: str, classes: int) -> None:
-    network = torchvision.models.mobilenet_v2(width_mult=0.25, num_classes=classes)
-    save = save_file if suffix == "safetensors" else torch.save
-    save(network.state_dict(), tmp_path / f"w.{suffix}")
-    loaded = build("a", weights=str(tmp_path / f"w.{suffix}"))
-    assert weights_digest(loaded) == weights_digest(network)
-
-
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_weights_in_half_precision_become_single(tmp_path: Path, kind: str) -> None:
     state = torchvision.models.mobilenet_v2(width_mult=0.25).to(getattr(torch, kind)).state_dict()
@@ -158,39 +147,6 @@ def test_convolutional_classifier_of_any_size(tmp_path: Path) -> None:
     assert weights_digest(loaded) == weights_digest(network)
     message = refusal("test_efficientnet", "timm", str(tmp_path / "w.safetensors"))
     assert "does not fit the model: missing keys: classifier.weight, classifier.bias" in message
-
-
-def test_file_that_does_not_fit(tmp_path: Path) -> None:
-    state = torchvision.models.mobilenet_v2(width_mult=0.25).state_dict()
-    torch.save({**state, "extra": torch.zeros(1)}, tmp_path / "w.pth")
-    assert "does not fit the model: unexpected keys: extra" in refusal("a", weights=str(tmp_path / "w.pth"))
-    message = refusal("mobilenet_v2", weights=str(tmp_path / "w.pth"), parameters={})
-    assert "shapes in" in message
-    assert "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)" in message
-    (tmp_path / "w.safetensors").write_bytes(b"no weights")
-    assert "w.safetensors' cannot be read" in refusal("a", weights=str(tmp_path / "w.safetensors"))
-
-
-class Exploit:
-    """An object whose unpickling makes a folder."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = str(path)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, (self.path,)
-
-
-@pytest.mark.slow
-def test_pickle_with_code_is_refused(tmp_path: Path) -> None:
-    torch.save({"state_dict": Exploit(tmp_path / "trace")}, tmp_path / "w.pth")
-    for source in ("torchvision", "custom"):
-        parameters = SMALL if source == "torchvision" else {"name": "torchvision.models.resnet18"}
-        message = refusal("a", source, str(tmp_path / "w.pth"), parameters=parameters, allowed=["torchvision"])
-        assert "w.pth' cannot be read" in message
-    assert not (tmp_path / "trace").exists()
-    torch.load(tmp_path / "w.pth", weights_only=False)  # the file would do it
-    assert (tmp_path / "trace").exists()
 
 
 # Weights that are downloaded
@@ -255,14 +211,6 @@ def test_imagenet_is_no_weights_where_several_may_be_meant() -> None:
     assert "has no 'imagenet'; allowed are augreg_in21k, augreg_in21k_ft_in1k, DEFAULT, null" in message
     message = refusal("squeezenet1_1", weights="imagenet", parameters={})
     assert "has no 'imagenet'; allowed are IMAGENET1K_V1, DEFAULT, null" in message
-
-
-def test_unknown_tags() -> None:
-    message = refusal("vit_tiny_patch16_224", "timm", "augreg")
-    assert (
-        "has no 'augreg'; allowed are augreg_in21k, augreg_in21k_ft_in1k, DEFAULT, null, or a .safetensors" in message
-    )
-    assert "has no 'a2_in1k'; allowed are a1_in1k, DEFAULT" in refusal("resnet50.a1_in1k", "timm", "a2_in1k")
 
 
 class LostConnectionError(Exception):

@@ -179,16 +179,6 @@ def test_unknown_names(wrong: BackboneSpec, message: str) -> None:
     assert message in refusal(wrong)
 
 
-def test_failed_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    def fail(*args: Any, **kwargs: Any) -> None:
-        raise OSError("no route\nto host")
-
-    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
-    message = refusal(BackboneSpec("mobilenet_v2", "DEFAULT"))
-    assert message.startswith("weights: 'DEFAULT' of torchvision's mobilenet_v2 could not be downloaded or loaded (no")
-
-
 def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
     state = draw_state()
     state["features.1.conv.0.0.weight"][0] = torch.nan
