@@ -1,5 +1,6 @@
 """Photos that occur more than once, which would spoil a comparison."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError
 
+# Digest of files without a byte: they are never photos, so that they are no duplicates either.
+EMPTY = hashlib.sha256().hexdigest()
 # Groups, and names of each, that a message lists.
 QUOTED = 5
 
@@ -32,7 +35,8 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
     once, repeated = set[str](), set[str]()
     for photos in (train, validation):
         for digest in photos.digests():
-            (repeated if digest in once else once).add(digest)
+            if digest != EMPTY:
+                (repeated if digest in once else once).add(digest)
 
     by_content: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     for split, photos in (("training", train), ("validation", validation)):

@@ -3,8 +3,9 @@
 import hashlib
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,7 +152,12 @@ def test_sixteen_bits_are_scaled(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", ["jpg", "png", "webp", "tif"])
 def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
-    turned = {1: lambda x: x, 3: lambda x: x[::-1, ::-1], 6: lambda x: np.rot90(x, -1), 8: lambda x: np.rot90(x, 1)}
+    turned: dict[int, Callable[[Any], Any]] = {
+        1: lambda x: x,
+        3: lambda x: x[::-1, ::-1],
+        6: lambda x: np.rot90(x, -1),
+        8: lambda x: np.rot90(x, 1),
+    }
     for orientation, turn in turned.items():
         exif = Image.Exif()
         exif[0x0112] = orientation
