@@ -190,6 +190,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "classes": list(batches.classes),
             **self.sizes(),
             "unreadable_photos": batches.unreadable,
+            "files_left_out": batches.left_out,
             "duplicate_photos": batches.duplicates,
             **describe_maps(network),
             "parameters": sum(each.numel() for each in network.parameters()),

@@ -199,7 +199,7 @@ its accuracy. Accuracies in the ledger are reused.
         parts = {"parts": batches.parts} if batches.of_pixels else {}
         sizes = {**self.sizes(), "selection_size": len(batches.selection_labels)}
         described = {**self._names(), "classes": list(batches.classes), **sizes, **parts}
-        return {**described, "unreadable_photos": batches.unreadable}
+        return {**described, "unreadable_photos": batches.unreadable, "files_left_out": batches.left_out}
 
     def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
         """Return the results."""

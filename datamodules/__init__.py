@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.class_folders import UnsplitClassFolders as UnsplitClassFolders
     from headstart.datamodules.photos.class_subset import ClassSubset as ClassSubset
     from headstart.datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
+    from headstart.datamodules.photos.dataset_photos import OwnDataset as OwnDataset
     from headstart.datamodules.photos.drawn_photos import DrawnObjects as DrawnObjects
     from headstart.datamodules.photos.drawn_photos import DrawnPets as DrawnPets
     from headstart.datamodules.photos.drawn_photos import DrawnScenes as DrawnScenes
@@ -26,12 +27,10 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
     from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
     from headstart.datamodules.photos.oxford_pets import OxfordPets as OxfordPets
-    from headstart.datamodules.photos.parquet_photos import ParquetPhotos as ParquetPhotos
     from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
-    from headstart.datamodules.photos.webdataset import WebDatasetShards as WebDatasetShards
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
 HOMES, __getattr__ = lazy_exports(__name__)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from headstart.datamodules.photos.picture_decoding import without_size_warnings
+from headstart.datamodules.photos.picture_decoding import without_warnings
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.engines.task import deferred_signals
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -80,7 +80,7 @@ class Decoder(Dataset[list[tuple[int, Fault]]]):
         """Write the pixels of some pictures of a batch; return which are unreadable, and written black, and why."""
         pictures, pixels, faults = work.pictures or self.pictures, self.pixels(work).numpy(), []
         assert pictures is not None
-        with without_size_warnings():
+        with without_warnings():
             for position in positions:
                 try:
                     pixels[position] = self.preprocessing.prepare(pictures.read(work.indices[position]))

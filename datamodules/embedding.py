@@ -41,11 +41,11 @@ def embed(
     reused, whatever the files are called.
 
     Args:
-        photos: A folder: its pictures come first, then those of its folders, each in the order of their names. Files,
-            tar shards or Parquet files, by a pattern or as a list. A CSV file with the column path. A data set of the
-            Hugging Face Hub, `hf://owner/name`, or a folder of it. Arrays `[height, width, 3]` in uint8 as a list, or
-            one array `[samples, height, width, 3]`. Or the photos of a data set, such as `DrawnPets().train()`. Labels
-            are not needed.
+        photos: A folder: its pictures come first, then those of its folders, each in the order of their names. A file,
+            or a list of files. A CSV file with the column path. A data set of the Hugging Face Hub, `hf://owner/name`,
+            a folder of it, or tar shards or Parquet files. Arrays `[height, width, 3]` in uint8 as a list, or one array
+            `[samples, height, width, 3]`. Or the photos of a data set, such as `DrawnPets().train()`. Labels are not
+            needed.
         backbone: Name of a network, with the weights that are its library's default; or the options of
             `--data.backbone` by their names, `{"name": "resnet50", "weights": "IMAGENET1K_V2"}`.
         precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.

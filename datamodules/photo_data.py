@@ -11,6 +11,7 @@ from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_policy import NotStoredError, Resources
 from headstart.engines.options import EngineOptions
@@ -78,6 +79,8 @@ class PhotoData(LightningDataModule):
         self.seed = seed
         self.unreadable: dict[str, str] = {}
         self.duplicates: list[list[str]] = []
+        # Numbers of files that are left out, by reason.
+        self.left_out: dict[str, int] = {}
 
     def prepare_data(self) -> None:
         """Fetch what is missing of the data set."""
@@ -93,7 +96,7 @@ class PhotoData(LightningDataModule):
             raise NotStoredError(f"{' and '.join(absent)} are still to be downloaded")
 
     def read_splits(self) -> tuple[Photos, Photos]:
-        """List the training and the validation photos.
+        """List the training and the validation photos, and print how many files are left out.
 
         Raises:
             UserError: They cannot be found or read, or there are fewer than two classes of them.
@@ -103,6 +106,7 @@ class PhotoData(LightningDataModule):
             for photos, split in ((train, "training"), (validation, "validation")):
                 if photos.maps is None or not self.takes_maps:
                     require_classes(photos, split)
+        self.left_out = report_left_out({**train.left_out, **validation.left_out})
         return train, validation
 
     def check_duplicates(self, train: Photos, validation: Photos) -> None:

@@ -16,7 +16,6 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.mapped_samples import read_in_parts, samples_of, tensor_of
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
-from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
@@ -70,6 +69,8 @@ class SampleStream(PhotoData):
             is then that of k samples per class. The stream ends when a class runs out.
         orderings_at_once: Orderings that run side by side in one pass over the stream, at most. By default as many as
             fit into a few gigabytes; methods that train the backbone run one at a time. A pass is stored when it ends.
+        near_duplicates: Also warn of validation photos that look like a training photo, such as copies of another size.
+            Equal files are always found; see `on_duplicates`.
     """
 
     # Precisions of methods, as the trainer names them.
@@ -86,6 +87,7 @@ class SampleStream(PhotoData):
         validation_size: PositiveInt | None = None,
         order: Order = SHUFFLED,
         orderings_at_once: PositiveInt | None = None,
+        near_duplicates: bool = False,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -95,6 +97,7 @@ class SampleStream(PhotoData):
         self.validation_size = validation_size
         self.order = order
         self.orderings_at_once = orderings_at_once
+        self.finds_near_duplicates = near_duplicates
         self.near_duplicates: list[list[str]] = []
         self.fingerprints: dict[str, str] = {}
         self.feed(self.orderings)
@@ -142,7 +145,6 @@ class SampleStream(PhotoData):
         if self.only_stored:
             self.require_downloaded()
         train, validation = self.read_splits()
-        self.left_out = report_left_out({**train.left_out, **validation.left_out})
         self._require_sizes(train, validation)
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
@@ -155,7 +157,8 @@ class SampleStream(PhotoData):
         self._limit_samples()
 
         self.check_duplicates(train, validation)
-        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out)
+        if self.finds_near_duplicates:
+            self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out)
         self.fingerprints = digest_splits(train, validation)
         self.own_decoding = sorted({train.own_code, validation.own_code} - {""})
         self.move_samples(self.device)
@@ -303,7 +306,7 @@ class SampleStream(PhotoData):
         }
 
     def environment(self) -> dict[str, Any]:
-        """Return numbers on which no count depends: of the files left out, by kind, and of processes."""
+        """Return numbers on which no count depends: of the files left out, by reason, and of processes."""
         return {
             "files_left_out": self.left_out,
             "decoding_processes": count_processors() if self.num_workers is None else self.num_workers,

@@ -1,6 +1,5 @@
 """`headstart embed`: compute features of pictures once, and write them to files."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -10,9 +9,8 @@ from typing import Any, Literal
 from jsonargparse.typing import NonNegativeInt
 
 from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
-from headstart.datamodules.photos.folder_listing import list_kinds
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source, read_pictures
-from headstart.datamodules.photos.locations import is_remote
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Resources, device_kind
@@ -27,7 +25,7 @@ from headstart.scripts.feature_formats import Format
 from headstart.store.cache import cache_folder
 from headstart.store.segments import StoreError
 
-# Unreadable pictures, or files that are left out, that a line names.
+# Unreadable pictures that a line names.
 QUOTED = 5
 
 
@@ -52,9 +50,9 @@ def embed(
     the pictures and a card that describes how they were made.
 
     Args:
-        pictures: A folder of pictures, or of folders of pictures; a pattern of files; tar shards
-            `shards-{000000..000099}.tar` or Parquet files; a CSV file with the column path; or a data set of the
-            Hugging Face Hub, `hf://owner/name`.
+        pictures: A folder of pictures, or of folders of pictures; a picture; a CSV file with the column path; a data
+            set of the Hugging Face Hub, `hf://owner/name`; or tar shards or Parquet files, by a path or URL with
+            wildcards.
         backbone: The network.
         export: Folder for the files. By default no files are written.
         format: `npy` writes features.npy and index.csv. `safetensors` writes files of a gigabyte and index.csv.
@@ -89,7 +87,7 @@ def embed(
     stored = extracted.stored
     exported = ExportedFeatures(
         given,
-        find_root(pictures, given),
+        find_root(pictures),
         given.digests(resources.cache),
         stored.rows,
         extracted.backbone.width,
@@ -98,7 +96,8 @@ def embed(
     )
     summary = {"computed": stored.computed, "reused": len(exported) - stored.computed}
     say(f"{count_pictures(len(exported))}: {summary['computed']:,} computed, {summary['reused']:,} reused")
-    report_left_out(exported)
+    if isinstance(given, Photos):
+        report_left_out(given.left_out, "pictures")
     report_unreadable(exported, on_bad_image)
     if folder is None:
         return summary
@@ -108,17 +107,10 @@ def embed(
     return {**summary, **folder.write_features(exported, about)}
 
 
-def find_root(pictures: str, given: Pictures) -> str:
-    """Return what the names of pictures in files begin with: their folder, or the one before a pattern's wildcards.
-
-    Other pictures have names of their own, such as those in a CSV file; they begin with nothing in common.
-    """
-    if find_source(pictures) is not None:
-        return ""
-    location = pictures.rstrip("/") if is_remote(pictures) else str(Path(pictures).expanduser().absolute())
-    if not given.names[0].startswith(f"{location}/"):
-        location = re.split(r"[*?[{]", location, maxsplit=1)[0].rpartition("/")[0]
-    return f"{location}/"
+def find_root(pictures: str) -> str:
+    """Return what the names of pictures in a folder begin with; those of a data set have names of their own."""
+    path = Path(pictures).expanduser().absolute()
+    return f"{path if path.is_dir() else path.parent}/" if find_source(pictures) is None else ""
 
 
 def compute(given: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
@@ -127,14 +119,6 @@ def compute(given: Pictures, choice: Choice, resources: Resources, engines: Engi
         return extract(given, choice, resources, engines)
     except StoreError as error:
         raise UserError(f"cache_dir: {error}; choose another folder") from error
-
-
-def report_left_out(exported: ExportedFeatures) -> None:
-    """Print which files beside the pictures are left out, and which folders because they lie too deep."""
-    if exported.left_out:
-        assert isinstance(exported.pictures, Photos)
-        names = [*exported.pictures.left_out]
-        say(f"left out: {list_kinds(exported.left_out)}: {_quote(names[:QUOTED], len(names))}")
 
 
 def _quote(quoted: Sequence[str], count: int) -> str:

@@ -2,17 +2,18 @@
 
 import json
 import random
+import re
 from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
 
 from headstart.contract.documents import read_catalog
+from headstart.contract.names import IDENTIFIER_PATTERN
 from headstart.contract.problems import ContractError
+from headstart.datamodules.photos.folder_listing import DANGLING, OUTSIDE, other_kind, report_left_out
 from headstart.output.errors import UserError
 from headstart.output.files import replacing
 from headstart.output.printable import say
-
-SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 
 
 def write_catalog(
@@ -24,7 +25,8 @@ def write_catalog(
 ) -> None:
     """Write a stimuli catalog of the pictures in a folder, one JSON line each, in the order of their paths.
 
-    Files with a backslash in their names and links that lead out of the folder are left out.
+    Hidden files are passed over. Other files that are no pictures by their ending, links that lead out of the folder,
+    and files whose names the contract refuses are left out and counted.
 
     Args:
         folder: Root of the data set.
@@ -38,7 +40,10 @@ def write_catalog(
         UserError: The folder holds too few pictures, the catalog would break the contract, or it cannot be written.
     """
     root = Path(folder)
-    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
+    listed = {path.relative_to(root).as_posix(): _reason(path, root) for path in root.rglob("*") if not path.is_dir()}
+    listed = {name: reason for name, reason in listed.items() if not name.startswith(".") and "/." not in name}
+    report_left_out({name: reason for name, reason in listed.items() if reason}, "folder")
+    found = sorted(name for name, reason in listed.items() if not reason)
     if not found or (count or 0) > len(found):
         raise UserError(f"folder: {folder!r} holds {len(found)} pictures, but {count or 'some'} are needed")
     if count is not None:
@@ -57,7 +62,11 @@ def write_catalog(
     say(f"wrote {output}: {len(lines)} stimuli")
 
 
-def _is_picture_of(path: Path, root: Path) -> bool:
-    """Whether a path is a picture in the folder, links followed, with a name that the contract allows."""
-    named = path.suffix.lower() in SUFFIXES and "\\" not in path.relative_to(root).as_posix()
-    return named and path.is_file() and path.resolve().is_relative_to(root.resolve())
+def _reason(path: Path, root: Path) -> str:
+    """Return why a file is left out; an empty text for a picture with a name that the contract allows."""
+    if not path.is_file():
+        return DANGLING
+    if not path.resolve().is_relative_to(root.resolve()):
+        return OUTSIDE
+    is_allowed = re.fullmatch(IDENTIFIER_PATTERN, path.relative_to(root).as_posix())
+    return other_kind(path.name) or ("" if is_allowed else "name that the contract refuses")

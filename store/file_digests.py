@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,24 +27,7 @@ FAST_SECONDS = 50e-6
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Access:
-    """How files are looked at and read; a file is a path, or a URL where these functions take one.
-
-    Attributes:
-        state: Returns a text that changes whenever a file does; see `state_of`.
-        digest: Returns the SHA-256 of a file, hexadecimal; a UserError if it cannot be read.
-        threads: Files that are read side by side; None for as many as Python chooses.
-    """
-
-    state: Callable[[str], str]
-    digest: Callable[[str], str]
-    threads: int | None = None
-
-
-def digest_files(
-    paths: Sequence[str], cache: Path | None, access: Access | None = None, listed: Mapping[str, str] = {}
-) -> list[str]:
+def digest_files(paths: Sequence[str], cache: Path | None) -> list[str]:
     """Digest the bytes of files, side by side.
 
     A stored digest counts as long as the file's size, times and position on the disk are the same. If the cache cannot
@@ -53,10 +35,8 @@ def digest_files(
     little.
 
     Args:
-        paths: The files, by absolute paths or URLs: their digests are stored under these.
+        paths: The files, by absolute paths: their digests are stored under these.
         cache: Folder that stores their digests; None to read all files.
-        access: How files are read; by default from the disk.
-        listed: States that are known from a listing, by path; those of other files are asked for.
 
     Returns:
         Their SHA-256, hexadecimal.
@@ -64,29 +44,25 @@ def digest_files(
     Raises:
         UserError: One of them cannot be read.
     """
-    access = access or Access(state_of, digest_file)
     digests: list[str] = []
-    with ThreadPoolExecutor(access.threads) as pool:
+    with ThreadPoolExecutor() as pool:
         for span in _parts(paths, SPAN):
-            found = _digest_span(list(dict.fromkeys(span)), cache, access, listed, pool)
+            found = _digest_span(list(dict.fromkeys(span)), cache, pool)
             digests += [found[path] for path in span]
     return digests
 
 
-def _digest_span(
-    paths: Sequence[str], cache: Path | None, access: Access, listed: Mapping[str, str], pool: ThreadPoolExecutor
-) -> dict[str, str]:
+def _digest_span(paths: Sequence[str], cache: Path | None, pool: ThreadPoolExecutor) -> dict[str, str]:
     """Return the digests of different files by path, and store those that were not."""
     began = time.time_ns()
-    asked = [path for path in paths if path not in listed]
-    states = {path: listed[path] for path in paths if path in listed} | _map(pool, access.state, asked)
+    states = _map(pool, state_of, paths)
     stored, seen = _load(cache, states) if cache is not None else ({}, {})
     # A time after now is of a clock that was set back.
     seen = {path: when for path, when in seen.items() if when <= began}
-    computed = _map(pool, access.digest, [path for path in paths if path not in stored])
+    computed = _map(pool, digest_file, [path for path in paths if path not in stored])
 
     if cache is not None and computed:
-        after = _map(pool, access.state, list(computed))
+        after = _map(pool, state_of, list(computed))
         # A file that changed while it was read is not stored.
         same = [path for path in computed if states[path] and states[path] == after[path]]
         settled = {path for path in same if is_settled(states[path], seen.get(path, began), began)}
@@ -103,7 +79,7 @@ def _map(pool: ThreadPoolExecutor, function: Callable[[str], str], paths: Sequen
     probed, others = paths[:PROBED], paths[PROBED:]
     began = time.perf_counter()
     results = list(map(function, probed))
-    # Threads wait side by side for a disk or a network; with tiny files they only wait for each other.
+    # Threads wait side by side for a disk; with tiny files they only wait for each other.
     if time.perf_counter() - began < FAST_SECONDS * len(probed):
         results += map(function, others)
     else:

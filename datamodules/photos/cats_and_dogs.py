@@ -8,7 +8,7 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
-from headstart.datamodules.photos.folder_listing import FOLDER, read_folder
+from headstart.datamodules.photos.folder_listing import join, read_folder, read_nested
 from headstart.datamodules.photos.held_out import SplitSource, hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, prefix_errors
@@ -59,13 +59,17 @@ class CatsAndDogs(ZipSource, SplitSource):
         if in_folders and not flat:
             return read_class_folders(base, CLASSES)
         if flat and not in_folders:
-            return self._split_flat(base, photos, others | dict.fromkeys(folders, FOLDER))
+            nested = [read_nested(train / folder, join("train", folder)) for folder in folders]
+            left_out = {join("train", name): kind for name, kind in others.items()}
+            return self._split_flat(
+                base, photos, {name: kind for each in (left_out, *nested) for name, kind in each.items()}
+            )
         raise UserError(
             f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
             f"cat.0.jpg; it holds {'both' if flat else 'neither'}"
         )
 
-    def _split_flat(self, base: Path, photos: list[str], others: dict[str, str]) -> tuple[Photos, Photos]:
+    def _split_flat(self, base: Path, photos: list[str], left_out: dict[str, str]) -> tuple[Photos, Photos]:
         strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]
         if strange:
             raise UserError(
@@ -74,7 +78,6 @@ class CatsAndDogs(ZipSource, SplitSource):
             )
         photos = sorted(photos, key=_label)
         names, labels = [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos]
-        left_out = {f"train/{name}": kind for name, kind in others.items()}
         whole = PhotoFiles(base, names, labels, CLASSES, left_out)
         with prefix_errors(f"root: {base / 'train'}"):
             held = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)

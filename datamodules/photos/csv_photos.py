@@ -8,8 +8,8 @@ from pathlib import Path
 
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
+from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.locations import in_order, is_remote, join, read_bytes
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError
 
@@ -22,19 +22,18 @@ QUOTED = 5
 class CsvPhotos(SplitSource):
     """Photos that a CSV file lists, one per line, with the columns path, label and optionally split.
 
-    Paths are relative to the file's folder, or URLs such as `https://host/photo.jpg`. The classes are numbered in the
-    order of their labels. The split is train, validation or val. Without that column, a seeded part is held out for
-    validation.
+    Paths are relative to the file's folder. The classes are numbered in the order of their labels. The split is train,
+    validation or val. Without that column, a seeded part is held out for validation.
 
     Args:
-        file: The CSV file, in UTF-8, or its URL. Its name without the ending is the data set's name in the results.
+        file: The CSV file, in UTF-8. Its name without the ending is the data set's name in the results.
         validation_fraction: Share of each class that is held out for validation, if there is no column split.
         split_seed: Seed of that split.
     """
 
     def __init__(self, file: str, validation_fraction: OpenUnitInterval = 0.2, split_seed: NonNegativeInt = 0) -> None:
-        self.file = file if is_remote(file) else str(Path(file).expanduser())
-        self.name = Path(self.file).stem
+        self.file = Path(file).expanduser()
+        self.name = self.file.stem
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
@@ -48,11 +47,6 @@ class CsvPhotos(SplitSource):
         validation = [record for record in records if record["split"] != "train"]
         return self._photos(train, classes), self._photos(validation, classes)
 
-    @property
-    def folder(self) -> str:
-        """The folder of the CSV file, to which paths are relative."""
-        return self.file.rpartition("/")[0] if is_remote(self.file) else os.path.dirname(self.file)  # noqa: PTH120
-
     def pictures(self) -> Photos:
         """Return all photos in the order of the lines; those without a label have -1."""
         records = self._read(needed=("path",))
@@ -60,12 +54,12 @@ class CsvPhotos(SplitSource):
         classes = sorted({*labels} - {""}, key=in_order)
         numbers = {name: number for number, name in enumerate(classes)}
         paths = [record["path"] for record in records]
-        return PhotoFiles(self.folder, paths, [numbers.get(label, -1) for label in labels], classes)
+        return PhotoFiles(self.file.parent, paths, [numbers.get(label, -1) for label in labels], classes)
 
     def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
         labels = [numbers[record["label"]] for record in records]
-        return PhotoFiles(self.folder, [record["path"] for record in records], labels, classes)
+        return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
     def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:
         """Read one record for each photo, with the columns that are needed; a UserError quotes malformed lines."""
@@ -105,21 +99,18 @@ class CsvPhotos(SplitSource):
 
     def _text(self) -> str:
         try:
-            return read_bytes(self.file).decode("utf-8-sig")
+            return self.file.read_bytes().decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             msg = f"file: {self.file} must be in UTF-8; line {line} is not"
-        except UserError as error:
-            msg = f"file: {error}"
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or error
             msg = f"file: {self.file} cannot be read ({reason}); give a CSV file with the columns path and label"
         raise UserError(msg)
 
     def _path(self, record: Mapping[str, str]) -> str:
-        """Return a photo's location; that of a local one in its normal form."""
-        location = join(self.folder, record["path"])
-        return location if is_remote(location) else os.path.normpath(location)
+        """Return the path of a photo in its normal form."""
+        return os.path.normpath(os.path.join(self.file.parent, record["path"]))  # noqa: PTH118 - as below
 
     def _problem(self, record: Mapping[str, str], lines: Mapping[str, int], needed: Sequence[str]) -> str:
         """Return the problem of a record, given the lines of earlier paths; an empty text if it has none."""
@@ -130,6 +121,5 @@ class CsvPhotos(SplitSource):
             return f"split {record['split']!r} is none of {', '.join(SPLITS)}"
         if (path := self._path(record)) in lines:
             return f"{record['path']!r} once more, after line {lines[path]}"
-        # Each URL would be a request; a missing one is named when it is read.
-        is_there = is_remote(path) or os.path.isfile(path)  # noqa: PTH113 - a Path for each of many files takes long
+        is_there = os.path.isfile(path)  # noqa: PTH113 - a Path for each of many files takes long
         return "" if is_there else f"there is no file {record['path']!r}"

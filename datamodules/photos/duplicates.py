@@ -1,15 +1,19 @@
 """Photos that occur more than once, which would spoil a comparison."""
 
+import hashlib
 from collections import defaultdict
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError
 
+# Digest of files without a byte: they are never photos, so that they are no duplicates either.
+EMPTY = hashlib.sha256().hexdigest()
 # Groups, and names of each, that a message lists.
 QUOTED = 5
 
@@ -31,7 +35,8 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
     once, repeated = set[str](), set[str]()
     for photos in (train, validation):
         for digest in photos.digests():
-            (repeated if digest in once else once).add(digest)
+            if digest != EMPTY:
+                (repeated if digest in once else once).add(digest)
 
     by_content: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     for split, photos in (("training", train), ("validation", validation)):
@@ -51,25 +56,29 @@ class CountedOnce:
 
     Attributes:
         photos: The photos, in their order.
+        kept: Their indices among all photos.
         repeated: Names of the photos of equal content in one class, of which the first stays.
         in_several_classes: Names of the photos of equal content in more than one class, which all stay.
     """
 
     photos: Photos
+    kept: NDArray[np.int64]
     repeated: list[list[str]]
     in_several_classes: list[list[str]]
 
 
-def count_once(photos: Photos, cache: Path | None = None) -> CountedOnce:
+def count_once(photos: Photos, cache: Path | None = None, without: Container[int] = ()) -> CountedOnce:
     """Count photos of equal content in one class once.
 
     Args:
         photos: The photos.
         cache: The cache folder, which remembers digests.
+        without: Indices of photos to leave out first, such as those that cannot be decoded.
     """
     by_content: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
     for index, (label, digest) in enumerate(zip(photos.labels.tolist(), photos.digests(cache), strict=True)):
-        by_content[digest][label].append(index)
+        if index not in without:
+            by_content[digest][label].append(index)
 
     groups = [group for by_class in by_content.values() for group in by_class.values()]
     repeated = [[photos.names[index] for index in group] for group in groups if len(group) > 1]
@@ -78,9 +87,8 @@ def count_once(photos: Photos, cache: Path | None = None) -> CountedOnce:
         for by_class in by_content.values()
         if len(by_class) > 1
     ]
-    if repeated:
-        photos = photos.subset(np.array(sorted(group[0] for group in groups)))
-    return CountedOnce(photos, repeated, several)
+    kept = np.array(sorted(group[0] for group in groups), np.int64)
+    return CountedOnce(photos if len(kept) == len(photos) else photos.subset(kept), kept, repeated, several)
 
 
 def require_none(duplicates: Sequence[Sequence[str]]) -> None:

@@ -1,20 +1,23 @@
-"""The content of folders, on the disk or at a URL: photos, folders and other files; hidden ones are left out."""
+"""The content of folders: photos, folders, and why other files are left out; hidden ones are passed over."""
 
 import os
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+import re
+from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from errno import ELOOP
 from pathlib import Path
 from typing import NamedTuple
 
-from headstart.datamodules.photos.locations import in_order, is_remote, join, list_below
+from headstart.datamodules.photos.picture_decoding import suffixes
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 
-# The endings of torchvision's ImageFolder and .jfif, without formats whose pixels may have more than eight bits.
-SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp")
-PHOTO, FOLDER, DANGLING, STRAY = "photo", "folder", "dangling link", "stray photo"
+# Why something is left out, besides the ending of its name.
+STRAY, NESTED, EMPTY = "photo beside the class folders", "photo in a nested folder", "folder without photos"
+DANGLING, LOOP, OUTSIDE = "dangling link", "link loop", "link out of the folder"
+# Names of files that the line about them quotes.
+QUOTED = 5
 
 
 class Folder(NamedTuple):
@@ -23,7 +26,7 @@ class Folder(NamedTuple):
     Attributes:
         photos: Names of the photos, numbers in the order of their values.
         folders: Names of the folders, likewise.
-        others: Kinds of other files, by name: their endings in most cases.
+        others: Why other files are left out, by name: their endings in most cases.
     """
 
     photos: list[str]
@@ -31,82 +34,63 @@ class Folder(NamedTuple):
     others: dict[str, str]
 
 
-class Listing:
-    """A folder and all folders below it; a remote one is listed in one request.
-
-    Args:
-        root: The folder's path or URL.
-
-    Attributes:
-        states: States of remote files, by name relative to the root; see `locations.state_of`.
-
-    Raises:
-        UserError: A remote folder cannot be listed, or holds nothing.
-    """
-
-    def __init__(self, root: str | Path) -> None:
-        self.root = str(root).rstrip("/") if is_remote(root) else str(root)
-        self.states: dict[str, str] = {}
-        if is_remote(root):
-            self._remote = self._list_remote()
-
-    def location(self, name: str) -> str:
-        """Return the path or URL of a folder, for messages.
-
-        Args:
-            name: Its name relative to the root, with forward slashes; empty for the root itself.
-        """
-        return join(self.root, name) if name else self.root
-
-    def folder(self, name: str = "") -> Folder:
-        """Return what lies in a folder.
-
-        Args:
-            name: As for `location`.
-
-        Raises:
-            UserError: It cannot be read.
-        """
-        if is_remote(self.root):
-            return _sort(self._remote[name])
-        return read_folder(self.location(name))
-
-    def _list_remote(self) -> Mapping[str, dict[str, str]]:
-        """Return the kinds of everything that is not hidden, by folder and by name."""
-        try:
-            self.states = list_below(self.root)
-        except OSError as error:
-            raise UserError(f"root: {self.root} cannot be listed ({error.strerror})") from error
-        if not self.states:
-            raise UserError(f"root: there are no files below {self.root}; give another folder")
-
-        kinds: defaultdict[str, dict[str, str]] = defaultdict(dict)
-        for path in self.states:
-            *folders, file = path.split("/")
-            if any(part.startswith(".") for part in (*folders, file)):
-                continue
-            kinds["/".join(folders)][file] = _kind_of_file(file)
-            for depth, folder in enumerate(folders):
-                kinds["/".join(folders[:depth])][folder] = FOLDER
-        return kinds
-
-
-def read_folder(path: str | Path) -> Folder:
-    """Return what lies in a folder on the disk.
+def read_folder(path: Path, root: Path | None = None) -> Folder:
+    """Return what lies in a folder.
 
     Args:
         path: The folder.
+        root: The folder of the data set, out of which no link may lead; by default `path`.
 
     Raises:
         UserError: It cannot be read.
     """
+    photos: list[str] = []
+    folders: list[str] = []
+    others: dict[str, str] = {}
+    inside = os.path.realpath(root or path)
     try:
         with os.scandir(path) as entries:
-            return _sort({entry.name: _kind(entry) for entry in entries if not entry.name.startswith(".")})
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if reason := _reason(entry, inside):
+                    others[entry.name] = reason
+                else:
+                    (folders if entry.is_dir() else photos).append(entry.name)
     except OSError as error:
         raise UserError(
             f"root: {path} cannot be read ({error.strerror}); make it readable or give another folder"
         ) from error
+    return Folder(sorted(photos, key=in_order), sorted(folders, key=in_order), others)
+
+
+def read_nested(path: Path, name: str) -> dict[str, str]:
+    """Return why the files of a nested folder, and of all folders in it, are left out, by name.
+
+    Args:
+        path: The nested folder.
+        name: Its name relative to the root, which the names of the files begin with.
+    """
+    found = {}
+    for folder, folders, files in os.walk(path):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        below = Path(folder).relative_to(path).as_posix()
+        for file in files:
+            if not file.startswith("."):
+                found[join(join(name, "" if below == "." else below), file)] = other_kind(file) or NESTED
+    return found
+
+
+def join(folder: str, name: str) -> str:
+    """Return the name of something in a folder, relative to the root; an empty folder is the root itself."""
+    return f"{folder}/{name}" if folder and name else folder or name
+
+
+def in_order(name: str) -> tuple[list[str | int], str]:
+    """Return the key by which names are sorted: numbers in the order of their values."""
+    # The pattern's group makes every second part a number, so that parts at the same position have the same type.
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if position % 2 else part for position, part in enumerate(parts)], name
 
 
 def require_folder(folder: Path, remedy: str) -> None:
@@ -118,47 +102,62 @@ def require_folder(folder: Path, remedy: str) -> None:
     raise UserError(f"root: there is no folder {folder}; {remedy}")
 
 
+def is_photo(name: str) -> bool:
+    """Whether a file is a photo by the ending of its name."""
+    return os.path.splitext(name)[1].lower() in suffixes()  # noqa: PTH122 - a Path for each of many files takes long
+
+
 def count_kinds(others: Mapping[str, str]) -> dict[str, int]:
-    """Count kinds of files, given by name; the most frequent kind comes first."""
+    """Count reasons, given by name; the most frequent one comes first."""
     return dict(sorted(Counter(others.values()).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def list_kinds(counts: Mapping[str, int]) -> str:
-    """Return counts of kinds as text: `8 .gif, 4 dangling links`."""
-    return ", ".join(f"{n} {kind}{'s' * (n > 1 and kind in (FOLDER, DANGLING, STRAY))}" for kind, n in counts.items())
+    """Return counts of reasons as text: `.txt (8), dangling link (4)`."""
+    return ", ".join(f"{kind} ({count})" for kind, count in counts.items())
 
 
-def report_left_out(left_out: Mapping[str, str]) -> dict[str, int]:
-    """Print how many files are left out, if any, and return how many there are of each kind.
+def report_left_out(left_out: Mapping[str, str], option: str = "data.photos") -> dict[str, int]:
+    """Print how many files are left out, if any, and the first of them; return how many there are for each reason.
 
     Args:
-        left_out: Their kinds, by name.
+        left_out: Why each is, by name.
+        option: The option that gives the photos, for the message.
     """
     counts = count_kinds(left_out)
     if left_out:
-        say(f"data.photos: {len(left_out)} files left out: {list_kinds(counts)}")
+        first = ", ".join([*left_out][:QUOTED]) + (", ..." if len(left_out) > QUOTED else "")
+        say(f"{option}: {len(left_out)} files left out: {list_kinds(counts)}; {first}")
     return counts
 
 
-def _sort(kinds: Mapping[str, str]) -> Folder:
-    def named(wanted: str) -> Iterator[str]:
-        return (name for name, kind in kinds.items() if kind == wanted)
-
-    others = {name: kind for name, kind in kinds.items() if kind not in (PHOTO, FOLDER)}
-    return Folder(sorted(named(PHOTO), key=in_order), sorted(named(FOLDER), key=in_order), others)
-
-
-def _kind(entry: os.DirEntry[str]) -> str:
+def _reason(entry: os.DirEntry[str], root: str) -> str:
+    """Return why an entry of a folder is left out; an empty text for a photo or a folder."""
     try:
+        if entry.is_dir():
+            return _reason_of_link(entry, root)
         if entry.is_file():
-            return _kind_of_file(entry.name)
-        return FOLDER if entry.is_dir() else DANGLING if entry.is_symlink() else "no file"
+            return _reason_of_link(entry, root) or other_kind(entry.name)
     except OSError as error:
         if error.errno != ELOOP:
             raise
-        return DANGLING
+        return LOOP
+    return DANGLING if entry.is_symlink() else "no file"
 
 
-def _kind_of_file(name: str) -> str:
-    ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - a Path for each of many files takes long
-    return PHOTO if ending in SUFFIXES else ending if len(ending) > 1 else "without an ending"
+def _reason_of_link(entry: os.DirEntry[str], root: str) -> str:
+    """Return why a link is left out; an empty text for what is no link, or leads to something else in the root."""
+    if not entry.is_symlink():
+        return ""
+    target, own = Path(entry.path).resolve(), Path(entry.path).parent.resolve()
+    if not target.is_relative_to(root):
+        return OUTSIDE
+    return LOOP if own.is_relative_to(target) else ""
+
+
+def other_kind(name: str) -> str:
+    """Return the ending of the name of a file that is no photo; an empty text for a photo."""
+    if is_photo(name):
+        return ""
+    ending = os.path.splitext(name)[1].lower()  # noqa: PTH122 - as above
+    return ending if len(ending) > 1 else "without an ending"

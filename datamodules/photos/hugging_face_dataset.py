@@ -1,59 +1,64 @@
-"""Image classification data sets of the Hugging Face Hub, and local ones in the forms that its library reads."""
+"""Image classification data sets that the package datasets reads: of the Hugging Face Hub, local ones, or at URLs."""
 
 from __future__ import annotations
 
-import copy
-import hashlib
-import io
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
-from numpy.typing import NDArray
-from PIL import Image
 
 from headstart.datamodules.photos.held_out import SplitSource
-from headstart.datamodules.photos.packed_names import LazyNames, number
-from headstart.datamodules.photos.parquet_photos import ParquetPhotos, RowGroupPhotos
+from headstart.datamodules.photos.hugging_face_files import (
+    PHOTOS,
+    VALIDATION_SPLITS,
+    find_files,
+    literal,
+    require_all_used,
+)
+from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos, read_labels
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import digest_file
 
-# Names of splits for validation; the first that exists is used.
-VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
 # Files that `save_to_disk` writes of several splits and of one.
 SAVED = ("dataset_dict.json", "state.json")
+# Type of columns for labels, and names of others that hold them: those in most data sets and in tar shards.
+LABEL = "ClassLabel"
+LABEL_NAMES = ("label", "cls")
+# Types of columns for pictures; the first that there is.
+PICTURES = ("Image", "binary")
 
 
 class HuggingFaceDataset(SplitSource):
-    """An image classification data set of the Hugging Face Hub, or a local one.
+    """An image classification data set that the package datasets reads.
 
-    Photos come from the only column of type Image, classes from the only column of type ClassLabel. The package
-    datasets stores the data set in HF_HOME.
+    It is on the Hugging Face Hub, in a folder, or in files: Parquet files, tar shards of the package webdataset, and
+    other formats that the package knows, on the disk or at URLs. The package stores what it reads in HF_HOME.
 
     Args:
         path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder. The folder is the output of `save_to_disk`,
-            or holds Parquet files, or photos by split and class.
+            or holds Parquet files, tar shards, or photos by split and class. With `data_files`, also their format:
+            parquet, webdataset, imagefolder, csv or json.
+        data_files: Files of the training photos: paths or URLs with wildcards, one or a list. Or a mapping from splits
+            to them. The default is all files.
         subset: Name of the subset, if there are several.
         revision: Commit, branch or tag on the Hub. The default is the newest version.
-        image: Column of the photos, if there are several.
-        label: Column of the classes, if there are several.
+        image: Column of the photos. The default is the only column of type Image, else of bytes.
+        label: Column of the classes, of any type, or a value in a column, such as json.label. The default is the only
+            column of type ClassLabel, else the column label or cls.
         train_split: Split of the training photos.
         validation_split: Split of the validation photos. The default is the first of validation, valid, val, dev and
             test that has a class for every photo. Without one, a seeded part of the training split is held out.
         validation_fraction: Share of each class that is held out without a validation split.
         split_seed: Seed of that split.
-        streaming: Read the photos from the Parquet files without downloading the data set. Each file is read once for
-            its digests, and again to compute features.
     """
 
     def __init__(
         self,
         path: str,
+        data_files: dict[str, list[str] | str] | list[str] | str | None = None,
         subset: str | None = None,
         revision: str | None = None,
         image: str | None = None,
@@ -62,44 +67,56 @@ class HuggingFaceDataset(SplitSource):
         validation_split: str | None = None,
         validation_fraction: OpenUnitInterval = 0.2,
         split_seed: NonNegativeInt = 0,
-        streaming: bool = False,
     ) -> None:
         folder = Path(path).expanduser()
         self.local = folder if folder.is_dir() else None
         self.path = path
-        known = path if self.local is None else folder.resolve().name
-        self.name = known if subset is None else f"{known}, {subset}"
+        self.data_files = data_files
+        self.name = _name(path, folder, data_files) + ("" if subset is None else f", {subset}")
         self.subset = subset
         self.revision = revision
-        self.columns = {"image": image, "label": label}
+        self.image = image
+        self.label = label
         self.train_split = train_split
         self.validation_split = validation_split
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
-        self.streaming = streaming
-        self.cache: Path | None = None
-        # What is loaded of each split: a `datasets.Dataset`; streaming, the locations of its files.
+        # Each split that is loaded, a `datasets.Dataset`.
         self.loaded: Mapping[str, Any] = {}
 
     def prepare(self, cache: Path | None = None) -> None:
-        """Fetch the data set, where it is not local and not fetched yet; streaming, find its files.
+        """Fetch the data set, where it is not local and not fetched yet.
 
         Args:
-            cache: The cache folder, which keeps the digests of photos in files that are not fetched.
+            cache: The cache folder, which is not used: the package has its own.
         """
-        self.cache = cache
-        self.loaded = self._load()
+        self.loaded = self.loaded or self._load()
 
     def splits(self) -> tuple[Photos, Photos | None]:
         """Return the training and the validation photos, those of the first labelled split where none is named."""
         if self.validation_split == self.train_split:
             raise UserError(f"validation_split: {self.train_split!r} is the training split; give another")
-        self.loaded = self.loaded or self._load()
+        self.prepare()
         train = self._photos("train_split", self.train_split)
-        if self.validation_split is not None:
-            return train, self._photos("validation_split", self.validation_split)
-        others = (self._read(name) for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
-        return train, next((photos for photos in others if _is_labelled(photos)), None)
+        named = self.validation_split
+        validation = self._first_labelled() if named is None else self._photos("validation_split", named)
+
+        if validation is not None and validation.classes != train.classes:
+            raise UserError(
+                f"label: the classes of the validation split are {', '.join(validation.classes)}, and those of the "
+                f"training split {', '.join(train.classes)}; they must be the same"
+            )
+        return train, validation
+
+    def pictures(self) -> Photos:
+        """Return the photos of all splits, one after the other, also those without a label."""
+        self.prepare()
+        datasets = import_module("datasets")
+        images = {split: self._image(dataset) for split, dataset in self.loaded.items()}
+        parts = [self.loaded[split].select_columns([image]) for split, image in images.items()]
+        sizes = dict(zip(images, map(len, parts), strict=True))
+        joined = datasets.concatenate_datasets(parts)
+        return HuggingFacePhotos(joined, joined.column_names[0], [-1] * len(joined), (), sizes)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -111,39 +128,49 @@ class HuggingFaceDataset(SplitSource):
             ) from error
 
         try:
-            if self.streaming:
-                options = {"name": self.subset, "revision": self.revision}
-                builder = datasets.load_dataset_builder(str(self.local or self.path), **options)
-            elif self.local is not None and any((self.local / name).is_file() for name in SAVED):
-                loaded = datasets.load_from_disk(str(self.local))
-            else:
-                loaded = datasets.load_dataset(str(self.local or self.path), self.subset, revision=self.revision)
-        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            loaded = self._loaded_by(datasets)
+        except UserError:
+            raise
+        except (OSError, ValueError, RuntimeError, ImportError, datasets.exceptions.DatasetsError) as error:
             raise UserError(
                 f"path: {self.path} cannot be loaded ({reason_of(error)}); "
-                "give a name on the Hugging Face Hub or a folder"
+                "give a name on the Hugging Face Hub, a folder, or a format and data_files"
             ) from error
-
-        if self.streaming:
-            return self._parquet_files(builder.config.data_files or {})
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
-    def _parquet_files(self, found: Mapping[Any, Sequence[str]]) -> Mapping[str, list[str]]:
-        """Return the locations of the files of all splits, by their names, which must be Parquet files."""
-        files = {str(split): [*map(str, each)] for split, each in found.items()}
-        if not files or not all(file.endswith(".parquet") for each in files.values() for file in each):
-            raise UserError(f"streaming: {self.path} is not made of Parquet files; leave streaming out")
-        return files
+    def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types
+        if self.data_files is not None:
+            return datasets.load_dataset(
+                str(self.local or self.path), self.subset, data_files=_expanded(self.data_files), revision=self.revision
+            )
+        if self.local is None:
+            builder = datasets.load_dataset_builder(self.path, self.subset, revision=self.revision)
+            if self.subset is None and builder.config.data_files:
+                require_all_used(self.path, self.revision, builder.config.data_files)
+            return datasets.load_dataset(self.path, self.subset, revision=self.revision)
+        if any((self.local / name).is_file() for name in SAVED):
+            return datasets.load_from_disk(str(self.local))
+        return self._load_folder(datasets, self.local)
 
-    def pictures(self) -> Photos:
-        """Return the photos of all splits, one after the other, also those without a label."""
-        self.loaded = self.loaded or self._load()
-        if self.streaming:
-            return self._stream([*self.loaded])
-        parts = [dataset.select_columns([self._column(dataset, "image", "Image")]) for dataset in self.loaded.values()]
-        joined = import_module("datasets").concatenate_datasets(parts)
-        sizes = dict(zip(self.loaded, map(len, parts), strict=True))
-        return HuggingFacePhotos(joined, joined.column_names[0], None, sizes)
+    def _load_folder(self, datasets: Any, folder: Path) -> Any:  # noqa: ANN401 - a package without types
+        """Load all files of a folder, whatever they are called, and compare their number where each is a photo."""
+        chosen, files = find_files(folder)
+        with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
+        options = {"drop_labels": with_metadata} if chosen == PHOTOS else {}
+        loaded = datasets.load_dataset(chosen, data_files=literal(files, folder), **options)
+        if chosen == PHOTOS and not with_metadata:
+            listed, read = sum(map(len, files.values())), sum(map(len, loaded.values()))
+            if listed != read:
+                raise UserError(
+                    f"path: {folder} holds {listed} photos, of which the package datasets reads {read}; "
+                    "use UnsplitClassFolders, which reads them all"
+                )
+        return loaded
+
+    def _first_labelled(self) -> Photos | None:
+        """Return the photos of the first split for validation in which all have a class, if there is one."""
+        names = [name for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split]
+        return next((photos for photos in map(self._read, names) if _is_labelled(photos)), None)
 
     def _photos(self, option: str, split: str) -> Photos:
         if split not in self.loaded:
@@ -156,88 +183,60 @@ class HuggingFaceDataset(SplitSource):
         return photos
 
     def _read(self, split: str) -> Photos:
-        if self.streaming:
-            photos = self._stream([split])
-            if not photos.listed:
-                raise UserError(f"label: {self.path} notes no column of type ClassLabel; leave streaming out")
-            return photos
         dataset = self.loaded[split]
-        image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
-        return HuggingFacePhotos(dataset, image, label, {split: len(dataset)})
+        image, label = self._image(dataset), self._label(dataset)
+        labels, classes = read_labels(dataset, label)
+        return HuggingFacePhotos(dataset, image, labels, classes, {split: len(dataset)})
 
-    def _stream(self, splits: Sequence[str]) -> RowGroupPhotos:
-        """Return the photos of splits in their files, under the names that they would have if they were fetched."""
-        source = ParquetPhotos([file for split in splits for file in self.loaded[split]], **self.columns)
-        source.prepare(self.cache)
-        photos = source.pictures()
-        sizes = iter(np.bincount(photos.file).tolist())
-        photos.names = number({split: sum(next(sizes) for _ in self.loaded[split]) for split in splits})
-        return photos
+    def _image(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
+        """Find the column of the photos, or check the one that was named."""
+        by_type = {kind: [name for name, each in dataset.features.items() if _type(each) == kind] for kind in PICTURES}
+        fitting = next(filter(None, by_type.values()), [])
+        named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
+        return named or self._only("image", self.image, fitting, "Image")
 
-    def _column(self, dataset: Any, option: str, kind: str) -> str:  # noqa: ANN401 - of a package without types
-        """Find the column of a type, or check the one that was named."""
-        fitting: list[str] = [name for name, feature in dataset.features.items() if type(feature).__name__ == kind]
-        named = self.columns[option]
-        chosen = [name for name in fitting if named in (None, name)]
-        if len(chosen) == 1:
-            return chosen[0]
-        listed = f"its columns of type {kind} are {', '.join(fitting)}"
-        columns = listed if fitting else f"it has no column of type {kind}"
-        problem = f"no column {named!r} of type {kind}" if named else "not one column to take"
+    def _label(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
+        """Find the column of the classes, or check the one that was named."""
+        if self.label is not None and self.label.partition(".")[0] in dataset.features:
+            return self.label
+        fitting = [name for name, feature in dataset.features.items() if _type(feature) == LABEL]
+        fitting = fitting or [name for name in LABEL_NAMES if name in dataset.features][:1]
+        return self._only("label", self.label, fitting, LABEL)
+
+    def _only(self, option: str, named: str | None, fitting: list[str], kind: str) -> str:
+        if named is None and len(fitting) == 1:
+            return fitting[0]
+        columns = f"it has no column of type {kind}"
+        if fitting:
+            columns = f"its columns of type {kind} are {', '.join(fitting)}"
+        problem = f"no column {named!r}" if named else "not one column to take"
         raise UserError(f"{option}: {self.path} has {problem}; {columns}")
 
 
-class HuggingFacePhotos(Photos):
-    """Photos of splits, as their files' bytes.
+def _name(path: str, folder: Path, data_files: Any) -> str:  # noqa: ANN401 - files in any form
+    """Return the name of a data set: that on the Hub or of its folder, with files that of the first one's folder."""
+    if folder.is_dir():
+        return folder.resolve().name
+    while data_files and not isinstance(data_files, str):
+        data_files = next(iter(data_files.values() if isinstance(data_files, dict) else data_files))
+    if not data_files:
+        return path
+    location = data_files if "://" in data_files else str(Path(data_files).expanduser().absolute())
+    return re.sub(r"[*?\[].*", "", location).split("/")[-2]
 
-    Args:
-        dataset: The photos, a `datasets.Dataset`.
-        image: Its column of photos.
-        label: Its column of classes; None for photos without.
-        sizes: Number of photos of each split, one after the other, by its name.
-    """
 
-    has_small_parts = True
+def _expanded(files: Any) -> Any:  # noqa: ANN401 - files in any form
+    """Return files with the user's folder in place of `~`."""
+    if isinstance(files, dict):
+        return {split: _expanded(each) for split, each in files.items()}
+    if not isinstance(files, str):
+        return [*map(_expanded, files)]
+    return files if "://" in files else str(Path(files).expanduser().absolute())
 
-    def __init__(self, dataset: Any, image: str, label: str | None, sizes: Mapping[str, int]) -> None:  # noqa: ANN401 - see above
-        column = dataset.features[image]
-        undecoded = type(column)(mode=column.mode, decode=False)
-        self.dataset = dataset.select_columns([image]).cast_column(image, undecoded)
-        self.image = image
-        labels = [None] * len(dataset) if label is None else dataset.select_columns([label]).with_format(None)[:][label]
-        self.labels = np.array([-1 if each is None else each for each in labels], dtype=np.int64)
-        self.names: LazyNames = number(sizes)
-        self.classes = () if label is None else tuple(dataset.features[label].names)
-        self._known: dict[int, str] = {}
 
-    def read(self, index: int) -> Image.Image:
-        """Decode one photo."""
-        content, path = self._cell(index)
-        return decode(read_digested(path, self._known.get(index)) if content is None else io.BytesIO(content))
-
-    def digest(self, index: int) -> str:
-        """Digest the bytes of one photo."""
-        content, path = self._cell(index)
-        if content is not None:
-            return hashlib.sha256(content).hexdigest()
-        if index not in self._known:
-            self._known[index] = digest_file(Path(path))
-        return self._known[index]
-
-    def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
-        """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
-        photos = copy.copy(self)
-        photos.dataset = self.dataset.select(indices)
-        photos.labels = self.labels[indices]
-        photos.names = self.names.take(indices)
-        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
-        photos._digested = None
-        return photos
-
-    def _cell(self, index: int) -> tuple[bytes | None, str]:
-        """Return the bytes of one photo, or the path of its file; a cell may be empty."""
-        cell = self.dataset[index][self.image] or {"bytes": b"", "path": ""}
-        return cell["bytes"], cell["path"]
+def _type(feature: Any) -> str:  # noqa: ANN401 - of a package without types
+    """Return the type of a column: that of a value, or the class of a feature."""
+    return str(getattr(feature, "dtype", "")) if type(feature).__name__ == "Value" else type(feature).__name__
 
 
 def _is_labelled(photos: Photos) -> bool:

@@ -10,6 +10,7 @@ from PIL import Image
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS
 from headstart.datamodules.photos.folder_listing import read_folder, require_folder
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from headstart.datamodules.photos.picture_decoding import turn_upright
 from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError, require_different
@@ -49,6 +50,8 @@ class MapFiles(PhotoFiles):
         with Image.open(self.open(index)) as opened:
             if opened.mode not in ONE_CHANNEL:
                 raise OSError(f"a label map has one channel of 8 bits, grey or with a palette, not {opened.mode}")
+            opened.load()
+            turn_upright(opened)
             values = np.asarray(opened)
 
         table = np.arange(256)
@@ -89,21 +92,28 @@ class MapFolders(PhotoSource):
         require_different("classes", self.classes, least=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
-            folders = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
-            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
+            there = ", ".join(f"{name}/" for name in read_folder(self.root).folders) or "no folder"
+            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {there}")
 
-        for kind in ("images", "masks"):
-            if not (split / kind).is_dir() or not read_folder(split / kind).photos:
-                raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
-        photos = {Path(name).stem: f"images/{name}" for name in read_folder(split / "images").photos}
-        maps = {Path(name).stem: f"masks/{name}" for name in read_folder(split / "masks").photos}
+        folders = {kind: read_folder(split / kind) for kind in ("images", "masks") if (split / kind).is_dir()}
+        if len(folders) < 2 or not all(folder.photos for folder in folders.values()):
+            raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
+        photos, maps = (
+            {Path(name).stem: f"{kind}/{name}" for name in folder.photos} for kind, folder in folders.items()
+        )
         alone = [(photos | maps)[stem] for stem in sorted(set(photos) ^ set(maps))]
         if alone:
             raise UserError(
                 f"root: {len(alone)} files of {split} have no partner of the same name in images/ or masks/, "
                 f"{alone[0]} first; add or remove them"
             )
-        return pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
+        paired = pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
+        paired.left_out = {
+            f"{split.name}/{kind}/{name}": other
+            for kind, each in folders.items()
+            for name, other in each.others.items()
+        }
+        return paired
 
 
 class TorchvisionSegmentation(TorchvisionSource):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.datamodules.photos.locations import digest_locations, is_remote, join, state_of
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
-from headstart.store.file_digests import size_in
+from headstart.store.file_digests import digest_files, size_in, state_of
 
 
 class Photos(Pictures):
@@ -25,7 +25,7 @@ class Photos(Pictures):
     Attributes:
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
-        left_out: Why other files beside the photos are left out, such as their endings, by file name.
+        left_out: Why other files are left out, such as their endings, by name.
         maps: Label maps of photos with a class for every pixel, in their order. They are pictures whose three channels
             all are the label, or 255 without a label. The photos' own labels then are 0. None where a photo as a whole
             has a class.
@@ -78,12 +78,10 @@ class PictureFiles(Pictures):
     """Pictures in files; what is decoded later must be the bytes that were digested."""
 
     _known: dict[int, str]
-    # States of all files, where a listing of remote ones has told them.
-    listed: Sequence[str] = ()
 
     @abstractmethod
     def path(self, index: int) -> str:
-        """Return the location of one picture's file: an absolute path, or a URL."""
+        """Return the absolute path of one picture's file."""
 
     def open(self, index: int) -> BinaryIO:
         """Read the bytes of one file, and check that they are those that were digested, if any were."""
@@ -97,8 +95,7 @@ class PictureFiles(Pictures):
         """Digest the bytes of some files, each once."""
         requested = list(indices)
         missing = [index for index in dict.fromkeys(requested) if index not in self._known]
-        listed = {self.path(index): self.listed[index] for index in missing if self.listed and self.listed[index]}
-        computed = digest_locations([self.path(index) for index in missing], cache, listed)
+        computed = digest_files([self.path(index) for index in missing], cache)
         self._known.update(zip(missing, computed, strict=True))
         return [self._known[index] for index in requested]
 
@@ -107,11 +104,11 @@ class PhotoFiles(PictureFiles, Photos):
     """Photos in files, decoded by `decode`.
 
     Args:
-        root: Folder that the names are relative to, or its URL.
-        names: Paths relative to the root, with forward slashes; or URLs.
+        root: Folder that the names are relative to.
+        names: Paths relative to the root, with forward slashes.
         labels: Class of each photo.
         classes: Names of the classes.
-        left_out: Why other files beside them are left out, such as their endings, by file name.
+        left_out: Why other files are left out, such as their endings, by name.
     """
 
     def __init__(
@@ -122,7 +119,7 @@ class PhotoFiles(PictureFiles, Photos):
         classes: Sequence[str],
         left_out: Mapping[str, str] = {},
     ) -> None:
-        self.root = str(root) if is_remote(root) else str(Path(root).absolute())
+        self.root = str(Path(root).absolute())
         self.left_out = left_out
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
@@ -134,8 +131,8 @@ class PhotoFiles(PictureFiles, Photos):
         return decode(self.open(index))
 
     def path(self, index: int) -> str:
-        """Return the location of one photo's file."""
-        return join(self.root, self.names[index])
+        """Return the absolute path of one photo's file."""
+        return os.path.join(self.root, self.names[index])  # noqa: PTH118 - a Path for each of many files takes long
 
     @property
     def has_small_parts(self) -> bool:  # type: ignore[override]  # depends on the class
@@ -153,11 +150,8 @@ class PhotoFiles(PictureFiles, Photos):
         return photos
 
     def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos; 0 for remote ones that no listing has reported."""
-        if self.listed:
-            return np.array([size_in(self.listed[index]) for index in indices], np.int64)
-        paths = (self.path(index) for index in indices)
-        return np.array([0 if is_remote(path) else size_in(state_of(path)) for path in paths], np.int64)
+        """Return the bytes of the files of some photos."""
+        return np.array([size_in(state_of(self.path(index))) for index in indices], np.int64)
 
 
 class PhotoSource(ABC):

@@ -1,36 +1,57 @@
-"""Pictures from bytes: read once, checked by their digest, and decoded."""
+"""Pictures from bytes: which formats are read, and how their bytes become pictures, by one rule for all commands."""
 
 import errno
 import hashlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from mmap import mmap
+from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps, UnidentifiedImageError
 
-from headstart.datamodules.photos.locations import read_bytes
+with suppress(ImportError):
+    from pillow_heif import register_heif_opener
 
+    register_heif_opener()
+
+# Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
+DECODING = "upright, 8 bits"
+# Formats that Pillow only identifies, or hands to a program outside, as EPS to Ghostscript.
+NOT_DECODED = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
-# The filter of warnings that `without_size_warnings` puts first.
-_NO_SIZE_WARNINGS = ("ignore", None, Image.DecompressionBombWarning, None, 0)
+# The filter of warnings that `without_warnings` puts first.
+_NO_WARNINGS = ("ignore", None, Warning, None, 0)
 
 
-def decode(
-    file: BinaryIO, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
-) -> Image.Image:
-    """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
+@cache
+def formats() -> tuple[str, ...]:
+    """Return the formats that are read, in Pillow's names: all that the installed Pillow and its plug-ins decode."""
+    Image.init()
+    return tuple(name for name in Image.ID if name not in NOT_DECODED)
 
-    Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
-    bits per channel the upper eight are used.
+
+@cache
+def suffixes() -> frozenset[str]:
+    """Return the endings of files in these formats, in lower case, such as `.jpg`."""
+    registered = Image.registered_extensions()
+    # Pillow's decoder of JPEG also opens files of several JPEGs.
+    return frozenset(ending for ending, name in registered.items() if name in {*formats(), "MPO"})
+
+
+def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -> Image.Image:
+    """Decode a picture to RGB with 8 bits per channel, upright as its camera notes beside the pixels (EXIF).
+
+    Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 16 bits
+    per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
 
     Args:
         file: The file.
-        formats: Formats that are tried, in Pillow's names; all by default.
         check: Raises an OSError to reject a picture by its header, before any pixel is decoded.
 
     Returns:
@@ -42,36 +63,59 @@ def decode(
     """
     if isinstance(file, io.BytesIO) and not file.getbuffer().nbytes:
         raise OSError("it has no bytes")
+    if warnings.filters[:1] != [_NO_WARNINGS]:
+        with without_warnings():
+            return decode(file, check)
+
     try:
-        if warnings.filters[:1] == [_NO_SIZE_WARNINGS]:
-            photo = Image.open(file, formats=formats)
-        else:
-            with without_size_warnings():
-                photo = Image.open(file, formats=formats)
+        photo = Image.open(file, formats=formats())
     except Exception as error:
         raise _explain(error, Image.MAX_IMAGE_PIXELS or 0) from error
-
     if check is not None:
         check(photo)
     try:
-        if photo.mode.startswith("I;16"):
-            # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
-            return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
         photo.load()
-        return photo if photo.mode == "RGB" else photo.convert("RGB")
+        turn_upright(photo)
+        return _in_rgb(photo)
     except Exception as error:
         raise _explain(error, photo.width * photo.height) from error
 
 
+def turn_upright(photo: Image.Image) -> None:
+    """Turn a picture upright; notes that are damaged say nothing about its pixels, and are passed over."""
+    try:
+        ImageOps.exif_transpose(photo, in_place=True)
+    except MemoryError:
+        raise
+    # Readers of damaged notes raise errors of many unrelated kinds.
+    except Exception:
+        pass
+
+
+def _in_rgb(photo: Image.Image) -> Image.Image:
+    """Return a picture in RGB; Pillow's own conversion would clip values of more than eight bits at 255."""
+    if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
+        upper = (np.asarray(photo) >> 8).astype(np.uint8)
+        return Image.fromarray(upper).convert("RGB")
+    if photo.mode == "F":
+        values = np.asarray(photo)
+        if not ((values >= 0) & (values <= 1)).all():
+            raise OSError("its pixels are floating-point numbers outside 0 to 1, of which none is known to be white")
+        return Image.fromarray((values * 255).round().astype(np.uint8)).convert("RGB")
+    if photo.mode == "I":
+        raise OSError("its pixels are whole numbers of 32 bits, of which none is known to be white; save it in 8 or 16")
+    return photo if photo.mode == "RGB" else photo.convert("RGB")
+
+
 @contextmanager
-def without_size_warnings() -> Iterator[None]:
-    """Silence Pillow's warning of half as many pixels as it decodes, which changes nothing.
+def without_warnings() -> Iterator[None]:
+    """Silence Pillow's warnings, of many pixels or of damaged notes of a camera, which change nothing.
 
     To do so takes as long as to decode a tiny picture. Done once around many pictures, `decode` need not do it for
     each.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        warnings.simplefilter("ignore")
         yield
 
 
@@ -79,7 +123,7 @@ def read_digested(file: str, digest: str | None) -> BinaryIO:
     """Read a file, whose bytes must be those that were digested: its rows are stored by that digest.
 
     Args:
-        file: Its path or URL.
+        file: Its path.
         digest: SHA-256 of its bytes; None if they were never digested.
 
     Returns:
@@ -88,7 +132,7 @@ def read_digested(file: str, digest: str | None) -> BinaryIO:
     Raises:
         OSError: It cannot be read or has other bytes now; with an `errno`.
     """
-    content = read_bytes(file)
+    content = Path(file).read_bytes()
     if digest is not None and hashlib.sha256(content).hexdigest() != digest:
         raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
     return io.BytesIO(content)

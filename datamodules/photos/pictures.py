@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
 from headstart.store.json_digest import digest_of
 
@@ -73,9 +74,9 @@ class Pictures(ABC):
 
     @property
     def decoding(self) -> str:
-        """Name of the function that decodes the pictures, and digest of its code: rows of two are never mixed."""
+        """Name and rule of the function that decodes the pictures, and own code: rows of two are never mixed."""
         read = type(self).read
-        return f"{read.__module__}.{read.__qualname__} {self.own_code}".strip()
+        return f"{read.__module__}.{read.__qualname__} {DECODING} {self.own_code}".strip()
 
     def part(self, indices: NDArray[np.int64]) -> Pictures:
         """Return some of the pictures on their own, to be pickled for another process.

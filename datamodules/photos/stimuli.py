@@ -8,13 +8,9 @@ from PIL import Image
 from headstart.datamodules.photos.photo_source import PictureFiles
 from headstart.datamodules.photos.picture_decoding import decode
 
-# Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
-FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MAX_PIXELS = 100_000_000
 # Largest ratio of a picture's sides: scaling the short side up makes the long one longer by that factor.
 MAX_ASPECT = 100
-# Pillow's modes of 32 bits per pixel, in which no value is known to mean white.
-UNSCALED_MODES = ("I", "F")
 
 
 class Stimuli(PictureFiles):
@@ -35,10 +31,9 @@ class Stimuli(PictureFiles):
     def read(self, index: int) -> Image.Image:
         """Decode one stimulus.
 
-        It must have a common format, at most 100 million pixels, and 8 or 16 bits per channel. Its long side is at most
-        100 times the short one.
+        It has at most 100 million pixels. Its long side is at most 100 times the short one.
         """
-        return decode(self.open(index), FORMATS, _check)
+        return decode(self.open(index), _check)
 
     def path(self, index: int) -> str:
         """Return the file of one stimulus."""
@@ -51,8 +46,3 @@ def _check(picture: Image.Image) -> None:
         raise OSError(f"it has {size}, more than the {MAX_PIXELS:,} that are allowed")
     if max(picture.size) > MAX_ASPECT * min(picture.size):
         raise OSError(f"it has {size}; the long side may have at most {MAX_ASPECT} times as many as the short one")
-    if picture.mode in UNSCALED_MODES:
-        kind = "floating-point" if picture.mode == "F" else "32-bit whole"
-        raise OSError(
-            f"its pixels are {kind} numbers, of which none is white; save it as PNG with 8 or 16 bits per channel"
-        )

@@ -1,14 +1,12 @@
 """The image classification data sets of torchvision, by name."""
 
-import errno
-import hashlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
-from PIL import Image
 
+from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
 from headstart.datamodules.photos.held_out import hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
@@ -56,8 +54,6 @@ SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
 BY_HAND = ("ImageNet",)
 # Attributes with files and labels, in two lists or one; iterating over a data set would decode every photo.
 FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
-# Attributes with the names of classes; WordNet's numbers for ImageNet, of which two classes are called crane.
-CLASS_LISTS = ("wnids", "classes", "categories")
 
 
 class TorchvisionDataset(TorchvisionSource):
@@ -136,48 +132,6 @@ class TorchvisionDataset(TorchvisionSource):
         return _list_files(dataset, self.root) or DatasetPhotos(dataset)
 
 
-class DatasetPhotos(Photos):
-    """Photos that a data set of torchvision holds in memory, with a fingerprint of their pixels.
-
-    Args:
-        dataset: The data set, whose items are pictures with their labels.
-    """
-
-    def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - one of torchvision's classes
-        self.dataset = dataset
-        whole = hashlib.sha256()
-        labels, self.contents = [], []
-        for index in range(len(dataset)):
-            picture, label = dataset[index]
-            whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
-            self.contents.append(_digest(picture))
-            labels.append(int(label))
-        self.labels = np.array(labels, dtype=np.int64)
-        self.classes = _class_names(dataset, labels)
-        self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(labels)]
-        whole.update("\0".join(self.classes).encode())
-        self.whole = whole.hexdigest()
-
-    def read(self, index: int) -> Image.Image:
-        """Return one picture."""
-        picture: Image.Image = self.dataset[index][0]
-        if _digest(picture) != self.contents[index]:
-            raise OSError(errno.ESTALE, "its pixels have changed since they were digested")
-        return picture.convert("RGB")
-
-    def digest(self, index: int) -> str:
-        """Digest the pixels of one picture."""
-        return self.contents[index]
-
-    def fingerprint(self) -> str:
-        """Digest the pixels, labels and classes."""
-        return self.whole
-
-
-def _digest(picture: Image.Image) -> str:
-    return hashlib.sha256(f"{picture.mode} {picture.size}\0".encode() + picture.tobytes()).hexdigest()
-
-
 def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes
     """List the files of a data set in the order of their names; None where it is not made of files."""
     lists = next((names for names in FILE_LISTS if all(hasattr(dataset, name) for name in names)), None)
@@ -187,9 +141,4 @@ def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 
     pairs = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
     listed = sorted((Path(path).relative_to(root).as_posix(), int(label)) for path, label in pairs)
     names, numbers = [name for name, _ in listed], [label for _, label in listed]
-    return PhotoFiles(root, names, numbers, _class_names(dataset, numbers))
-
-
-def _class_names(dataset: Any, labels: list[int]) -> tuple[str, ...]:  # noqa: ANN401 - one of torchvision's classes
-    named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
-    return tuple(named or map(str, range(max(labels, default=-1) + 1)))
+    return PhotoFiles(root, names, numbers, class_names(dataset, numbers))

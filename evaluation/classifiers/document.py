@@ -65,6 +65,7 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         "confusion": assessment.confusion.round(6).tolist() if len(classes) <= MOST_IN_MATRIX else None,
         "confused": _confused(assessment, classes),
         "doubtful_labels": _doubtful(given, assessment),
+        "files_left_out": given.left_out,
         "repeated": given.repeated,
         "alike": given.alike,
         "contradicting": given.contradicting,

@@ -72,6 +72,7 @@ def fit(
     orderings: PositiveInt = 100,
     seed: NonNegativeInt = 0,
     features: Features = Features(),
+    near_duplicates: bool = False,
     onnx: bool = False,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
@@ -90,6 +91,8 @@ def fit(
         orderings: Number of orderings of the learning curve.
         seed: Seed of folds, orderings, bootstraps and random weights.
         features: How features are computed.
+        near_duplicates: Also count photos of a class once that look alike, such as copies of another size. Equal files
+            always count once.
         onnx: Also write backbone and head as one file, model.onnx.
         figure_formats: File formats of the figure, such as '[png, pdf, svg]'.
         **options: Options of `ResultsFolder`.
@@ -103,13 +106,14 @@ def fit(
         require_onnx()
     given = read_photos(photos, demo, cache_folder(features.cache_dir))
     chosen = backbones or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
-    given, embedded = _embed(given, chosen, features, int(seed))
+    given, embedded = _embed(given, chosen, features, int(seed), near_duplicates)
 
     made_from = {
         "photos_sha256": given.photos.fingerprint(),
         "weights_sha256": [each.found.digest for each in embedded],
         "orderings": int(orderings),
         "seed": int(seed),
+        "near_duplicates": near_duplicates,
     }
     results.check_configuration(made_from)
     assessment = assess([each.samples for each in embedded], int(orderings), int(seed))
@@ -132,7 +136,7 @@ def fit(
 
 
 def _embed(
-    given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int
+    given: GivenPhotos, chosen: Sequence[BackboneSpec], features: Features, seed: int, near_duplicates: bool
 ) -> tuple[GivenPhotos, list[_Embedded]]:
     """Compute the features of all backbones, and leave out rows that are no samples."""
     found = []
@@ -143,7 +147,7 @@ def _embed(
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
-    thumbnails = torch.from_numpy(found[0].thumbnails)
+    thumbnails = torch.from_numpy(found[0].thumbnails) if near_duplicates else None
     given, remaining = select(given, thumbnails, found[0].unreadable)
     labels, classes = torch.from_numpy(given.photos.labels), len(given.photos.classes)
     embedded = []

@@ -11,7 +11,7 @@ from torch import Tensor
 from headstart.datamodules.photos.class_folders import UnsplitClassFolders
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.datamodules.photos.duplicates import count_once
-from headstart.datamodules.photos.folder_listing import read_folder
+from headstart.datamodules.photos.folder_listing import read_folder, report_left_out
 from headstart.datamodules.photos.given_pictures import find_source
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.near_duplicates import find_alike
@@ -23,22 +23,24 @@ DEMO_SIZE = 60
 
 @dataclass(frozen=True)
 class GivenPhotos:
-    """Labelled photos, each content once.
+    """Labelled photos, and what is wrong with them.
 
     Attributes:
         name: Name of the data set.
         photos: The photos.
+        left_out: Number of files beside them that are left out, by reason.
         repeated: Names of photos of equal content in one class, of which the first stays.
         contradicting: Names of photos of equal content in several classes, which all stay.
-        alike: Names of photos of one class that look alike, of which the first stays.
+        alike: Names of photos of one class that look alike, of which the first stays; empty if nobody asked.
         unreadable: Why photos cannot be decoded, by name.
         single: Classes of one photo.
     """
 
     name: str
     photos: Photos
-    repeated: list[list[str]]
-    contradicting: list[list[str]]
+    left_out: dict[str, int]
+    repeated: list[list[str]] = field(default_factory=list)
+    contradicting: list[list[str]] = field(default_factory=list)
     alike: list[list[str]] = field(default_factory=list)
     unreadable: dict[str, str] = field(default_factory=dict)
 
@@ -65,8 +67,8 @@ def read_photos(photos: str | None, demo: bool, cache: Path) -> GivenPhotos:
     with prefix_errors("photos"):
         name, found = _drawn() if photos is None else _list(photos, cache)
         require_classes(found, "labelled")
-        once = count_once(found, cache)
-    return GivenPhotos(name, once.photos, once.repeated, once.in_several_classes)
+        found.digests(cache)
+    return GivenPhotos(name, found, report_left_out(found.left_out, "photos"))
 
 
 def _drawn() -> tuple[str, Photos]:
@@ -95,15 +97,15 @@ def _require_different_names(root: Path) -> None:
             )
 
 
-def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
-    """Leave out photos that cannot be decoded, and those that look like an earlier one of their class.
+def select(given: GivenPhotos, thumbnails: Tensor | None, unreadable: dict[int, str]) -> tuple[GivenPhotos, Tensor]:
+    """Leave out photos that cannot be decoded, then those that an earlier one of their class equals or looks like.
 
-    A copy of another size or compression is no new sample. With one of two copies left out, training would still see
-    the other.
+    A copy is no new sample: with one of two copies left out, training would still see the other.
 
     Args:
         given: The photos.
-        thumbnails: Their thumbnails, `[photos, 64]`.
+        thumbnails: Their thumbnails, by which copies of another size or compression are found, `[photos, 64]`; None
+            to leave out equal files alone.
         unreadable: Why photos cannot be decoded, by index.
 
     Returns:
@@ -113,11 +115,12 @@ def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -
         UserError: No photo of a class can be decoded, or no class has two.
     """
     photos = given.photos
-    keeps = torch.ones(len(photos), dtype=torch.bool)
-    keeps[list(unreadable)] = False
+    once = count_once(photos, without=unreadable)
+    keeps = torch.zeros(len(photos), dtype=torch.bool)
+    keeps[once.kept] = True
     pairs = [
         (first, second)
-        for first, second in find_alike(thumbnails)
+        for first, second in ([] if thumbnails is None else find_alike(thumbnails))
         if keeps[first] and keeps[second] and photos.labels[first] == photos.labels[second]
     ]
     keeps[[second for _, second in pairs]] = False
@@ -132,8 +135,9 @@ def select(given: GivenPhotos, thumbnails: Tensor, unreadable: dict[int, str]) -
     return GivenPhotos(
         given.name,
         photos.subset(remaining.numpy()),
-        given.repeated,
-        given.contradicting,
+        given.left_out,
+        once.repeated,
+        once.in_several_classes,
         [[photos.names[first], photos.names[second]] for first, second in pairs],
         {photos.names[index]: reason for index, reason in unreadable.items()},
     ), remaining

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import read_pictures
+from headstart.datamodules.photos.photo_source import Photos
 from headstart.evaluation.classifiers.fit import Features
 from headstart.evaluation.classifiers.folder import load_classifier
 from headstart.output.errors import UserError, prefix_errors
@@ -31,19 +33,20 @@ def predict(
 
     Args:
         classifier: Folder that `headstart fit` has written.
-        photos: Folder of photos, with its subfolders. Or a CSV file, tar shards, Parquet files or a data set, as for
-            `headstart.embed`.
+        photos: Folder of photos, with its folders. Or a file, a CSV file or a data set, as for `headstart.embed`.
         output: The CSV file. A photo that cannot be decoded has an empty class.
         weights: File of the backbone's weights, where it has moved since.
         features: How features are computed.
         overwrite: Replace a file of other content.
 
     Returns:
-        Number of photos of each predicted class, and those that cannot be decoded with their reasons.
+        Number of photos of each predicted class, those that cannot be decoded with their reasons, and the number of
+            files that are left out by reason.
     """
     path = output_file("output", output)
     fitted = load_classifier(classifier, weights)
     pictures = read_pictures(photos, cache_folder(features.cache_dir))
+    left_out = report_left_out(pictures.left_out, "photos") if isinstance(pictures, Photos) else {}
     # By default, the arithmetic is that of the features to which the head was fitted.
     chosen = {name: value for name, value in vars(features).items() if (name, value) != ("precision", "auto")}
     try:
@@ -69,6 +72,7 @@ def predict(
     document = {
         "classes": dict(zip(fitted.classes, counts, strict=True)),
         "unreadable": {names[index]: reason for index, reason in unreadable.items()},
+        "files_left_out": left_out,
     }
 
     say(", ".join(f"{name}: {count}" for name, count in document["classes"].items()))

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from headstart.datamodules.photos.duplicates import count_once, quote
+from headstart.datamodules.photos.folder_listing import count_kinds, report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.output.errors import prefix_errors
 
@@ -54,7 +55,8 @@ class Target:
     def describe(self) -> dict[str, Any]:
         """Return the number of photos, and their classes and digest, as JSON values."""
         photos = {"photos": len(self.photos), "classes": list(self.photos.classes)}
-        return {"dataset": self.dataset, **photos, "fingerprint": self.fingerprint}
+        left_out = count_kinds(self.photos.left_out)
+        return {"dataset": self.dataset, **photos, "files_left_out": left_out, "fingerprint": self.fingerprint}
 
 
 def read_target(name: str, source: PhotoSource, split: Split, cache: Path, option: str) -> Target:
@@ -75,6 +77,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         photos = source.train() if split == "train" else source.validation()
         if photos.maps is None:
             require_classes(photos, SPLITS[split])
+        report_left_out(photos.left_out, option)
         once = count_once(photos, cache)
         fingerprint = once.photos.fingerprint()
         return Target(name, source.name, split, once.photos, fingerprint, once.repeated, once.in_several_classes)

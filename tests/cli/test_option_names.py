@@ -28,11 +28,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "HuggingFaceDataset": ({"path": "nowhere"}, "path"),
     "MapFolders": ({"root": "nowhere", "classes": "[road, car]"}, "root"),
     "OxfordPets": ({"root": "nowhere"}, "root"),
-    "ParquetPhotos": ({"train": "nowhere.parquet"}, "train"),
+    "OwnDataset": ({"dataset": "torchvision.datasets.ImageFolder", "arguments": "{root: nowhere}"}, "arguments"),
     "TorchvisionDataset": ({"name": "Nothing"}, "name"),
     "TorchvisionSegmentation": ({"name": "VOCSegmentation", "root": "nowhere"}, "root"),
     "UnsplitClassFolders": ({"root": "nowhere"}, "root"),
-    "WebDatasetShards": ({"train": "nowhere.tar"}, "train"),
 }
 
 

@@ -127,14 +127,14 @@ def test_validation_part_is_drawn_from_readable_photos(
 def test_files_that_are_no_photos_are_counted(
     set_up: SetUp, photo_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("train/dark/a.gif", "train/dark/b.gif", "validation/light/c.gif"):
+    for name in ("train/dark/a.svg", "train/dark/b.svg", "validation/light/c.svg"):
         (photo_folder / name).touch()
     for name in ("lost.jpg", "gone.jpg"):
         (photo_folder / "train" / "light" / name).symlink_to("nowhere")
     stream = set_up(FeatureStream)
-    assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
+    assert "data.photos: 5 files left out: .svg (3), dangling link (2); " in capsys.readouterr().out
     assert stream.environment() == {
-        "files_left_out": {".gif": 3, "dangling link": 2},
+        "files_left_out": {".svg": 3, "dangling link": 2},
         "decoding_processes": 0,
     }
 

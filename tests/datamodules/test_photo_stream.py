@@ -128,7 +128,10 @@ def test_near_duplicates_are_found_at_a_boundary(set_up: SetUp, photo_folder: Pa
     (path,) = (photo_folder / "train" / "light").glob("0.*")
     with Image.open(path) as photo:
         photo.save(photo_folder / "validation" / "light" / "0.png")
-    pairs = [set_up(PhotoStream, trainable_from=boundary).near_duplicates for boundary in ("all", "features.14")]
+    options = {"near_duplicates": True}
+    pairs = [
+        set_up(PhotoStream, trainable_from=boundary, **options).near_duplicates for boundary in ("all", "features.14")
+    ]
     assert pairs[0] == pairs[1] == [["train/light/0.jpg", "validation/light/0.png"]]
 
 

@@ -1,6 +1,5 @@
-"""Tar shards as the package webdataset writes them, and PNG pictures for them."""
+"""Pictures in PNG, and tar shards of them as the package webdataset writes them."""
 
-import gzip
 import io
 import tarfile
 from collections.abc import Iterable
@@ -8,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from headstart.datamodules.photos.packed_photos import PackedPhotos
+from headstart.datamodules.photos.pictures import Pictures
 
 
 def png(red: int) -> bytes:
@@ -18,33 +17,18 @@ def png(red: int) -> bytes:
     return file.getvalue()
 
 
-def write_tar(path: Path, members: Iterable[tuple[str, bytes]], form: int = tarfile.PAX_FORMAT) -> Path:
-    """Write members into an archive; like the package webdataset with fractions of seconds, which need pax headers."""
+def write_shard(path: Path, reds: Iterable[int]) -> Path:
+    """Write pictures of class 0, of an even red, and class 1, each with the label behind it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with tarfile.open(path, "w", format=form) as archive:
-        for name, content in members:
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            member.mtime = 1.5
-            archive.addfile(member, io.BytesIO(content))
+    with tarfile.open(path, "w") as archive:
+        for red in reds:
+            for ending, content in (("png", png(red)), ("cls", str(red % 2).encode())):
+                member = tarfile.TarInfo(f"{red:06d}.{ending}")
+                member.size = len(content)
+                archive.addfile(member, io.BytesIO(content))
     return path
 
 
-def write_shard(path: Path, reds: Iterable[int], form: int = tarfile.PAX_FORMAT) -> Path:
-    """Write pictures of classes `even` and `odd`, each with the label behind it."""
-    members = [
-        member
-        for red in reds
-        for member in ((f"{red:06d}.png", png(red)), (f"{red:06d}.cls", b"odd" if red % 2 else b"even"))
-    ]
-    return write_tar(path, members, form)
-
-
-def reds(photos: PackedPhotos) -> list[int]:
-    """Return the red of the first pixel of each photo."""
-    return [photos.read(index).getpixel((0, 0))[0] for index in range(len(photos))]  # type: ignore[index]
-
-
-def compress(path: Path) -> None:
-    """Compress a file in place."""
-    path.write_bytes(gzip.compress(path.read_bytes()))
+def reds(pictures: Pictures) -> list[int]:
+    """Return the red of the first pixel of each picture."""
+    return [pictures.read(index).getpixel((0, 0))[0] for index in range(len(pictures))]  # type: ignore[index]

@@ -23,7 +23,7 @@ def test_archive_is_fetched_and_listed(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     with zipfile.ZipFile(tmp_path / "public.zip", "w") as file:
-        for name in (*TRAIN, *VALIDATION, "train/ants/imageNotFound.gif"):
+        for name in (*TRAIN, *VALIDATION, "train/ants/imageNotFound.svg"):
             file.writestr(f"hymenoptera_data/{name}", "")
     handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
@@ -35,7 +35,7 @@ def test_archive_is_fetched_and_listed(tmp_path: Path, monkeypatch: pytest.Monke
     assert (source.name, train.classes) == ("ants_and_bees", ("ants", "bees"))
     assert (train.names, train.labels.tolist()) == (TRAIN, [0, 1, 1])
     assert (validation.names, validation.labels.tolist()) == (VALIDATION, [0, 1])
-    assert set(train.left_out.values()) == {".gif"}
+    assert set(train.left_out.values()) == {".svg"}
     source.prepare()
 
 
@@ -44,7 +44,9 @@ def test_mistakes_are_of_the_root(tmp_path: Path) -> None:
         AntsAndBees(str(tmp_path / "absent")).train()
     (tmp_path / "train" / "ants").mkdir(parents=True)
     (tmp_path / "val").mkdir()
-    with pytest.raises(UserError, match=r"^root: .* must hold exactly the class folders ants, bees; it holds ants"):
+    with pytest.raises(
+        UserError, match=r"^root: .* must hold photos of exactly the classes ants, bees .* are none; left out: "
+    ):
         AntsAndBees(str(tmp_path)).train()
 
 

@@ -4,6 +4,7 @@ import hashlib
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import datasets
@@ -12,9 +13,9 @@ import pytest
 from PIL import Image
 
 from headstart.datamodules import HuggingFaceDataset
-from headstart.datamodules.photos.hugging_face_dataset import HuggingFacePhotos
+from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos
 from headstart.output.errors import UserError
-from headstart.tests.material.shards import png
+from headstart.tests.material.shards import png, reds, write_shard
 
 Build = Callable[..., Path]
 
@@ -59,10 +60,6 @@ def save(tmp_path: Path) -> Build:
         return folder
 
     return build
-
-
-def reds(photos: Any) -> list[int]:
-    return [photos.read(i).getpixel((0, 0))[0] for i in range(len(photos))]
 
 
 @pytest.mark.parametrize("form", ["disk", "one split on disk", "parquet"])
@@ -115,17 +112,101 @@ def test_parts_are_small(tmp_path: Path, form: str) -> None:
     assert train.digests() == digests
 
 
-def test_folder_of_photos(tmp_path: Path) -> None:
-    for split, count in (("train", 4), ("test", 2)):
-        for kind in ("cat", "dog"):
-            folder = tmp_path / "pets" / split / kind
-            folder.mkdir(parents=True)
-            for number in range(count):
-                Image.new("RGB", (6, 4), (number, 9, 9)).save(folder / f"{number}.png")
-    source = HuggingFaceDataset(str(tmp_path / "pets"))
-    assert source.train().labels.tolist() == [0] * 4 + [1] * 4
-    assert sorted(reds(source.train())) == [0, 0, 1, 1, 2, 2, 3, 3]
-    assert list(source.validation().names) == ["test/0", "test/1", "test/2", "test/3"]
+def photos_in(folder: Path, *names: str) -> str:
+    """Write pictures whose red is their number."""
+    for red, name in enumerate(names):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(png(red))
+    return str(folder)
+
+
+def test_photos_in_class_folders_are_all_read_whatever_they_are_called(tmp_path: Path) -> None:
+    words = [
+        f"{kind}/{word}_{n}[a].png" for kind in ("plane", "train") for word in ("train", "test", "x") for n in (1, 2)
+    ]
+    photos = HuggingFaceDataset(photos_in(tmp_path / "vehicles", *words)).pictures()
+    assert sorted(reds(photos)) == list(range(12))
+
+    source = HuggingFaceDataset(str(tmp_path / "vehicles"), validation_fraction=0.5)
+    train, validation = source.train(), source.validation()
+    assert train.classes == validation.classes == ("plane", "train")
+    for part in (train, validation):
+        assert part.labels.tolist() == [int(red >= 6) for red in reds(part)]
+    assert sorted(reds(train) + reds(validation)) == list(range(12))
+
+
+def test_photos_by_split_and_class(tmp_path: Path) -> None:
+    names = [f"{split}/{kind}/{n}.png" for split in ("train", "test") for kind in ("train", "ship") for n in range(3)]
+    source = HuggingFaceDataset(photos_in(tmp_path / "both", *names))
+    assert source.train().classes == ("ship", "train")
+    assert sorted(reds(source.train())) == list(range(6))
+    assert list(source.validation().names) == [f"test/{number}" for number in range(6)]
+    photos_in(tmp_path / "both", "train/1.png")
+    with pytest.raises(UserError, match=r"^path: .*both holds photos at several depths"):
+        HuggingFaceDataset(str(tmp_path / "both")).train()
+
+
+def test_photos_that_the_package_passes_over_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = photos_in(tmp_path / "few", "a/1.png", "a/2.png", "b/3.png")
+    load = datasets.load_dataset
+    monkeypatch.setattr(
+        datasets,
+        "load_dataset",
+        lambda *given, **options: {split: dataset.select([0]) for split, dataset in load(*given, **options).items()},
+    )
+    with pytest.raises(UserError, match=r"^path: .*few holds 3 photos, of which the package datasets reads 1"):
+        HuggingFaceDataset(folder).train()
+
+
+@pytest.mark.parametrize(("configs", "is_refused"), [(None, True), ([{"config_name": "default"}], False)])
+def test_files_on_the_hub_that_the_package_passes_over_are_counted(
+    configs: object, is_refused: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [SimpleNamespace(rfilename=name) for name in ("README.md", "a/train_1.png", "a/2.png", "b/3.png")]
+    about = SimpleNamespace(card_data={"configs": configs}, siblings=files)
+    monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", lambda self, path, revision: about)
+    used = {"train": ["hf://datasets/me/few@0/a/train_1.png"]}
+    builder = SimpleNamespace(config=SimpleNamespace(data_files=used))
+    monkeypatch.setattr(datasets, "load_dataset_builder", lambda *given, **options: builder)
+    monkeypatch.setattr(datasets, "load_dataset", lambda *given, **options: {"train": None})
+    source = HuggingFaceDataset("me/few")
+    if not is_refused:
+        source.prepare()
+        return
+    with pytest.raises(
+        UserError, match=r"^path: me/few has 3 files ending in \.png, of which .* would use 1, by words"
+    ):
+        source.prepare()
+
+
+def test_tar_shards(tmp_path: Path) -> None:
+    for name, numbers in (("train-1", range(4)), ("train-2", range(4, 8)), ("other", range(8, 10))):
+        write_shard(tmp_path / "shards" / f"{name}.tar", numbers)
+    shards = str(tmp_path / "shards")
+    source = HuggingFaceDataset("webdataset", {"train": f"{shards}/train-*.tar", "test": [f"{shards}/other.tar"]})
+    assert source.name == "shards"
+    assert (reds(source.train()), reds(source.validation())) == ([*range(8)], [8, 9])
+    assert source.train().classes == ("0", "1")
+    assert source.train().labels.tolist() == [0, 1] * 4
+    assert source.train().digest(2) == hashlib.sha256(png(2)).hexdigest()
+    with pytest.raises(
+        UserError, match=r"^path: 1 of 3 files in .*shards have no split in their names, other\.tar first"
+    ):
+        HuggingFaceDataset(shards).train()
+
+
+def test_labels_of_other_types_than_class_label(tmp_path: Path) -> None:
+    table = {"photo": [png(red) for red in range(4)], "label": [10, 9, 10, 9], "about": [{"kind": k} for k in "abab"]}
+    made = datasets.Dataset.from_dict(table)
+    made.to_parquet(str(tmp_path / "photos.parquet"))
+    source = HuggingFaceDataset("parquet", str(tmp_path / "*.parquet"), validation_fraction=0.5)
+    assert source.train().classes == ("9", "10")
+    assert sorted(reds(source.train()) + reds(source.validation())) == list(range(4))
+    assert HuggingFaceDataset(str(tmp_path), label="about.kind", validation_fraction=0.5).train().classes == ("a", "b")
+    with pytest.raises(UserError, match=r"^label: .* has no column 'kind'"):
+        HuggingFaceDataset(str(tmp_path), label="kind").train()
+    with pytest.raises(UserError, match=r"^label: column 'about' has a value of type dict"):
+        HuggingFaceDataset(str(tmp_path), label="about").train()
 
 
 def test_splits_are_found_or_named(save: Build) -> None:
@@ -167,7 +248,7 @@ TWO = {"photo": "image", "mask": "image", "kind": "label", "colour": "label", "w
     [
         (TWO, {"label": "kind"}, "image: .* not one column to take; its columns of type Image are photo, mask"),
         (TWO, {"image": "mask"}, "label: .* its columns of type ClassLabel are kind, colour"),
-        (TWO, {"image": "words", "label": "kind"}, "image: .* no column 'words' of type Image; its columns of type"),
+        (TWO, {"image": "words", "label": "kind"}, "image: .* no column 'words'; its columns of type"),
         (
             {"image": "image", "words": "text"},
             {},
@@ -196,12 +277,12 @@ def test_offline_is_one_line(path: str) -> None:
         HuggingFaceDataset(path).prepare()
     message = str(caught.value)
     assert message.startswith(f"path: {path} cannot be loaded (")
-    assert message.endswith("give a name on the Hugging Face Hub or a folder")
+    assert message.endswith("give a name on the Hugging Face Hub, a folder, or a format and data_files")
     assert "\n" not in message
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match=r"^path: .* cannot be loaded"):
+    with pytest.raises(UserError, match=r"^path: .* must hold either Parquet files, tar shards or photos.* neither"):
         HuggingFaceDataset(str(tmp_path)).prepare()
 
 
@@ -215,7 +296,7 @@ def test_a_broken_photo_is_an_os_error(tmp_path: Path) -> None:
     features = datasets.Features({"image": datasets.Image(), "label": datasets.ClassLabel(names=["cat", "dog"])})
     cells = [{"bytes": b"no photo", "path": None}, None, {"bytes": None, "path": str(tmp_path / "gone.png")}]
     made = datasets.Dataset.from_dict({"image": cells, "label": [0, 1, 1]}, features)
-    photos = HuggingFacePhotos(made, "image", "label", {"train": 3})
+    photos = HuggingFacePhotos(made, "image", [0, 1, 1], ("cat", "dog"), {"train": 3})
     for index in range(3):
         with pytest.raises(OSError, match=r"no picture of a known format|it has no bytes|No such file"):
             photos.read(index)

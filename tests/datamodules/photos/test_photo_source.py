@@ -3,8 +3,9 @@
 import hashlib
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -149,11 +150,41 @@ def test_sixteen_bits_are_scaled(tmp_path: Path) -> None:
     assert np.asarray(decoded)[0, :, 0].tolist() == [0, 0, 1, 128, 255]
 
 
-def test_orientation_noted_by_the_camera_is_not_applied(tmp_path: Path) -> None:
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    photo().save(tmp_path / "turned.jpg", exif=exif)
-    assert one(tmp_path / "turned.jpg").read(0).size == (48, 32)
+@pytest.mark.parametrize("ending", ["jpg", "png", "webp", "tif"])
+def test_pictures_are_turned_upright(tmp_path: Path, ending: str) -> None:
+    turned: dict[int, Callable[[Any], Any]] = {
+        1: lambda x: x,
+        3: lambda x: x[::-1, ::-1],
+        6: lambda x: np.rot90(x, -1),
+        8: lambda x: np.rot90(x, 1),
+    }
+    for orientation, turn in turned.items():
+        exif = Image.Exif()
+        exif[0x0112] = orientation
+        path = tmp_path / f"{orientation}.{ending}"
+        photo().save(path, exif=exif)
+        with Image.open(path) as opened:
+            stored = np.asarray(photo()) if ending == "tif" else np.asarray(opened.convert("RGB"))
+        assert np.array_equal(np.asarray(one(path).read(0)), turn(stored)), orientation
+
+
+def test_damaged_notes_of_a_camera_are_passed_over(tmp_path: Path) -> None:
+    for number, notes in enumerate((b"Exif\0\0nonsense", b"Exif\0\0II*\0\x08\0\0\0\xff\xff\x12\x01")):
+        photo().save(tmp_path / f"{number}.jpg", exif=notes)
+        assert one(tmp_path / f"{number}.jpg").read(0).size == (48, 32)
+
+
+def test_pixels_of_more_than_eight_bits(tmp_path: Path) -> None:
+    (tmp_path / "deep.pgm").write_bytes(b"P5 3 1 65535\n" + np.array([0, 255, 65_535], ">u2").tobytes())
+    Image.fromarray(np.array([[0, 0.5, 1]], np.float32)).save(tmp_path / "unit.tif")
+    Image.fromarray(np.array([[0, 2]], np.float32)).save(tmp_path / "float.tif")
+    Image.fromarray(np.array([[0, 300]], np.int32)).save(tmp_path / "whole.tif")
+    assert np.asarray(one(tmp_path / "deep.pgm").read(0))[0, :, 0].tolist() == [0, 0, 255]
+    assert np.asarray(one(tmp_path / "unit.tif").read(0))[0, :, 0].tolist() == [0, 128, 255]
+    with pytest.raises(OSError, match="its pixels are floating-point numbers outside 0 to 1"):
+        one(tmp_path / "float.tif").read(0)
+    with pytest.raises(OSError, match="its pixels are whole numbers of 32 bits"):
+        one(tmp_path / "whole.tif").read(0)
 
 
 def jpeg(path: Path) -> bytes:

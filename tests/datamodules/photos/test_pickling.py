@@ -12,10 +12,10 @@ from headstart.datamodules import DrawnObjects, DrawnPets, UnsplitClassFolders
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.csv_photos import CsvPhotos
+from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.photos.torchvision_dataset import DatasetPhotos
 
 
 def list_in_csv(root: Path) -> Path:

@@ -4,7 +4,6 @@ import struct
 import zlib
 from pathlib import Path
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -63,26 +62,6 @@ def test_large_pictures_are_refused_by_their_header(tmp_path: Path, width: int, 
         write_header(tmp_path / "picture.png", width, height).read(0)
     with pytest.raises(OSError, match="truncated"):  # the size is allowed, without a warning of Pillow's
         write_header(tmp_path / "picture.png", 10_000, 10_000).read(0)
-
-
-@pytest.mark.parametrize(
-    ("name", "values", "reason"),
-    [
-        ("a.tiff", np.ones((4, 4), np.float32), "its pixels are floating-point numbers, of which none is white"),
-        ("a.tiff", np.full((4, 4), 300, np.int32), "its pixels are 32-bit whole numbers"),
-        ("a.tiff", np.full((4, 4), 300, np.uint16), ""),
-        ("a.png", np.full((4, 4), 300, np.uint16), ""),
-        ("a.tiff", np.full((4, 4), 1, np.uint8), ""),
-    ],
-)
-def test_pixels_without_a_scale(tmp_path: Path, name: str, values: np.ndarray, reason: str) -> None:
-    Image.fromarray(values).save(tmp_path / name)
-    picture = Stimuli(["some"], [tmp_path / name])
-    if reason:
-        with pytest.raises(OSError, match=reason):
-            picture.read(0)
-    else:
-        assert np.asarray(picture.read(0)).tolist() == np.ones((4, 4, 3)).tolist()
 
 
 def test_limit_of_pixels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,9 +32,11 @@ def refusal(source: UnsplitClassFolders) -> str:
 def test_mistakes_are_reported(tmp_path: Path) -> None:
     assert "there is no folder" in refusal(UnsplitClassFolders(str(tmp_path / "nowhere")))
     (tmp_path / "ant").mkdir()
-    assert refusal(UnsplitClassFolders(str(tmp_path))).endswith("two or more classes; it holds ant")
+    assert refusal(UnsplitClassFolders(str(tmp_path))).endswith(
+        "those with photos are none; left out: folder without photos (1)"
+    )
     (tmp_path / "bee").mkdir()
-    assert "ant must hold photos" in refusal(UnsplitClassFolders(str(tmp_path)))
+    assert "left out: folder without photos (2)" in refusal(UnsplitClassFolders(str(tmp_path)))
 
 
 def test_validation_photos_are_held_out_on_request(photo_folder: Path) -> None:

@@ -66,9 +66,7 @@ def test_fine_tuning_is_advised_where_many_labels_leave_many_errors(
     samples = make_samples((photos // 2, photos // 2), distance)
     labels = torch.from_numpy(drawings.labels)
     in_their_order = replace(samples, features=samples.features[labels.argsort().argsort()], labels=labels)
-    document = describe(
-        GivenPhotos("pets", drawings, [], []), assess([in_their_order], orderings=3, seed=0), ["backbone"]
-    )
+    document = describe(GivenPhotos("pets", drawings, {}), assess([in_their_order], orderings=3, seed=0), ["backbone"])
     assert (document["expected_accuracy"]["estimate"] < 0.9) == (distance == 1)
     assert document["is_fine_tuning_advised"] == advised
     assert any("fine-tuning" in sentence for sentence in sentences(document)) == advised

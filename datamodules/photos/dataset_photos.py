@@ -1,0 +1,174 @@
+"""Photos that a data set object returns one by one: one of torchvision, or one of the user's own."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from PIL import Image
+
+from headstart.datamodules.photos.folder_listing import in_order
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.output.errors import UserError, reason_of
+
+# Attributes with the names of classes; WordNet's numbers for ImageNet, of which two classes are called crane.
+CLASS_LISTS = ("wnids", "classes", "categories")
+
+
+class OwnDataset(SplitSource):
+    """An image data set class of your own: any `torch.utils.data.Dataset` of pairs of picture and label.
+
+    A picture is one of PIL, or a tensor `[3, height, width]` or `[1, height, width]`, of bytes or of numbers from 0 to
+    1. Leave random transforms and normalisation out. A label is a whole number or a text. The attribute `classes`, if
+    there is one, names the classes of numbers. Every picture is read once when the data set is opened.
+
+    Args:
+        dataset: Path of the class, such as my_module.MyDataset.
+        arguments: Its arguments for the training photos.
+        validation_arguments: Its arguments for the validation photos, where they differ. By default a seeded part of
+            the training photos is held out.
+        validation_fraction: Share of each class that is held out if `validation_arguments` is not given.
+        split_seed: Seed of that split.
+    """
+
+    def __init__(
+        self,
+        dataset: str,
+        arguments: dict[str, Any] | None = None,
+        validation_arguments: dict[str, Any] | None = None,
+        validation_fraction: OpenUnitInterval = 0.2,
+        split_seed: NonNegativeInt = 0,
+    ) -> None:
+        self.dataset = dataset
+        self.arguments = arguments or {}
+        self.validation_arguments = validation_arguments
+        self.name = dataset.rpartition(".")[2]
+        self.validation_fraction = validation_fraction
+        self.split_seed = split_seed
+
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """Read the photos of both splits."""
+        train = self._open("arguments", self.arguments)
+        if self.validation_arguments is None:
+            return train, None
+        validation = self._open("validation_arguments", {**self.arguments, **self.validation_arguments})
+        if train.classes != validation.classes:
+            raise UserError(
+                f"validation_arguments: the classes are {', '.join(validation.classes)}, and those of the training "
+                f"photos {', '.join(train.classes)}; they must be the same"
+            )
+        return train, validation
+
+    def _open(self, option: str, arguments: Mapping[str, Any]) -> DatasetPhotos:
+        module, _, name = self.dataset.rpartition(".")
+        try:
+            made = getattr(import_module(module), name)
+        except (ImportError, AttributeError, ValueError) as error:
+            raise UserError(
+                f"dataset: {self.dataset} cannot be imported ({reason_of(error)}); give module.Class"
+            ) from error
+        try:
+            opened = made(**arguments)
+        # A class of the user's own may raise anything.
+        except Exception as error:
+            raise UserError(f"{option}: {self.dataset} cannot be opened ({reason_of(error)})") from error
+        if not (hasattr(opened, "__len__") and hasattr(opened, "__getitem__")):
+            raise UserError(f"dataset: {self.dataset} has no length or no items; give a torch.utils.data.Dataset")
+        return DatasetPhotos(opened, "dataset")
+
+
+class DatasetPhotos(Photos):
+    """Photos that a data set object returns, with a fingerprint of their pixels.
+
+    Args:
+        dataset: The data set, whose items are pictures with their labels.
+        option: The option that gives it, for messages.
+
+    Raises:
+        UserError: An item is something else.
+    """
+
+    def __init__(self, dataset: Any, option: str = "name") -> None:  # noqa: ANN401 - any class with items
+        self.dataset = dataset
+        self.option = option
+        whole = hashlib.sha256()
+        labels: list[Any] = []
+        self.contents = []
+        for index in range(len(dataset)):
+            picture, label = self._item(index)
+            whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
+            self.contents.append(_digest(picture))
+            labels.append(label)
+
+        self.classes = class_names(dataset, labels)
+        self.labels = np.array(
+            [self.classes.index(label) if isinstance(label, str) else label for label in labels], np.int64
+        )
+        self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(self.labels)]
+        whole.update("\0".join(self.classes).encode())
+        self.whole = whole.hexdigest()
+
+    def read(self, index: int) -> Image.Image:
+        """Return one picture."""
+        picture, _ = self._item(index)
+        if _digest(picture) != self.contents[index]:
+            raise OSError(errno.ESTALE, "its pixels have changed since they were digested; leave random transforms out")
+        return picture.convert("RGB")
+
+    def digest(self, index: int) -> str:
+        """Digest the pixels of one picture."""
+        return self.contents[index]
+
+    def fingerprint(self) -> str:
+        """Digest the pixels, labels and classes."""
+        return self.whole
+
+    def _item(self, index: int) -> tuple[Image.Image, int | str]:
+        item = self.dataset[index]
+        try:
+            picture, label = item
+            return _picture(picture), label if isinstance(label, str) else int(label)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"{self.option}: item {index} of {type(self.dataset).__name__} is no pair of a picture and a label "
+                f"({error}); a picture is one of PIL, or a tensor [3, height, width] of bytes or numbers from 0 to 1"
+            ) from error
+
+
+def _picture(picture: Any) -> Image.Image:  # noqa: ANN401 - whatever a data set returns
+    """Return a picture of an item; a ValueError or TypeError if it is none."""
+    if isinstance(picture, Image.Image):
+        return picture
+    if not hasattr(picture, "numpy"):
+        raise TypeError(f"it begins with {type(picture).__name__}")
+    values = picture.numpy(force=True)
+    if values.ndim != 3 or values.shape[0] not in {1, 3}:
+        raise ValueError(f"it begins with a tensor {list(values.shape)}")
+    if values.dtype != np.uint8:
+        if not np.issubdtype(values.dtype, np.floating) or not ((values >= 0) & (values <= 1)).all():
+            raise ValueError(f"it begins with a tensor of {values.dtype} outside 0 to 1")
+        values = (values * 255).round().astype(np.uint8)
+    return Image.fromarray(np.moveaxis(values, 0, 2).squeeze(2) if len(values) == 1 else np.moveaxis(values, 0, 2))
+
+
+def _digest(picture: Image.Image) -> str:
+    return hashlib.sha256(f"{picture.mode} {picture.size}\0".encode() + picture.tobytes()).hexdigest()
+
+
+def class_names(dataset: Any, labels: list[Any]) -> tuple[str, ...]:  # noqa: ANN401 - any class with items
+    """Return the names of the classes: those that a data set has as an attribute, else its labels.
+
+    Args:
+        dataset: The data set.
+        labels: The label of each item: all numbers from 0, or all texts.
+    """
+    if any(isinstance(label, str) for label in labels):
+        return tuple(sorted({*map(str, labels)}, key=in_order))
+    named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
+    return tuple(map(str, named or range(max(labels, default=-1) + 1)))

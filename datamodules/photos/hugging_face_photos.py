@@ -1,0 +1,116 @@
+"""Photos in a table of the package datasets, and their labels."""
+
+from __future__ import annotations
+
+import copy
+import errno
+import hashlib
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from headstart.datamodules.photos.folder_listing import in_order
+from headstart.datamodules.photos.numbered_names import NumberedNames
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.picture_decoding import decode, read_digested
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+
+
+class HuggingFacePhotos(Photos):
+    """Photos of splits, as their files' bytes.
+
+    Args:
+        dataset: The photos, a `datasets.Dataset`.
+        image: Its column of photos.
+        labels: Class of each photo, -1 without one.
+        classes: Names of the classes.
+        sizes: Number of photos of each split, one after the other, by its name.
+    """
+
+    has_small_parts = True
+
+    def __init__(
+        self,
+        dataset: Any,  # noqa: ANN401 - of a package without types
+        image: str,
+        labels: Sequence[int],
+        classes: Sequence[str],
+        sizes: Mapping[str, int],
+    ) -> None:
+        from datasets import Image as ImageColumn
+
+        self.dataset = dataset.select_columns([image]).cast_column(image, ImageColumn(decode=False))
+        self.image = image
+        self.labels = np.array(labels, dtype=np.int64)
+        self.names: NumberedNames = NumberedNames.of_sizes(sizes)
+        self.classes = tuple(classes)
+        self._known: dict[int, str] = {}
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one photo, whose bytes must be those that were digested, if any were."""
+        content, path = self._cell(index)
+        digest = self._known.get(index)
+        if content is None:
+            return decode(read_digested(path, digest))
+        if digest is not None and hashlib.sha256(content).hexdigest() != digest:
+            raise OSError(errno.ESTALE, "its bytes have changed since they were digested")
+        return decode(io.BytesIO(content))
+
+    def digest(self, index: int) -> str:
+        """Digest the bytes of one photo."""
+        if index not in self._known:
+            content, path = self._cell(index)
+            self._known[index] = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+        return self._known[index]
+
+    def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
+        """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
+        photos = copy.copy(self)
+        photos.dataset = self.dataset.select(indices)
+        photos.labels = self.labels[indices]
+        photos.names = self.names.take(indices)
+        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        photos._digested = None
+        return photos
+
+    def _cell(self, index: int) -> tuple[bytes | None, str]:
+        """Return the bytes of one photo, or the path of its file; a cell may be empty."""
+        cell = self.dataset[index][self.image] or {"bytes": b"", "path": ""}
+        return cell["bytes"], cell["path"]
+
+
+def read_labels(dataset: Any, label: str) -> tuple[list[int], tuple[str, ...]]:  # noqa: ANN401 - of a package without types
+    """Return the class of each photo, -1 without one, and the names of the classes.
+
+    Args:
+        dataset: The photos, a `datasets.Dataset`.
+        label: The column of a ClassLabel, whose classes have an order, or of other values, which are sorted by name; or
+            a value in a column, such as `json.label`.
+
+    Raises:
+        UserError: A value is neither a text nor a whole number.
+    """
+    column, *path = label.split(".")
+    values = dataset.select_columns([column]).with_format(None)[:][column]
+    for key in path:
+        values = [each.get(key) if isinstance(each, dict) else None for each in values]
+    feature = dataset.features[column]
+    if not path and hasattr(feature, "names"):
+        return [-1 if value is None else value for value in values], tuple(feature.names)
+
+    texts = [value.decode(errors="replace") if isinstance(value, bytes) else value for value in values]
+    wrong = next((value for value in texts if not isinstance(value, str | int | None)), None)
+    if wrong is not None:
+        raise UserError(
+            f"label: column {label!r} has a value of type {type(wrong).__name__}; give texts or whole numbers"
+        )
+    named = [None if value is None or value == "" else str(value).strip() for value in texts]
+    classes = sorted({name for name in named if name is not None}, key=in_order)
+    numbers = {name: number for number, name in enumerate(classes)}
+    return [-1 if name is None else numbers[name] for name in named], tuple(classes)

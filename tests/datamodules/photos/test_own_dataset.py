@@ -1,0 +1,101 @@
+"""Data set classes of one's own: pictures or tensors with labels, compared with what they were made of."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset
+
+from headstart.datamodules import OwnDataset
+from headstart.datamodules.photos.photo_source import require_classes
+from headstart.output.errors import UserError
+
+PIXELS = np.random.default_rng(0).integers(0, 256, (12, 4, 5, 3), np.uint8)
+
+
+class Mine(Dataset[Any]):
+    """Pictures in a form, and labels in a form."""
+
+    def __init__(self, form: str = "picture", labels: str = "numbers", first: int = 0, size: int = 12) -> None:
+        self.form, self.labels, self.first, self.size = form, labels, first, size
+        if form == "broken":
+            raise RuntimeError("a line\nand another")
+        if labels == "named":
+            self.classes = ["cat", "dog"]
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getitem__(self, index: int) -> Any:
+        pixels = PIXELS[(self.first + index) % 12]
+        tensor = torch.from_numpy(pixels).permute(2, 0, 1)
+        picture = {
+            "picture": Image.fromarray(pixels),
+            "bytes": tensor,
+            "floats": tensor / 255,
+            "grey": tensor[:1],
+            "normalised": tensor / 255 - 0.5,
+            "array": pixels,
+        }[self.form]
+        number = index % 2
+        return picture, {"texts": "ba"[number], "tensors": torch.tensor(number)}.get(self.labels, number)
+
+
+@pytest.fixture(autouse=True)
+def module(monkeypatch: pytest.MonkeyPatch) -> None:
+    mine = ModuleType("my_photos")
+    mine.Mine = Mine  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "my_photos", mine)
+
+
+def test_every_form_of_pictures_and_labels() -> None:
+    for form, labels, classes in (
+        ("picture", "numbers", ("0", "1")),
+        ("bytes", "named", ("cat", "dog")),
+        ("floats", "tensors", ("0", "1")),
+        ("grey", "texts", ("a", "b")),
+    ):
+        source = OwnDataset("my_photos.Mine", {"form": form, "labels": labels}, {"first": 2, "size": 6})
+        train, validation = source.train(), source.validation()
+        assert (source.name, len(train), len(validation)) == ("Mine", 12, 6)
+        assert train.classes == validation.classes == classes
+        expected = [1, 0] * 6 if labels == "texts" else [0, 1] * 6
+        assert train.labels.tolist() == expected
+        for photos, first in ((train, 0), (validation, 2)):
+            for index in range(len(photos)):
+                pixels = PIXELS[(first + index) % 12]
+                wanted = np.repeat(pixels[..., :1], 3, 2) if form == "grey" else pixels
+                assert np.array_equal(np.asarray(photos.read(index)), wanted)
+    held = OwnDataset("my_photos.Mine", validation_fraction=0.5)
+    assert (len(held.train()), len(held.validation())) == (6, 6)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (("nowhere.Mine",), r"dataset: nowhere\.Mine cannot be imported"),
+        (("my_photos.Yours",), r"dataset: my_photos\.Yours cannot be imported"),
+        (("Mine",), "dataset: Mine cannot be imported"),
+        (("my_photos.Mine", {"form": "broken"}), r"arguments: my_photos\.Mine cannot be opened \(a line\)$"),
+        (("my_photos.Mine", {"colour": 1}), r"arguments: my_photos\.Mine cannot be opened .*'colour'"),
+        (("my_photos.Mine", {}, {"labels": "named"}), "validation_arguments: the classes are cat, dog, and those of"),
+        (("collections.OrderedDict",), "the training photos are of 0 class"),
+        (("my_photos.Mine", {"form": "normalised"}), r"dataset: item 0 of Mine is no pair .*outside 0 to 1"),
+        (("my_photos.Mine", {"form": "array"}), r"dataset: item 0 of Mine is no pair .*ndarray"),
+    ],
+)
+def test_mistakes_are_one_line(arguments: tuple[Any, ...], expected: str) -> None:
+    with pytest.raises(UserError, match=f"^{expected}") as caught:
+        require_classes(OwnDataset(*arguments).both()[0], "training")
+    assert "\n" not in str(caught.value)
+
+
+def test_random_pictures_are_not_stored_under_another_digest(monkeypatch: pytest.MonkeyPatch) -> None:
+    photos = OwnDataset("my_photos.Mine").splits()[0]
+    monkeypatch.setitem(globals(), "PIXELS", PIXELS[::-1].copy())
+    with pytest.raises(OSError, match="its pixels have changed since they were digested"):
+        photos.read(0)
