@@ -293,8 +293,6 @@ def test_mistakes(options: list[str], message: str, capsys: pytest.CaptureFixtur
 def test_mistakes_in_the_pictures(capsys: pytest.CaptureFixture[str]) -> None:
     line = error_line(capsys, lambda: main(["embed", "nowhere", "--backbone.weights=embedded"]))
     assert line.startswith("error: pictures: there is no folder nowhere")
-    line = error_line(capsys, lambda: main(["embed", "foo://a/photos/b.png", "--backbone.weights=embedded"]))
-    assert line.startswith("error: pictures: foo://a/photos/b.png is no location")
 
 
 def test_parquet_without_its_package(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
