@@ -24,9 +24,10 @@ class OfflineRun:
     """
 
     def __init__(self, folder: Path, latest: bool = False) -> None:
-        runs = sorted((folder / "wandb").glob("offline-run-*"))
+        runs = [*(folder / "wandb").glob("offline-run-*")]
         assert len(runs) == 1 or (latest and runs), runs
-        self.run = runs[-1]
+        # The names of runs of one second do not follow their order.
+        self.run = (folder / "wandb" / "latest-run").resolve() if latest else runs[0]
 
     @cached_property
     def whole(self) -> dict[str, Any]:
