@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.feature_extraction import Choice, describe, request_of
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_policy import Precision, Resources
@@ -66,6 +67,7 @@ def embed(
         (4, 1280)
     """
     pictures = read_pictures(photos, cache_folder(cache_dir))
+    report_left_out(getattr(pictures, "left_out", {}), "photos")
     chosen = _read_spec(backbone)
     embedded = embed_readable(pictures, chosen, precision, device, num_workers, cache_dir, seed)
     if embedded.unreadable:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import hashlib
+import operator
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -15,6 +16,7 @@ from PIL import Image
 from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.picture_decoding import in_rgb, upright
 from headstart.output.errors import UserError, reason_of
 
 # Attributes with the names of classes; WordNet's numbers for ImageNet, of which two classes are called crane.
@@ -69,7 +71,7 @@ class OwnDataset(SplitSource):
         module, _, name = self.dataset.rpartition(".")
         try:
             made = getattr(import_module(module), name)
-        except (ImportError, AttributeError, ValueError) as error:
+        except (ImportError, AttributeError, ValueError, TypeError) as error:
             raise UserError(
                 f"dataset: {self.dataset} cannot be imported ({reason_of(error)}); give module.Class"
             ) from error
@@ -107,9 +109,16 @@ class DatasetPhotos(Photos):
             labels.append(label)
 
         self.classes = class_names(dataset, labels)
-        self.labels = np.array(
-            [self.classes.index(label) if isinstance(label, str) else label for label in labels], np.int64
-        )
+        are_texts = [isinstance(label, str) for label in labels]
+        numbers = [self.classes.index(label) if isinstance(label, str) else label for label in labels]
+        if any(are_texts) and not all(are_texts):
+            raise UserError(f"{option}: labels of {type(dataset).__name__} are numbers and texts; give one kind")
+        if numbers and not 0 <= min(numbers) <= max(numbers) < len(self.classes):
+            raise UserError(
+                f"{option}: labels of {type(dataset).__name__} are from {min(numbers)} to {max(numbers)}, and it has "
+                f"{len(self.classes)} classes; give labels from 0"
+            )
+        self.labels = np.array(numbers, np.int64)
         self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(self.labels)]
         whole.update("\0".join(self.classes).encode())
         self.whole = whole.hexdigest()
@@ -119,7 +128,7 @@ class DatasetPhotos(Photos):
         picture, _ = self._item(index)
         if _digest(picture) != self.contents[index]:
             raise OSError(errno.ESTALE, "its pixels have changed since they were digested; leave random transforms out")
-        return picture.convert("RGB")
+        return picture
 
     def digest(self, index: int) -> str:
         """Digest the pixels of one picture."""
@@ -130,21 +139,23 @@ class DatasetPhotos(Photos):
         return self.whole
 
     def _item(self, index: int) -> tuple[Image.Image, int | str]:
-        item = self.dataset[index]
+        """Return a picture, upright and in RGB as all photos are read, and its label."""
         try:
-            picture, label = item
-            return _picture(picture), label if isinstance(label, str) else int(label)
-        except (TypeError, ValueError) as error:
+            picture, label = self.dataset[index]
+            return _picture(picture), label if isinstance(label, str) else operator.index(label)
+        # A class of the user's own may raise anything.
+        except Exception as error:
             raise UserError(
                 f"{self.option}: item {index} of {type(self.dataset).__name__} is no pair of a picture and a label "
-                f"({error}); a picture is one of PIL, or a tensor [3, height, width] of bytes or numbers from 0 to 1"
+                f"({reason_of(error)}); a picture is one of PIL, or a tensor [3, height, width] of bytes or numbers "
+                "from 0 to 1, and a label a whole number or a text"
             ) from error
 
 
 def _picture(picture: Any) -> Image.Image:  # noqa: ANN401 - whatever a data set returns
-    """Return a picture of an item; a ValueError or TypeError if it is none."""
+    """Return a picture of an item in RGB; a ValueError, TypeError or OSError if it is none."""
     if isinstance(picture, Image.Image):
-        return picture
+        return in_rgb(upright(picture))
     if not hasattr(picture, "numpy"):
         raise TypeError(f"it begins with {type(picture).__name__}")
     values = picture.numpy(force=True)
@@ -154,7 +165,7 @@ def _picture(picture: Any) -> Image.Image:  # noqa: ANN401 - whatever a data set
         if not np.issubdtype(values.dtype, np.floating) or not ((values >= 0) & (values <= 1)).all():
             raise ValueError(f"it begins with a tensor of {values.dtype} outside 0 to 1")
         values = (values * 255).round().astype(np.uint8)
-    return Image.fromarray(np.moveaxis(values, 0, 2).squeeze(2) if len(values) == 1 else np.moveaxis(values, 0, 2))
+    return Image.fromarray(np.moveaxis(np.broadcast_to(values, (3, *values.shape[1:])), 0, 2).copy())
 
 
 def _digest(picture: Image.Image) -> str:
@@ -171,4 +182,7 @@ def class_names(dataset: Any, labels: list[Any]) -> tuple[str, ...]:  # noqa: AN
     if any(isinstance(label, str) for label in labels):
         return tuple(sorted({*map(str, labels)}, key=in_order))
     named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
+    if isinstance(named, Mapping):
+        # Numbers by name.
+        named = sorted(named, key=named.__getitem__)
     return tuple(map(str, named or range(max(labels, default=-1) + 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.hugging_face_files import (
+    METADATA,
     PHOTOS,
     VALIDATION_SPLITS,
     find_files,
@@ -40,7 +41,7 @@ class HuggingFaceDataset(SplitSource):
     Args:
         path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder. The folder is the output of `save_to_disk`,
             or holds Parquet files, tar shards, or photos by split and class. With `data_files`, also their format:
-            parquet, webdataset, imagefolder, csv or json.
+            parquet, webdataset or imagefolder.
         data_files: Files of the training photos: paths or URLs with wildcards, one or a list. Or a mapping from splits
             to them. The default is all files.
         subset: Name of the subset, if there are several.
@@ -131,7 +132,8 @@ class HuggingFaceDataset(SplitSource):
             loaded = self._loaded_by(datasets)
         except UserError:
             raise
-        except (OSError, ValueError, RuntimeError, ImportError, datasets.exceptions.DatasetsError) as error:
+        # The package's readers raise errors of many kinds.
+        except Exception as error:
             raise UserError(
                 f"path: {self.path} cannot be loaded ({reason_of(error)}); "
                 "give a name on the Hugging Face Hub, a folder, or a format and data_files"
@@ -140,9 +142,10 @@ class HuggingFaceDataset(SplitSource):
 
     def _loaded_by(self, datasets: Any) -> Any:  # noqa: ANN401 - a package without types
         if self.data_files is not None:
-            return datasets.load_dataset(
-                str(self.local or self.path), self.subset, data_files=_expanded(self.data_files), revision=self.revision
-            )
+            path, options = str(self.local or self.path), {"data_files": _expanded(self.data_files)}
+            builder = datasets.load_dataset_builder(path, self.subset, revision=self.revision, **options)
+            loaded = datasets.load_dataset(path, self.subset, revision=self.revision, **options)
+            return self._require_all_read(loaded, builder.config.data_files) if self.path == PHOTOS else loaded
         if self.local is None:
             builder = datasets.load_dataset_builder(self.path, self.subset, revision=self.revision)
             if self.subset is None and builder.config.data_files:
@@ -158,13 +161,17 @@ class HuggingFaceDataset(SplitSource):
         with_metadata = any(Path(name).name.startswith("metadata.") for names in files.values() for name in names)
         options = {"drop_labels": with_metadata} if chosen == PHOTOS else {}
         loaded = datasets.load_dataset(chosen, data_files=literal(files, folder), **options)
-        if chosen == PHOTOS and not with_metadata:
-            listed, read = sum(map(len, files.values())), sum(map(len, loaded.values()))
-            if listed != read:
-                raise UserError(
-                    f"path: {folder} holds {listed} photos, of which the package datasets reads {read}; "
-                    "use UnsplitClassFolders, which reads them all"
-                )
+        return self._require_all_read(loaded, files) if chosen == PHOTOS else loaded
+
+    def _require_all_read(self, loaded: Any, files: Mapping[Any, Sequence[str]]) -> Any:  # noqa: ANN401 - a package without types
+        """Return photos that were read from files, of which each is one."""
+        photos = [name for names in files.values() for name in names if Path(name).name not in METADATA]
+        read = sum(map(len, loaded.values()))
+        if len(photos) != read:
+            raise UserError(
+                f"path: {self.path} has {len(photos)} photos, of which the package datasets reads {read}; "
+                "use UnsplitClassFolders, which reads them all, or name all in the metadata"
+            )
         return loaded
 
     def _first_labelled(self) -> Photos | None:
@@ -193,7 +200,15 @@ class HuggingFaceDataset(SplitSource):
         by_type = {kind: [name for name, each in dataset.features.items() if _type(each) == kind] for kind in PICTURES}
         fitting = next(filter(None, by_type.values()), [])
         named = self.image if self.image in [*by_type["Image"], *by_type["binary"]] else None
-        return named or self._only("image", self.image, fitting, "Image")
+        image = named or self._only("image", self.image, fitting, "Image")
+
+        # A shard's columns are the endings of its first samples.
+        if dataset.builder_name == "webdataset" and (empty := dataset.data.column(image).null_count):
+            raise UserError(
+                f"image: {empty} of {len(dataset)} samples of {self.path} have no member {image}; give all pictures "
+                "one ending"
+            )
+        return image
 
     def _label(self, dataset: Any) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of the classes, or check the one that was named."""

@@ -6,7 +6,7 @@ Without names of files, the package infers splits from words in paths, and uses 
 import glob
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,8 @@ from headstart.output.errors import UserError
 # Names of splits, as folders and at the beginning of file names; the first one for validation that exists is used.
 VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
 SPLITS = ("train", *VALIDATION_SPLITS)
+# Words of paths that may mean a split.
+NOT_FOR_TRAINING = {*VALIDATION_SPLITS, "eval", "evaluation", "testing"}
 # Formats of the package datasets, by the endings of their files.
 FORMATS = {".parquet": "parquet", ".tar": "webdataset"}
 PHOTOS = "imagefolder"
@@ -46,7 +48,7 @@ def find_files(folder: Path) -> tuple[str, dict[str, list[str]]]:
     photos = [name for name in known if is_photo(name)]
     formats = {FORMATS[suffix] for name in known if (suffix := Path(name).suffix.lower()) in FORMATS}
     if bool(photos) + len(formats) != 1:
-        found = ", ".join(sorted({PHOTOS} if photos else set() | formats)) or "neither"
+        found = ", ".join(sorted(({PHOTOS} if photos else set()) | formats)) or "neither"
         raise UserError(
             f"path: {folder} must hold either Parquet files, tar shards or photos, and it holds {found}; "
             "name the files with data_files"
@@ -56,7 +58,10 @@ def find_files(folder: Path) -> tuple[str, dict[str, list[str]]]:
         return PHOTOS, _split_photos(folder, photos, [name for name in files if Path(name).name in METADATA])
     (chosen,) = formats
     used = [name for name in known if FORMATS.get(Path(name).suffix.lower()) == chosen]
-    return chosen, _group(folder, {name: _split_of(name) for name in used})
+    splits = {name: _split_of(name) for name in used}
+    if not any(splits.values()):
+        _require_no_split(folder, used)
+    return chosen, _group(folder, splits)
 
 
 def literal(files: Mapping[str, Sequence[str]], folder: Path) -> dict[str, list[str]]:
@@ -100,18 +105,34 @@ def _files_below(folder: Path) -> Iterator[str]:
     """Yield the files in a folder and in all its folders, relative to it, but for hidden ones."""
     for here, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
+        if links := [name for name in folders if Path(here, name).is_symlink()]:
+            raise UserError(
+                f"path: {Path(here, links[0])} is a link to a folder, which is not followed; name its files"
+            )
         yield from (Path(here, name).relative_to(folder).as_posix() for name in files if not name.startswith("."))
 
 
 def _split_photos(folder: Path, photos: list[str], metadata: list[str]) -> dict[str, list[str]]:
     parts = [name.split("/") for name in photos]
     in_splits = all(first in SPLITS and (len(rest) > 1 or metadata) for first, *rest in parts)
+    if not in_splits:
+        _require_no_split(folder, {first for first, *rest in parts if len(rest) > 1})
     splits = {name: name.split("/")[0] if in_splits else "" for name in [*photos, *metadata]}
     if not metadata and len({len(each) for each in parts}) > 1:
         raise UserError(
             f"path: {folder} holds photos at several depths; the package datasets needs them in class folders"
         )
     return _group(folder, splits)
+
+
+def _require_no_split(folder: Path, names: Iterable[str]) -> None:
+    """Raise a UserError if paths that begin with no split have a word for photos that are not for training."""
+    for name in sorted(names):
+        if found := {*re.split("[^a-z]+", name.lower())} & NOT_FOR_TRAINING:
+            raise UserError(
+                f"path: {name} in {folder} may be a split ({', '.join(sorted(found))}), which would be used for "
+                "training; name the files of each split with data_files"
+            )
 
 
 def _split_of(name: str) -> str:

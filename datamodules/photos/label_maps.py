@@ -1,5 +1,6 @@
 """Photos with a label map each: in folders of photos and maps, or in a data set of torchvision."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -98,6 +99,10 @@ class MapFolders(PhotoSource):
         folders = {kind: read_folder(split / kind) for kind in ("images", "masks") if (split / kind).is_dir()}
         if len(folders) < 2 or not all(folder.photos for folder in folders.values()):
             raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
+        for kind, folder in folders.items():
+            stem, count = Counter(Path(name).stem for name in folder.photos).most_common(1)[0]
+            if count > 1:
+                raise UserError(f"root: {split / kind} holds {count} files of the name {stem}; leave one of each")
         photos, maps = (
             {Path(name).stem: f"{kind}/{name}" for name in folder.photos} for kind, folder in folders.items()
         )

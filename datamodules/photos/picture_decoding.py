@@ -76,7 +76,7 @@ def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -
     try:
         photo.load()
         turn_upright(photo)
-        return _in_rgb(photo)
+        return in_rgb(photo)
     except Exception as error:
         raise _explain(error, photo.width * photo.height) from error
 
@@ -92,8 +92,22 @@ def turn_upright(photo: Image.Image) -> None:
         pass
 
 
-def _in_rgb(photo: Image.Image) -> Image.Image:
-    """Return a picture in RGB; Pillow's own conversion would clip values of more than eight bits at 255."""
+def upright(photo: Image.Image) -> Image.Image:
+    """Return a copy of a picture that is turned upright, as `turn_upright` does."""
+    try:
+        return ImageOps.exif_transpose(photo)
+    except MemoryError:
+        raise
+    except Exception:
+        return photo
+
+
+def in_rgb(photo: Image.Image) -> Image.Image:
+    """Return a picture in RGB; Pillow's own conversion would clip values of more than eight bits at 255.
+
+    Raises:
+        OSError: It has values of which none is known to be white.
+    """
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
         upper = (np.asarray(photo) >> 8).astype(np.uint8)
         return Image.fromarray(upper).convert("RGB")

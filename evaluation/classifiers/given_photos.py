@@ -81,7 +81,10 @@ def _list(photos: str, cache: Path) -> tuple[str, Photos]:
     if isinstance(source, UnsplitClassFolders) and path.is_dir():
         _require_different_names(path)
     source.prepare(cache)
-    return source.name, source.splits()[0]
+    train, validation = source.splits()
+    if validation is not None:
+        train.left_out = {**train.left_out, **dict.fromkeys(map(str, validation.names), "of the validation split")}
+    return source.name, train
 
 
 def _require_different_names(root: Path) -> None:

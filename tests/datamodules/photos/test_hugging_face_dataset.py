@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from headstart.datamodules import HuggingFaceDataset
+from headstart.datamodules.photos.hugging_face_files import find_files
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos
 from headstart.output.errors import UserError
 from headstart.tests.material.shards import png, reds, write_shard
@@ -142,7 +143,7 @@ def test_photos_by_split_and_class(tmp_path: Path) -> None:
     assert sorted(reds(source.train())) == list(range(6))
     assert list(source.validation().names) == [f"test/{number}" for number in range(6)]
     photos_in(tmp_path / "both", "train/1.png")
-    with pytest.raises(UserError, match=r"^path: .*both holds photos at several depths"):
+    with pytest.raises(UserError, match=r"^path: test in .*both may be a split \(test\)"):
         HuggingFaceDataset(str(tmp_path / "both")).train()
 
 
@@ -154,7 +155,7 @@ def test_photos_that_the_package_passes_over_are_counted(tmp_path: Path, monkeyp
         "load_dataset",
         lambda *given, **options: {split: dataset.select([0]) for split, dataset in load(*given, **options).items()},
     )
-    with pytest.raises(UserError, match=r"^path: .*few holds 3 photos, of which the package datasets reads 1"):
+    with pytest.raises(UserError, match=r"^path: .*few has 3 photos, of which the package datasets reads 1"):
         HuggingFaceDataset(folder).train()
 
 
@@ -302,3 +303,20 @@ def test_a_broken_photo_is_an_os_error(tmp_path: Path) -> None:
             photos.read(index)
     with pytest.raises(UserError, match=r"gone\.png cannot be read"):
         photos.digest(2)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("data/train/0.parquet", "data/test/0.parquet"),
+        ("pets-train.parquet", "pets-test.parquet"),
+        ("Training/a/0.png", "Testing/a/0.png"),
+        ("train/a/0.png", "test/a/0.png", "extra/a/0.png"),
+    ],
+)
+def test_files_that_may_be_of_another_split_are_not_trained_on(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    with pytest.raises(UserError, match=r"may be a split \(test(ing)?\).*; name the files of each split"):
+        find_files(tmp_path)

@@ -11,6 +11,7 @@ from PIL import Image
 from torch.utils.data import Dataset
 
 from headstart.datamodules import OwnDataset
+from headstart.datamodules.photos.dataset_photos import DatasetPhotos
 from headstart.datamodules.photos.photo_source import require_classes
 from headstart.output.errors import UserError
 
@@ -99,3 +100,37 @@ def test_random_pictures_are_not_stored_under_another_digest(monkeypatch: pytest
     monkeypatch.setitem(globals(), "PIXELS", PIXELS[::-1].copy())
     with pytest.raises(OSError, match="its pixels have changed since they were digested"):
         photos.read(0)
+
+
+def dataset_of(*items: Any) -> list[Any]:
+    return list(items)
+
+
+def test_pictures_are_read_as_those_of_files() -> None:
+    indices = Image.fromarray(np.zeros((4, 5), np.uint8), "P")
+    other = indices.copy()
+    indices.putpalette([1, 2, 3])
+    other.putpalette([250, 251, 252])
+    turned = Image.new("RGB", (30, 40))
+    turned.getexif()[274] = 6
+    deep = Image.fromarray(np.full((4, 5), 32767, np.uint16))
+    photos = DatasetPhotos(dataset_of((indices, 0), (other, 0), (turned, 1), (deep, 1)))
+    assert len(set(photos.contents)) == 4
+    assert [photos.read(index).getpixel((0, 0)) for index in (0, 1, 3)] == [(1, 2, 3), (250, 251, 252), (127,) * 3]
+    assert photos.read(2).size == (40, 30)
+    assert turned.size == (30, 40)
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, -1], "are from -1 to 0"),
+        ([0, "a"], "are numbers and texts"),
+        ([0, 0.5], "item 1 of list is no pair"),
+        ([0, None], "item 1 of list is no pair"),
+    ],
+)
+def test_labels_that_are_no_classes(labels: list[Any], message: str) -> None:
+    items = dataset_of(*((Image.new("RGB", (4, 4)), label) for label in labels))
+    with pytest.raises(UserError, match=f"^dataset: .*{message}"):
+        DatasetPhotos(items, "dataset")
