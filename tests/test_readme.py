@@ -36,8 +36,9 @@ ACCOUNT = "export WANDB_API_KEY=0123456789012345678901234567890123456789 WANDB_B
 
 
 def digests(folder: Path) -> dict[Path, str]:
-    # The ledger grows with every run.
-    files = [path for path in folder.rglob("*") if path.is_file() and path.parent.name != "ledger"]
+    # The ledger grows with every run, and wandb's process may write its logs after a command has ended.
+    kept = [path for path in folder.rglob("*") if not {"ledger", "wandb"} & {*path.relative_to(folder).parts[:-1]}]
+    files = [path for path in kept if path.is_file()]
     return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
