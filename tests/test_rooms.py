@@ -109,7 +109,9 @@ def test_imports_run_in_no_circle() -> None:
 
 
 def test_one_evaluation_goes_the_way_of_the_table() -> None:
-    text = (ROOT / "docs" / "design.md").read_text().partition("| file | function | what it does |")[2]
+    if not (page := ROOT / "docs" / "design.md").exists():
+        pytest.skip("the page is in a checkout alone")
+    text = page.read_text().partition("| file | function | what it does |")[2]
     way = re.findall(r"^\| `([\w/.]+)` \| `(\w+)` \|", text.partition("\n\n")[0], re.MULTILINE)
     assert len(way) == 8
     for (file, _), (following, function) in pairwise(way):
