@@ -1,5 +1,6 @@
 """A run of a comparison: its folder, and the traces that the ledger has of it."""
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from headstart.modules.provenance import code_of, describe_method, describe_own_
 from headstart.modules.run_key import RunKey
 from headstart.modules.running_code import own_modules
 from headstart.output.errors import UserError
+from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
@@ -142,6 +144,8 @@ class ComparisonRun(LedgerOptions):
         is_same = self.saved_config and result_options(self.saved_config) == result_options(config)
         if (folder / RESULTS).exists() and not is_same and not self.overwrite:
             self.folder.raise_other_results("results of another configuration")
+        if (folder / RESULTS).exists() and not self.before:
+            say(f"WARNING: {str(folder / RESULTS)!r} is damaged; it is written again.", sys.stderr)
 
     def describe_methods(
         self,

@@ -1,52 +1,27 @@
-"""Measure the traces of a comparison that the ledger lacks, and write its results."""
+"""Measure the traces of a comparison that the ledger lacks."""
 
-import platform
-from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
-import torch
 import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Timer
 from numpy.typing import NDArray
 
 import headstart
+from headstart.callbacks.comparison_results import Publisher, write_results
 from headstart.callbacks.comparison_run import ComparisonRun
 from headstart.callbacks.own_module_training import train_module
-from headstart.callbacks.run_folder import print_written
 from headstart.callbacks.run_ledger import claim_missing
 from headstart.callbacks.sample_efficiency import CUT_OFF
 from headstart.callbacks.training import continue_timers, raising_signals
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, Curves
-from headstart.metrics.sample_efficiency.result_warnings import (
-    all_warnings,
-    interval_warnings,
-    largest_class_warning,
-    last_evaluation_faults,
-)
-from headstart.metrics.sample_efficiency.scores import score
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import Terminated, UserError
-from headstart.output.printable import print_lines, say
 from headstart.output.progress import Progress
-from headstart.output.tables import print_scores
 from headstart.output.version import git_revision
 from headstart.store.ledger_file import LedgerError
-
-
-@runtime_checkable
-class Publisher(Protocol):
-    """A logger that shows a run's results."""
-
-    def is_published(self, params: dict[str, Any]) -> bool:
-        """Return whether the results of a configuration were logged to their end."""
-
-    def publish(self, document: dict[str, Any], curves: Curves, files: list[Path]) -> None:
-        """Log the content of `results.json`, the traces and the run's files, and end the run's log."""
 
 
 def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run: ComparisonRun) -> None:
@@ -158,42 +133,6 @@ def fit_pass(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> 
         trainer.fit(comparison, datamodule=stream)
 
 
-def write_results(run: ComparisonRun, trainer: Trainer) -> None:
-    """Write the files of a run, unless it was cut off and its folder holds complete results of the same.
-
-    Args:
-        run: The run, whose traces are measured or cut off.
-        trainer: The trainer.
-    """
-    traces, criterion = run.traces, run.criterion
-    measured, complete = np.all(traces.lengths > 0, axis=0), not traces.missing.any()
-    cut_off = "a mistake ended it" if criterion.is_mistaken else criterion.cut_off_because
-    if not measured.any():
-        say(f"INCOMPLETE: {cut_off}, before every method was measured. Nothing is written.")
-        return
-    if not (complete or run.overwrite) and run.before.get("complete"):
-        say(f"INCOMPLETE: {cut_off}. The complete results in {run.folder.path} are kept.")
-        return
-
-    if complete:
-        criterion.log_stored(trainer, int(traces.lengths.max()))
-    curves = _curves(run, complete, measured)
-    document = _document(run, trainer, complete, curves, traces.diverged[:, measured])
-    paths = _write_files(run, curves, document, _class_counts(run, curves, measured))
-    document = run.folder.document
-    run.document, run.written, run.remarks = document, paths, _remarks(run)
-
-    print_scores(document)
-    print_lines([*run.remarks, *_remarks_on_ledger(run), *_remarks_on_code(run)])
-    if not measured.all():
-        say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results. Repeat the command to continue.")
-    print_written(f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}", paths)
-    # Loggers may keep what was printed.
-    for logger in trainer.loggers:
-        if isinstance(logger, Publisher):
-            logger.publish(document, curves, paths)
-
-
 def _describe(run: ComparisonRun) -> dict[str, Any]:
     """Return what a reader of the loggers' configuration should know of a run, besides its options."""
     known = {**run.stream.told(), **run.keys[0].describe()["stream"]}
@@ -206,168 +145,3 @@ def _describe(run: ComparisonRun) -> dict[str, Any]:
         "git": git_revision(),
         "key": run.identity,
     }
-
-
-def _write_files(
-    run: ComparisonRun, curves: Curves, document: dict[str, Any], class_counts: dict[str, NDArray[Any]]
-) -> list[Path]:
-    """Write the files of a run; without learning curves if it was evaluated lazily."""
-    # matplotlib is slow to import.
-    from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
-    from headstart.output.figures import setting_in_words, writers
-
-    protocol = document["protocol"]
-    fed = setting_in_words(f"{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name})")
-    arguments = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-    files: dict[str, Callable[[Path], object]] = {}
-    if not curves.is_lazy:
-        files |= writers("learning_curves", plot_learning_curves(*arguments), run.figure_formats)
-    files |= writers("criterion_reached", plot_criterion_reached(*arguments), run.figure_formats)
-    paths = run.folder.write(document, {"curves.npz": curves.content(class_counts)}, files)
-
-    # Earlier results may have left figures in other formats, or learning curves.
-    for name in ("learning_curves", "criterion_reached"):
-        for path in set(run.folder.path.glob(f"{name}.*")) - set(paths):
-            path.unlink()
-    return paths
-
-
-def _curves(run: ComparisonRun, complete: bool, measured: NDArray[np.bool_]) -> Curves:
-    """Return the traces of the orderings in which every method was measured, `[orderings]`."""
-    traces, stream = run.traces, run.stream
-    lengths, met = traces.lengths[:, measured], traces.met[:, measured]
-    ends = traces.grid.samples_seen[lengths - 1]
-    return Curves(
-        methods=run.methods,
-        orderings=np.array(stream.orderings)[measured],
-        samples_seen=traces.grid.samples_seen[: lengths.max()],
-        correct=np.moveaxis(traces.correct[: lengths.max(), :, measured], 0, -1),
-        validation_size=len(stream.validation_labels),
-        all_correct=traces.grid.all_correct,
-        measure=run.criterion.measure,
-        limit=stream.max_samples if complete else int(ends[~met].min(initial=stream.max_samples)),
-        threshold=run.criterion.threshold,
-        consecutive=run.criterion.consecutive,
-    )
-
-
-def _class_counts(run: ComparisonRun, curves: Curves, measured: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Return what `Curves.save` takes of the same orderings; empty where classes are not counted."""
-    of_class = run.traces.of_class
-    if of_class is None:
-        return {}
-    counts = np.moveaxis(of_class[: len(curves.samples_seen), :, measured], 0, 2)
-    return {"class_correct": counts, "class_sizes": run.class_sizes}
-
-
-def _document(
-    run: ComparisonRun, trainer: Trainer, complete: bool, curves: Curves, diverged_at: NDArray[np.int64]
-) -> dict[str, Any]:
-    """Return the content of results.json."""
-    traces, criterion = run.traces, run.criterion
-    scores = score(curves, run.accuracy_at)
-    for method, key, diverged in zip(run.methods, run.keys, diverged_at, strict=True):
-        at = [None if index == NOT_EVALUATED else int(traces.grid.samples_seen[index]) for index in diverged]
-        scores["methods"][method] |= {"diverged_at": at, "key": key.describe()["method"]}
-    for method, counts in zip(curves.methods, curves.correct, strict=True):
-        if faults := [*_warnings(run).get(method, ()), *last_evaluation_faults(counts)]:
-            scores["methods"][method]["warnings"] = faults
-
-    reason = criterion.cut_off_because
-    if complete:
-        met = traces.met.all() and not traces.grid.to_limit
-        reason = "every method met the criterion in every ordering" if met else "the sample limit was reached"
-
-    criteria = {
-        "measure": criterion.measure,
-        "threshold": criterion.threshold,
-        "consecutive": criterion.consecutive,
-        "evaluation": "lazy" if criterion.is_lazy else "every",
-        "until": criterion.until,
-        "required_correct": traces.grid.required,
-        "all_correct": traces.grid.all_correct,
-        "largest_class": run.largest_class,
-    }
-    stream = run.keys[0].describe()["stream"]
-    protocol = {**run.stream.told(), **stream, "stream_sha256": run.keys[0].trace(0).stream}
-
-    times = {
-        "computed_traces": int(traces.measured.sum()),
-        "reused_traces": int((~traces.measured).sum()),
-    }
-
-    warnings = [*largest_class_warning(criteria), *all_warnings({"protocol": protocol, **scores})]
-    warnings += interval_warnings(curves.methods, curves.samples_to_criterion()[0], curves.floor)
-    return {
-        "complete": complete,
-        "stopped_because": reason,
-        "warnings": warnings,
-        "criterion": criteria,
-        "protocol": protocol,
-        "evaluations": len(curves.samples_seen),
-        "samples_seen": int(curves.samples_seen[-1]),
-        "restricted_at": curves.limit,
-        **scores,
-        # Another file may hold the same weights.
-        "weights_file_sha256": run.stream.spec.file_digest,
-        "environment": _environment(run, trainer),
-        "times": times,
-    }
-
-
-def _environment(run: ComparisonRun, trainer: Trainer) -> dict[str, Any]:
-    device = trainer.strategy.root_device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {"device": f"{device.type} ({name})", **run.stream.environment()}
-
-
-def _remarks(run: ComparisonRun) -> list[str]:
-    """Return what a reader of the results should know of lazy evaluation."""
-    correct = run.traces.correct
-    skipped = correct == SKIPPED
-    if not skipped.any():
-        return []
-    made = 1 - skipped.sum() / (correct != NOT_EVALUATED).sum()
-    return [
-        f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
-        "criterion than this one."
-    ]
-
-
-def _remarks_on_ledger(run: ComparisonRun) -> list[str]:
-    traces = run.traces
-    reused = int((~traces.measured).sum())
-    of_ledger = f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}."
-    return [of_ledger] * bool(reused)
-
-
-def _remarks_on_code(run: ComparisonRun) -> list[str]:
-    """Return whose traces are not stored, and why."""
-    unstored = [
-        f"Traces of {name} are not stored: {'; '.join(doubts)}."
-        for name, doubts in zip(run.methods, run.doubts, strict=True)
-        if doubts
-    ]
-    if imported := run.traces.imported:
-        own = [
-            name for name, is_own, doubts in zip(run.methods, run.own, run.doubts, strict=True) if is_own and not doubts
-        ]
-        unstored.append(
-            f"Traces of {', '.join(own)} are not stored: {', '.join(imported)} was imported while they ran; import it "
-            "at the top of a file."
-        )
-    return unstored
-
-
-def _warnings(run: ComparisonRun) -> dict[str, list[str]]:
-    """Return what methods did wrong, by their names, besides predictions that are not finite."""
-    warnings: dict[str, list[str]] = {}
-    for name, changed, drew in zip(run.methods, run.traces.changed.sum(1), run.traces.drew.sum(1), strict=True):
-        if drew:
-            warnings.setdefault(name, []).append(
-                "drew from a global generator while several orderings ran side by side. Unless it drew the same for "
-                "each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-            )
-        if changed:
-            warnings.setdefault(name, []).append(f"differs from its stored traces in {changed} orderings.")
-    return warnings

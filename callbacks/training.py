@@ -60,7 +60,7 @@ def raising_signals(trainer: Trainer) -> Iterator[None]:
 
 
 def continue_timers(timers: Iterable[Timer]) -> None:
-    """Let timers continue in another `Trainer.fit`, so that their time is that of all of them together.
+    """Continue timers in another `Trainer.fit`, so that their time is that of all of them together.
 
     Args:
         timers: The timers.

@@ -56,6 +56,7 @@ def build_view(entity: str, project: str, name: str) -> "Workspace":
         )
         for title, pattern in (("Accuracy", "val/.*"), ("Share of orderings that met the criterion", "reached/.*"))
     ]
+
     tables = [panels.WeavePanelSummaryTable(table_name=each) for each in ("results", "leaderboard")]  # type: ignore[attr-defined]
     return workspaces.Workspace(
         entity=entity,

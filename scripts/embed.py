@@ -85,6 +85,7 @@ def embed(
     given = read_pictures(pictures, resources.cache, "pictures")
     extracted = compute(given, choice, resources, engines)
     stored = extracted.stored
+
     exported = ExportedFeatures(
         given,
         find_root(pictures),
@@ -94,6 +95,7 @@ def embed(
         stored.remarks,
         dtype,
     )
+
     summary = {"computed": stored.computed, "reused": len(exported) - stored.computed}
     say(f"{count_pictures(len(exported))}: {summary['computed']:,} computed, {summary['reused']:,} reused")
     if isinstance(given, Photos):

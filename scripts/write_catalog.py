@@ -43,6 +43,7 @@ def write_catalog(
     listed = {path.relative_to(root).as_posix(): _reason(path, root) for path in root.rglob("*") if not path.is_dir()}
     listed = {name: reason for name, reason in listed.items() if not name.startswith(".") and "/." not in name}
     report_left_out({name: reason for name, reason in listed.items() if reason}, "folder")
+
     found = sorted(name for name, reason in listed.items() if not reason)
     if not found or (count or 0) > len(found):
         raise UserError(f"folder: {folder!r} holds {len(found)} pictures, but {count or 'some'} are needed")

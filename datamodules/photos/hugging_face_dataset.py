@@ -35,8 +35,8 @@ PICTURES = ("Image", "binary")
 class HuggingFaceDataset(SplitSource):
     """An image classification data set that the package datasets reads.
 
-    It is on the Hugging Face Hub, in a folder, or in files: Parquet files, tar shards of the package webdataset, and
-    other formats that the package knows, on the disk or at URLs. The package stores what it reads in HF_HOME.
+    It is on the Hugging Face Hub, in a folder, or in files: Parquet files or tar shards of the package webdataset, on
+    the disk or at URLs. The package stores what it reads in HF_HOME.
 
     Args:
         path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder. The folder is the output of `save_to_disk`,

@@ -99,10 +99,12 @@ class MapFolders(PhotoSource):
         folders = {kind: read_folder(split / kind) for kind in ("images", "masks") if (split / kind).is_dir()}
         if len(folders) < 2 or not all(folder.photos for folder in folders.values()):
             raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
+
         for kind, folder in folders.items():
             stem, count = Counter(Path(name).stem for name in folder.photos).most_common(1)[0]
             if count > 1:
                 raise UserError(f"root: {split / kind} holds {count} files of the name {stem}; leave one of each")
+
         photos, maps = (
             {Path(name).stem: f"{kind}/{name}" for name in folder.photos} for kind, folder in folders.items()
         )
@@ -112,6 +114,7 @@ class MapFolders(PhotoSource):
                 f"root: {len(alone)} files of {split} have no partner of the same name in images/ or masks/, "
                 f"{alone[0]} first; add or remove them"
             )
+
         paired = pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
         paired.left_out = {
             f"{split.name}/{kind}/{name}": other
