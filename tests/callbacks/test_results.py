@@ -164,13 +164,16 @@ def test_two_processes_in_one_folder(script: Script) -> None:
     script(COUNTS, results=ComparisonRun())
 
 
-def test_damaged_results_of_the_same_configuration_are_written_again(script: Script) -> None:
+def test_damaged_results_of_the_same_configuration_are_written_again(
+    script: Script, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = script(COUNTS, results=ComparisonRun())
     before = read(run.folder)
     for damaged in ("{", "[]", "{}", '{"methods": 3, "protocol": {}}'):
         (run.folder / "results.json").write_text(damaged)
         again = read(script(COUNTS, results=ComparisonRun()).folder)
         assert {**again, "times": 0} == {**before, "times": 0}
+        assert "results.json' is damaged; it is written again." in " ".join(capsys.readouterr().err.split())
 
 
 def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
