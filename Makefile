@@ -10,7 +10,7 @@ READY := .venv/.ready
 PORTAL := .venv/.ready-portal
 DEV := .venv/.ready-dev
 
-.PHONY: help demo demo-cka demo-sources portal test slow figures lint format docs bench results clean
+.PHONY: help demo demo-cka demo-sources portal test slow lint format docs bench results clean
 
 ## Show what can be made.
 help:
@@ -63,9 +63,10 @@ format: $(DEV)
 docs: $(DEV)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict $(ARGS)
 
-## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
+## Measure speed and the coverage of intervals, and write docs/results/speed.md and coverage.md; needs ../shared.
 bench: $(DEV)
-	$(BIN)/python -m headstart.benchmarks $(NAME) $(ARGS)
+	$(BIN)/python -m headstart.benchmarks speed $(ARGS)
+	$(BIN)/python -m headstart.benchmarks coverage $(ARGS)
 
 ## Run the local suite, and write docs/results from it; needs ../shared, takes an hour.
 results: $(DEV)

@@ -69,19 +69,14 @@ def test_every_command_has_a_page_with_all_options_of_its_help(name: str, site: 
     with contextlib.redirect_stdout(printed), pytest.raises(SystemExit):
         run_command([*name.split(), "--help"], NAMED)
     options = set(re.findall(r"^  (?:-\w, )?(--\w[\w.]*\w)(?=[ ,.]|$)", printed.getvalue(), re.MULTILINE))
-    options = {option for option in options if not option.endswith(".help")} - {"--help", "--print_config"}
-    # Groups are headings.
-    assert {option for option in options if f">{option}<" not in text} == set()
+    assert {option for option in options if option not in text} == set()
 
 
 @pytest.mark.slow
-def test_commands_of_organisers_and_benchmarks_have_an_entry(site: Path) -> None:
-    table = pytest.importorskip("headstart.portal.admin")
+def test_commands_of_organisers_have_an_entry(site: Path) -> None:
     text = (site / "reference" / "commands" / "portal-admin.html").read_text()
-    assert all(f"headstart portal admin {words}</code>" in text for words in table.COMMANDS)
-    text = (site / "reference" / "commands" / "benchmarks.html").read_text()
-    files = [path.stem for path in (ROOT / "benchmarks" / "speed").glob("*.py")]
-    assert all(f"<code>{name}</code>" in text for name in files if name not in ("__init__", "frame"))
+    commands = ("teams add", "teams revoke", "submissions rescore", "export", "close", "open")
+    assert [words for words in commands if f"headstart portal admin {words}</code>" not in text] == []
 
 
 @pytest.mark.slow

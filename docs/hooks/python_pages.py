@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from importlib import import_module
 
 from headstart.cli.commands import EVALUATIONS
-from headstart.docs.hooks.option_tables import table
 
 FOLDER = "reference/python"
 # The names of these packages are those of their `__all__`.
@@ -27,9 +26,9 @@ EVALUATION = (
 def python_pages() -> Iterator[tuple[str, str]]:
     """Yield the pages of the Python API, each as its path in docs/ and its text."""
     contents = {name: (text, list(import_module(name).__all__)) for name, text in PACKAGES.items()} | MODULES
-    rows = [[f"[`{name}`]({name}.md)", text] for name, (text, _) in contents.items()]
-    rows.append(["[`headstart.evaluation`](headstart.evaluation.md)", EVALUATION.partition(". ")[0] + "."])
-    yield f"{FOLDER}/README.md", "\n".join(["# Python API", "", *table(("module", "what it has"), rows)])
+    rows = [f"- [`{name}`]({name}.md): {text}" for name, (text, _) in contents.items()]
+    rows.append(f"- [`headstart.evaluation`](headstart.evaluation.md): {EVALUATION.partition('. ')[0]}.")
+    yield f"{FOLDER}/README.md", "\n".join(["# Python API", "", *rows])
 
     for name, (text, names) in contents.items():
         yield f"{FOLDER}/{name}.md", _page(name, text, [f"{name}.{each}" for each in names])

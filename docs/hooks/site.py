@@ -13,8 +13,8 @@ from mkdocs.structure.pages import Page
 
 from headstart.docs.hooks.command_pages import FOLDER as COMMANDS
 from headstart.docs.hooks.command_pages import command_pages
-from headstart.docs.hooks.key_pages import PATH as KEYS
-from headstart.docs.hooks.key_pages import key_page
+from headstart.docs.hooks.key_page import PATH as KEYS
+from headstart.docs.hooks.key_page import key_page
 from headstart.docs.hooks.links import ROOT, as_on_github, outward
 from headstart.docs.hooks.notebook_pages import notebook_page
 from headstart.docs.hooks.python_pages import FOLDER as PYTHON

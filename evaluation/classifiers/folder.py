@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from safetensors.torch import load_file, save
 
 from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.evaluation.classifiers.heads import Head, read_head
@@ -73,6 +74,7 @@ class Classifier:
             UserError: A photo cannot be decoded, or the backbone has other weights now.
         """
         pictures = read_pictures(photos, cache_folder(options.get("cache_dir")))
+        report_left_out(getattr(pictures, "left_out", {}), "photos")
         found, unreadable = self.predict_readable(pictures, **options)
         if unreadable:
             index, reason = next(iter(unreadable.items()))

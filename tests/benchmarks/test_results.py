@@ -15,7 +15,7 @@ from headstart.tests.material.root import require_checkout
 from headstart.tests.material.sweeps import run, write
 
 require_checkout()
-results = import_module("headstart.benchmarks.pages.results")
+results = import_module("headstart.benchmarks.results")
 
 
 @pytest.fixture(scope="module")

@@ -47,8 +47,8 @@ def test_intervals_end_at_the_bounds_of_what_they_are_of(tmp_path: Path) -> None
 def test_intervals_of_the_mean_rank_hold_where_those_over_targets_do_not() -> None:
     """They are to hold in 95 of 100; 22 or fewer of 30 tables have a probability of less than 1 in 10⁴ then."""
     require_checkout()
-    from headstart.benchmarks.coverage.mean_rank_intervals import coverage
+    from headstart.benchmarks.coverage.targets import mean_rank_held
 
-    shares = coverage(9, "weak", populations=1, tables=30)
+    shares = mean_rank_held(9, "weak", populations=1, tables=30)
     assert shares["bootstrap: held"] > 22 / 30
     assert shares["bootstrap: width"] > 1.3 * shares["over targets: width"]

@@ -257,7 +257,7 @@ def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_intervals_over_settings_hold_as_often_as_stated() -> None:
     require_checkout()
-    from headstart.benchmarks.coverage.over_settings_coverage import over_data_sets, over_orderings
+    from headstart.benchmarks.coverage.settings import over_data_sets, over_orderings
 
     # The intervals of other estimates hold too rarely, or nearly always.
     shares = over_orderings((20, 20, 40), leaderboards=60)

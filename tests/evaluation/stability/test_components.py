@@ -51,9 +51,9 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
 def test_intervals_and_ties_hold_in_most_tables() -> None:
     """They are to hold in 95 of 100; 28 or fewer of 40 tables have a probability of less than 1 in 10⁶ then."""
     require_checkout()
-    from headstart.benchmarks.coverage.target_intervals import coverage
+    from headstart.benchmarks.coverage.targets import stability_held
 
-    assert min(coverage(9, populations=1, studies=40).values()) > 28 / 40
+    assert min(stability_held(9, populations=1, studies=40).values()) > 28 / 40
 
 
 def test_too_few_targets_have_no_interval() -> None:

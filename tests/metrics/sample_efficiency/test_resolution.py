@@ -203,22 +203,22 @@ def test_orderings_needed_of_what_does_not_differ() -> None:
 
 def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
     require_checkout()
-    from headstart.benchmarks.coverage.resolution_coverage import FIELDS, rank_coverage
+    from headstart.benchmarks.coverage.comparisons import FIELDS, ranks_held
 
-    equal = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
+    equal = ranks_held(FIELDS["equal"], 12, leaderboards=200)
     assert equal["any difference"] <= 0.1
     assert equal["all ranks"] >= 0.9
-    assert rank_coverage(FIELDS["close"], 12, leaderboards=50)["all ranks"] >= 0.9
+    assert ranks_held(FIELDS["close"], 12, leaderboards=50)["all ranks"] >= 0.9
 
 
 @pytest.mark.slow
 def test_power_is_attained_and_intervals_hold() -> None:
     require_checkout()
-    from headstart.benchmarks.coverage.resolution_coverage import OTHERS, attained_power, interval_coverage
+    from headstart.benchmarks.coverage.comparisons import OTHERS, attained_power, means_held
 
     for others in OTHERS:
         _, shares = attained_power((20, 25, *others), observed=500, pilots=5, experiments=200)
         assert shares["power"] == pytest.approx(0.8, abs=0.1)
-    shares = interval_coverage(20, 30, comparisons=500)
+    shares = means_held(20, 30, comparisons=500)
     assert shares["median"] >= 0.93
     assert shares["restricted mean"] >= 0.9

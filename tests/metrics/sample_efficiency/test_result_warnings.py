@@ -70,10 +70,10 @@ def test_an_interval_of_fieller_with_few_censored_orderings_is_unbounded_or_miss
 
 def test_intervals_hold_as_often_as_documented() -> None:
     require_checkout()
-    from headstart.benchmarks.coverage.interval_coverage import piled_up
+    from headstart.benchmarks.coverage.comparisons import piled_up_held
 
-    # A row of the table in docs/protocol.md.
-    shares = piled_up(10, 0.7, 0.1, comparisons=600)
+    # A row of docs/results/coverage.md.
+    shares = piled_up_held(10, 0.7, 0.1, comparisons=600)
     assert shares["t, custom"] == pytest.approx(0.79, abs=0.05)
     assert shares["t, baseline"] == pytest.approx(0.67, abs=0.06)
     assert shares["Fieller's theorem"] == pytest.approx(0.92, abs=0.04)

@@ -208,9 +208,9 @@ def test_relative_interval_of_one_ordering_is_undefined() -> None:
 @pytest.mark.parametrize("ratio", [1 / 3, 1.75, 3])
 def test_relative_interval_covers_the_ratio(ratio: float) -> None:
     require_checkout()
-    from headstart.benchmarks.coverage.interval_coverage import coverage
+    from headstart.benchmarks.coverage.comparisons import improvement_held
 
-    [share] = coverage(ratio, correlation=0.8, limit=250, comparisons=2_000).values()
+    [share] = improvement_held(ratio, correlation=0.8, limit=250, comparisons=2_000).values()
     assert 0.935 < share < 0.965
 
 

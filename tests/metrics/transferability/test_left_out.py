@@ -176,7 +176,7 @@ def test_sources_of_the_same_score_do_not_differ_significantly() -> None:
 
 @pytest.mark.slow
 def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
-    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/coverage/score_intervals.py` has all."""
+    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/coverage/scores.py` has all."""
 
     def score(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         generator = np.random.default_rng(seed)

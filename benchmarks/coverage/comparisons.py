@@ -1,0 +1,183 @@
+"""Comparisons and leaderboards."""
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headstart.benchmarks.frame import FEWEST_SAMPLES, MANY, Shares, Values, holds, samples_to_criterion, simulate
+from headstart.metrics.ranking.aggregates import ranks
+from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, orderings_needed, rank_intervals
+from headstart.metrics.sample_efficiency.scores import median_interval, relative_interval, t_interval
+
+ORDERINGS, BASELINE_SAMPLES, SPREAD = 20, 60, 0.4
+RATIOS = (1 / 3, 4 / 7, 1, 7 / 4, 3)
+LIMITS = (float("inf"), 250)
+FAR_LIMIT = 500
+# Shares of the orderings at the floor, and of those beyond the limit.
+PILED_UP = ((0.0, 0.0), (0.5, 0.05), (0.7, 0.1), (0.8, 0.2), (0.9, 0.4))
+# Mean samples of nine methods.
+FIELDS = {
+    "far apart": (10, 15, 20, 27, 36, 48, 60, 80, 110),
+    "close": (20, 20.5, 21, 21.5, 22, 22.5, 23, 23.5, 24),
+    "nearly equal": (20, 20.05, 20.1, 20.15, 20.2, 20.25, 20.3, 20.35, 20.4),
+    "equal": (20,) * 9,
+}
+# Methods beside two that need 20 samples and a little more: none, some that need more, and many that are alike.
+OTHERS: tuple[tuple[float, ...], ...] = ((), (30, 36, 43, 52, 62, 74, 89), (30,) * 12)
+PILOTS = 50
+
+
+def improvement_held(ratio: float, correlation: float, limit: float, comparisons: int) -> Shares:
+    """Return how often the interval holds the true improvement.
+
+    Args:
+        ratio: Samples that the custom method needs over those of the baseline.
+        correlation: Of the two methods' logarithms over orderings; with 0 the noise is not paired.
+        limit: The sample limit, at which samples to criterion are cut.
+        comparisons: Number of comparisons.
+    """
+    means = (BASELINE_SAMPLES, ratio * BASELINE_SAMPLES)
+
+    def sample(generator: np.random.Generator, orderings: int) -> Values:
+        return np.minimum(samples_to_criterion(generator, means, orderings, SPREAD, correlation), limit)
+
+    baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
+    truth = 1 - custom / baseline
+    return simulate(
+        lambda generator: {"Fieller's theorem": holds(relative_interval(*sample(generator, ORDERINGS)), truth)},
+        comparisons,
+    )
+
+
+def piled_up_held(orderings: int, floored: float, censored: float, comparisons: int) -> Shares:
+    """Return how often intervals hold where samples to criterion pile up at the floor or beyond the limit.
+
+    Args:
+        orderings: Number of orderings.
+        floored: Share of the orderings in which the custom method needs the fewest samples. The others need more, by an
+            exponential number.
+        censored: Share of the orderings in which the baseline is censored; in the others it is log-normal.
+        comparisons: Number of comparisons.
+    """
+
+    def sample(generator: np.random.Generator, count: int) -> Values:
+        own = generator.exponential(BASELINE_SAMPLES / 4, count) * (generator.random(count) >= floored)
+        baseline = BASELINE_SAMPLES * np.exp(SPREAD * generator.standard_normal(count))
+        baseline[generator.random(count) < censored] = np.inf
+        return FEWEST_SAMPLES + np.minimum(np.ceil([baseline, own]), FAR_LIMIT)
+
+    baseline, custom = sample(np.random.default_rng(1), 5 * MANY).mean(1)
+
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
+        values = sample(generator, orderings)
+        relative = relative_interval(*values)
+        return {
+            "t, custom": holds(t_interval(values[1]), custom),
+            "t, baseline": holds(t_interval(values[0]), baseline),
+            "Fieller's theorem": holds(relative, 1 - custom / baseline),
+            "unbounded": np.isinf(relative[0]),
+        }
+
+    return simulate(trial, comparisons)
+
+
+def ranks_held(means: Sequence[float], orderings: int, leaderboards: int) -> Shares:
+    """Return how often a pair of methods is significantly different, and how often intervals hold all ranks.
+
+    Args:
+        means: Mean samples of each method. Equal methods have no true ranks: their intervals must span all ranks.
+        orderings: Number of orderings.
+        leaderboards: Number of leaderboards.
+    """
+    true_ranks = ranks(samples_to_criterion(np.random.default_rng(1), means, MANY).mean(1))
+    lowest, highest = (1, len(means)) if len(set(means)) == 1 else (true_ranks, true_ranks)
+
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
+        values = samples_to_criterion(generator, means, orderings)
+        [compared] = compare_all_pairs([values])
+        low, high = rank_intervals(values.mean(1), compared.significant).T
+        return {"any difference": compared.significant.any(), "all ranks": ((low <= lowest) & (high >= highest)).all()}
+
+    return simulate(trial, leaderboards)
+
+
+def attained_power(means: Sequence[float], observed: int, experiments: int, pilots: int = PILOTS) -> tuple[int, Shares]:
+    """Return how many orderings pilots ask for, and how often experiments of that size find the difference.
+
+    Args:
+        means: Mean samples of the methods, first of the two to be compared.
+        observed: Number of orderings of a pilot.
+        experiments: Number of experiments.
+        pilots: Number of pilots, whose median is taken.
+    """
+    generator, needed = np.random.default_rng(1), []
+    for _ in range(pilots):
+        values = samples_to_criterion(generator, means, observed)
+        [compared] = compare_all_pairs([values])
+        needed += orderings_needed(np.diff(values[:2], axis=0).T, compared.levels[:1])
+    orderings = int(np.median([np.inf if each is None else each for each in needed]))
+
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
+        [compared] = compare_all_pairs([samples_to_criterion(generator, means, orderings)])
+        return {"power": compared.significant[0, 1]}
+
+    return orderings, simulate(trial, experiments, generator)
+
+
+def means_held(orderings: int, limit: float, comparisons: int) -> Shares:
+    """Return how often the intervals of the median and of the restricted mean hold the true ones.
+
+    Args:
+        orderings: Number of orderings.
+        limit: The sample limit.
+        comparisons: Number of intervals.
+    """
+    (population,) = samples_to_criterion(np.random.default_rng(2), (20,), MANY)
+    median, mean = np.median(population), np.minimum(population, limit).mean()
+
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
+        (values,) = samples_to_criterion(generator, (20,), orderings)
+        return {
+            "median": holds(median_interval(np.where(values > limit, np.inf, values)), median),
+            "restricted mean": holds(t_interval(np.minimum(values, limit)), mean),
+        }
+
+    return simulate(trial, comparisons, seed=3)
+
+
+def improvement(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
+    """Relative improvement over the baseline."""
+    for limit, correlation, ratio in product(LIMITS, (0, 0.8), RATIOS):
+        case = f"samples over the baseline's {ratio:.2f}, correlation {correlation}, limit {limit}"
+        yield case, improvement_held(ratio, correlation, limit, comparisons)
+
+
+def piled_up(comparisons: int = 5_000) -> Iterator[tuple[str, Shares]]:
+    """Orderings at the floor, or censored."""
+    for orderings, (floored, censored) in product((5, 10, 20, 50, 100), PILED_UP):
+        case = f"{orderings} orderings, {floored:.0%} at the floor, {censored:.0%} censored"
+        yield case, piled_up_held(orderings, floored, censored, comparisons)
+
+
+def ranking(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:
+    """Ranks of nine methods, and false differences where they are equal."""
+    for (name, means), orderings in product(FIELDS.items(), (10, 30, 100)):
+        yield f"{name}, {orderings} orderings", ranks_held(means, orderings, leaderboards)
+
+
+def power(experiments: int = 500) -> Iterator[tuple[str, Shares]]:
+    """Orderings that are needed for a power of 80 %."""
+    for worse, others, observed in product((22, 25), OTHERS, (30, 1_000)):
+        needed, shares = attained_power((20, worse, *others), observed, experiments)
+        yield f"20 against {worse} samples, {len(others)} others: {needed} by pilots of {observed}", shares
+
+
+def averages(comparisons: int = 10_000) -> Iterator[tuple[str, Shares]]:
+    """Median and restricted mean of one method."""
+    for orderings in (10, 30, 100):
+        yield f"{orderings} orderings", means_held(orderings, 30, comparisons)
+
+
+BENCHMARKS = (improvement, piled_up, ranking, power, averages)

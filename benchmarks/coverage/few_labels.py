@@ -1,0 +1,176 @@
+"""`headstart fit` and forecasts.
+
+Every data set is left out of what forecasts it. Photos and weights lie beside the checkout.
+"""
+
+from collections.abc import Iterator
+from functools import cache, partial
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from headstart.benchmarks.forecast_curves import SOURCES, TARGETS, judged_cases
+from headstart.benchmarks.frame import Shares
+from headstart.datamodules.embedding import embed_readable
+from headstart.evaluation.classifiers.assessment import try_left_out
+from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
+from headstart.evaluation.classifiers.forecast import forecast_rows
+from headstart.evaluation.classifiers.left_out import LeftOut, prepare
+from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
+from headstart.metrics.few_labels.folds import proportional_orderings
+from headstart.metrics.forecast.coverage import leave_data_sets_out
+from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
+from headstart.metrics.forecast.known_curves import shipped_curves
+from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.networks.backbone_spec import BackboneSpec
+
+SIZES = (5, 20, 50)
+PHOTOS = {
+    "ants and bees": "imagenet",
+    "cats and dogs": "imagenet",
+    "flowers": "imagenet",
+    "drawn pets, noisy": "imagenet",
+    "drawn animals": "objects",
+}
+# Samples that the accuracy is measured on, at least.
+FEWEST_LEFT = 80
+ORDERINGS = 30
+# So that these draws are no draw of a comparison.
+STREAM = 8
+
+
+def read_samples(target: str, source: str) -> Labelled:
+    """Return all photos of a target, embedded by a source."""
+    photos = TARGETS[target].photos()
+    parts = [photos.train(), photos.validation()]
+    found = [embed_readable(part, BackboneSpec("mobilenet_v2", SOURCES[source]), num_workers=0) for part in parts]
+    features = torch.from_numpy(np.concatenate([each.features for each in found]))
+    labels = torch.from_numpy(np.concatenate([part.labels for part in parts]))
+    head, bias = found[0].backbone.source_head, found[0].backbone.source_bias
+    return Labelled(features, labels, len(parts[0].classes), head, bias)
+
+
+def shuffle(labels: NDArray[np.int64], draw: int) -> Tensor:
+    """Return all samples in an order in which classes take turns as long as all have some left, `[samples]`."""
+    order = np.random.default_rng((STREAM, draw)).permutation(len(labels))
+    turns = np.empty(len(labels), dtype=np.int64)
+    for label in np.unique(labels):
+        own = order[labels[order] == label]
+        turns[own] = np.arange(len(own))
+    return torch.from_numpy(order[np.argsort(turns[order], kind="stable")])
+
+
+def some(samples: Labelled, drawn: Tensor) -> Labelled:
+    """Return some of the samples."""
+    return Labelled(
+        samples.features[drawn], samples.labels[drawn], samples.classes, samples.source_head, samples.source_bias
+    )
+
+
+def accuracy(method: LeftOut, drawn: Tensor, rest: Tensor) -> float:
+    """Return the accuracy of a method on other samples than those of the draw, which it learns."""
+    predicted = method.predict(drawn[None], rest[None])[0].argmax(-1)
+    return float((predicted == method.samples.labels[rest]).double().mean())
+
+
+def accuracy_held(samples: Labelled, per_class: int, draws: int) -> Shares:
+    """Return how often the interval holds the accuracy on the rest, and how far the choice is from the best method.
+
+    Args:
+        samples: All samples of a data set.
+        per_class: Labels of each class that a draw has.
+        draws: Number of draws.
+    """
+    kinds = find_candidates(Labelled(samples.features[:1], samples.labels[:1], 1, samples.source_head))
+    whole = [prepare(kind, samples) for kind in kinds]
+    held, widths, accuracies, chosen = [], [], [], []
+    for draw in range(draws):
+        order = shuffle(samples.labels.numpy(), draw)
+        drawn, rest = order[: per_class * samples.classes], order[per_class * samples.classes :]
+        expected = try_left_out([some(samples, drawn)], seed=draw).expected
+        accuracies.append([accuracy(method, drawn, rest) for method in whole])
+        chosen.append(accuracies[-1][expected.chosen])
+        held.append(expected.low <= chosen[-1] <= expected.high)
+        widths.append(expected.high - expected.low)
+    return {
+        "held": float(np.mean(held)),
+        "width": float(np.mean(widths)),
+        "accuracy of the chosen method": float(np.mean(chosen)),
+        "of the best one": float(np.mean(accuracies, axis=0).max()),
+    }
+
+
+def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: Forecaster) -> Shares:
+    """Return how often forecasts hold at 2, 4 and 8 times the labels, their width, and their root mean square error.
+
+    Args:
+        samples: All samples of a data set.
+        per_class: Labels of each class that a draw has.
+        draws: Number of draws.
+        forecaster: What forecasts.
+    """
+    known, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
+    rows = []
+    for draw in range(draws):
+        order = shuffle(samples.labels.numpy(), draw)
+        part = some(samples, order[:known])
+        tried = try_left_out([part], 0)
+        _, method = tried.prepared[tried.expected.chosen]
+        sizes, name = curve_sizes(known, samples.classes), METHODS[method.name].name
+        curve = learning_curve(method, proportional_orderings(part.labels.numpy(), ORDERINGS, 0), sizes)
+
+        for each in forecast_rows(sizes, curve, tried.expected, known, samples.classes, name, forecaster):
+            if (labels := each["labels"]) + FEWEST_LEFT <= len(order):
+                truth = accuracy(whole(method.name), order[:labels], order[labels:])
+                rows.append((*each["interval"], each["estimate"], truth))
+
+    low, high, expected, truths = np.array(rows).T
+    return {
+        "held": float(((low <= truths) & (truths <= high)).mean()),
+        "width": float((high - low).mean()),
+        "error": float(((expected - truths) ** 2).mean() ** 0.5),
+    }
+
+
+def expected_accuracy(draws: int = 40) -> Iterator[tuple[str, Shares]]:
+    """The accuracy on other photos that `headstart fit` expects."""
+    for target, source in PHOTOS.items():
+        samples = read_samples(target, source)
+        for size in SIZES:
+            if size * samples.classes + FEWEST_LEFT <= len(samples.labels):
+                yield f"{target}, {source}, {size} labels per class", accuracy_held(samples, size, draws)
+
+
+def fit_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
+    """80 % intervals of the forecasts of `headstart fit`."""
+    curves = shipped_curves()
+    for target, source in PHOTOS.items():
+        samples = read_samples(target, source)
+        forecaster = Forecaster(known_cases(curves.where(curves.data_sets != TARGETS[target].data_set)))
+        for size in SIZES:
+            if 2 * size * samples.classes + FEWEST_LEFT <= len(samples.labels):
+                shares = forecast_held(samples, size, draws, forecaster)
+                yield f"{target}, {source}, {size} labels per class", shares
+
+
+def forecasts() -> Iterator[tuple[str, Shares]]:
+    """Intervals of `headstart forecast`, and the root mean square error of its forecasts."""
+    curves = shipped_curves()
+    judged = leave_data_sets_out(known_cases(curves))
+    chosen, cases = judged_cases(judged), judged.cases
+    groups = {"all": chosen}
+    groups |= {f"{each} labels known": chosen & (cases.observed.labels == each) for each in KNOWN}
+    for name in ("data_sets", "sources", "methods"):
+        values = getattr(curves, name)[cases.curves]
+        groups |= {str(each): chosen & (values == each) for each in np.unique(values[chosen])}
+
+    for name, rows in groups.items():
+        error = judged.root_mean_square(judged.forecasts.accuracies, rows)
+        held = {f"of {level:.0%}, held": judged.coverage(level, rows) for level in LEVELS}
+        widths = {f"of {level:.0%}, width": judged.width(level, rows) for level in LEVELS}
+        yield name, {**held, **widths, "error": error}
+
+
+BENCHMARKS = (expected_accuracy, fit_forecasts, forecasts)

@@ -1,0 +1,158 @@
+"""Studies of targets."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from headstart.benchmarks.frame import Shares, Values, holds, simulate
+from headstart.contract.tables.table import TransferTable
+from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
+from headstart.evaluation.audit.summaries import RESAMPLES
+from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
+from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
+from headstart.metrics.ranking.aggregates import bootstrap_counts
+from headstart.metrics.ranking.best_metrics import find_best
+from headstart.metrics.ranking.over_targets import mean_interval, respread
+from headstart.metrics.ranking.pools import Pools
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.metrics.ranking.static_orders import measure_targets
+
+RANKED = 14
+# Standard deviation of the sources' quality, relative to the noise on a target of middling noise.
+ORDERS = {"weak": 0.3, "strong": 2.5}
+SOURCES, POOL, TARGETS = 8, 6, 400
+# Noise in the scores of each metric, relative to the spread of the sources.
+NOISE = np.array([0.3, 0.35, 0.9, 1.2])
+KENDALL = MEASURES.index("kendall")
+
+
+@dataclass(frozen=True)
+class Population:
+    """Targets on which sources differ by their quality, by a property that suits some targets, and by noise.
+
+    Attributes:
+        quality: Quality of each source, `[n]`.
+        property: Property of each source, `[n]`.
+    """
+
+    quality: Values
+    property: Values
+
+    def table(self, generator: np.random.Generator, size: int) -> TransferTable:
+        """Draw a table of so many targets, with a metric that sees the performances with noise."""
+        noise = np.exp(generator.normal(0, 0.4, size)) * generator.normal(size=(RANKED, size))
+        performances = self.quality[:, None] + 0.7 * self.property[:, None] * generator.normal(size=size) + noise
+        scores = performances + generator.normal(size=performances.shape)
+        sources, targets = ([str(index) for index in range(count)] for count in performances.shape)
+        chances = 1 / (1 + np.exp(-performances))
+        return TransferTable.complete(["metric"], sources, targets, scores[None], chances)
+
+
+def estimate(table: TransferTable) -> Values:
+    """Return the mean rank's Kendall, that of the metric less it, and that of the metric given it, `[3, t]`."""
+    rankers = rank_sources(table, Facts())
+    mean_rank, metric = rankers.measured[:, :, KENDALL]
+    return np.array([mean_rank, metric - mean_rank, given_mean_rank(table, rankers)[0]])
+
+
+def mean_rank_held(size: int, order: str, populations: int, tables: int) -> Shares:
+    """Return how often intervals hold, and how wide those of the mean rank are.
+
+    Args:
+        size: Number of targets of a table.
+        order: Name of the strength of the static order.
+        populations: Number of populations.
+        tables: Number of tables of each.
+    """
+    return simulate(lambda generator: _mean_rank_shares(generator, size, order, tables), populations, seed=size)
+
+
+def _mean_rank_shares(generator: np.random.Generator, size: int, order: str, tables: int) -> Shares:
+    """Sample a population, and return the shares of its tables."""
+    population = Population(ORDERS[order] * generator.normal(size=RANKED), generator.normal(size=RANKED))
+    drawn = [np.nanmean(estimate(population.table(generator, size)), axis=1) for _ in range(10 * tables)]
+    truth = np.nanmean(drawn, axis=0)
+    counts = np.concatenate(list(bootstrap_counts([size], RESAMPLES))).astype(np.float64)
+
+    def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:
+        table = population.table(generator, size)
+        mean_rank, difference, given = estimate(table)
+        resampled = measure_resampled(table, counts)[:, :, KENDALL]
+        metric = mean_rank + difference
+        spreads = {
+            "over targets": mean_rank,
+            "bootstrap": respread(mean_rank, resampled, counts),
+        }
+        ends = {name: mean_interval(values, -1.0, 1.0) for name, values in spreads.items()}
+        less = respread(difference, resampled=metric - resampled, counts=counts)
+        return {
+            **{f"{name}: held": holds(its, truth[0]) for name, its in ends.items()},
+            **{f"{name}: width": its[1] - its[0] for name, its in ends.items()},
+            "difference, over targets": holds(mean_interval(difference, -2.0, 2.0), truth[1]),
+            "difference, bootstrap": holds(mean_interval(less, -2.0, 2.0), truth[1]),
+            "given it, over targets": holds(mean_interval(given[np.isfinite(given)], -1.0, 1.0), truth[2]),
+        }
+
+    return simulate(trial, tables, seed=int(generator.integers(2**32)))
+
+
+def stability_held(size: int, populations: int, studies: int) -> Shares:
+    """Return how often the intervals and ties of tables of some targets hold for their whole population.
+
+    Args:
+        size: Number of targets of a table.
+        populations: Number of populations.
+        studies: Number of tables of each.
+    """
+    return simulate(lambda generator: _stability_shares(generator, size, studies), populations, seed=size)
+
+
+def _stability_shares(generator: np.random.Generator, size: int, studies: int) -> Shares:
+    """Sample a population, and return the shares of its tables."""
+    own = generator.normal(size=(SOURCES, 1))
+    performances = own + generator.normal(size=(SOURCES, TARGETS))
+    spread = NOISE[:, None, None] * np.exp(generator.normal(0, 0.5, (len(NOISE), 1, TARGETS)))
+    scores = performances + spread * generator.normal(size=(len(NOISE), SOURCES, TARGETS))
+    performances = performances - performances.min()
+
+    truth = {name: agreement.mean or 0.0 for name, agreement in _study(scores, performances).setup_stability.items()}
+    known = np.ones(performances.shape, dtype=np.bool_)
+    values = measure_targets(scores, performances, known)[:, :, 0]
+
+    def trial(generator: np.random.Generator) -> dict[str, bool | np.ndarray]:
+        targets = generator.choice(TARGETS, size, replace=False)
+        study, sampled = _study(scores[:, :, targets], performances[:, targets]), values[:, targets]
+        held = {name: holds(setup_stability_interval(study, name), truth[name]) for name in COMPONENTS}
+        most, result, best = moves_most(study), find_best(sampled), values.mean(axis=1).argmax()
+        return {
+            **held,
+            "difference": most is not None and holds(most["ci95"], truth[most["next"]] - truth[most["component"]]),
+            "mean of a metric": holds(mean_interval(sampled[0], -1.0, 1.0), values[0].mean()),
+            "the best is the best or tied": result.best[best] or result.tied[best],
+        }
+
+    return simulate(trial, studies, seed=int(generator.integers(2**32)))
+
+
+def _study(scores: Values, performances: Values) -> Study:
+    metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
+    table = TransferTable.complete(metrics, sources, targets, scores, performances)
+    return run_study(table, Pools(len(sources), POOL), 1e-12)
+
+
+def mean_rank(populations: int = 4, tables: int = 25) -> Iterator[tuple[str, Shares]]:
+    """The audit's mean rank, which is judged on the targets that it comes from."""
+    for size, order in product((6, 9), ORDERS):
+        yield f"{size} targets, {order} static order", mean_rank_held(size, order, populations, tables)
+
+
+def stability(populations: int = 40, studies: int = 10) -> Iterator[tuple[str, Shares]]:
+    """Setup stability and the best metric, over targets."""
+    for size in (6, 7, 9, 17):
+        yield f"{size} targets", stability_held(size, populations, studies)
+
+
+BENCHMARKS = (mean_rank, stability)

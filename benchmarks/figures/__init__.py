@@ -1,1 +1,0 @@
-"""Quoted figures: which command gives each number of the pages, and where its file has it."""

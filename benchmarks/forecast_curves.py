@@ -1,0 +1,275 @@
+"""Learning curves of all methods for frozen features on nine data sets, by which `headstart forecast` is calibrated.
+
+All 18 settings of the local suite are among them, benchmarks/local/sweep/benchmark.yaml.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.datasets import load_digits
+from torch import Tensor
+
+from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES
+from headstart.datamodules.embedding import embed
+from headstart.datamodules.orderings import sample_ordering
+from headstart.datamodules.photos.ants_and_bees import AntsAndBees
+from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.class_subset import ClassSubset
+from headstart.datamodules.photos.drawn_photos import DrawnObjects, DrawnPets
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.metrics.arrays import Flags
+from headstart.metrics.forecast import known_curves
+from headstart.metrics.forecast.coverage import SHIPPED, Judged, leave_data_sets_out
+from headstart.metrics.forecast.curve_forecast import TIMES
+from headstart.metrics.forecast.forecaster import LEVELS, known_cases
+from headstart.metrics.forecast.known_curves import KnownCurves
+from headstart.metrics.sample_efficiency.curves import first_streaks, required_correct
+from headstart.modules.arithmetic import deterministic
+from headstart.modules.method import Method, Start
+from headstart.modules.method_state import MethodState
+from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.modules.networks.backbone_spec import BackboneSpec
+
+SHARED = "../shared"
+# Numbers of labels at which methods are evaluated.
+GRID = (
+    *(3, 4, 5, 6, 7, 8, 10, 12, 14, 17, 20, 25, 30, 35, 40, 50, 60, 70, 80, 100),
+    *(120, 140, 160, 200, 240, 280, 320, 400, 480, 560, 640, 800),
+)
+# Thresholds of criteria, and how many evaluations in a row must pass.
+THRESHOLDS, STREAK = (0.3, 0.4, 0.45, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95), 10
+ORDERINGS, MOST_PHOTOS, SEED = 6, 400, 0
+OMITTED = ("ScikitLearnClassifier", "GradientDescent")
+SOURCES = {
+    "objects": "embedded",
+    "imagenet": f"{SHARED}/weights/mobilenet_v2_imagenet.safetensors",
+    "birds": f"{SHARED}/weights/mobilenet_v2_inat_birds.safetensors",
+    "insects": f"{SHARED}/weights/mobilenet_v2_inat_insects.safetensors",
+}
+# The sources of the local suite, with the most labels that are fed.
+SUITE = dict.fromkeys(("imagenet", "birds", "insects"), 400)
+LONGER = {**SUITE, "imagenet": 800}
+
+
+class Digits(Photos):
+    """Some of the handwritten digits that scikit-learn brings, enlarged.
+
+    Source: E. Alpaydin and C. Kaynak, "Optical Recognition of Handwritten Digits", UCI Machine Learning Repository,
+    1998; the test part.
+
+    Args:
+        chosen: Tells by the index of a digit whether it is one of them.
+    """
+
+    def __init__(self, chosen: Callable[[NDArray[np.int64]], NDArray[np.bool_]]) -> None:
+        digits = load_digits()
+        indices = np.flatnonzero(chosen(np.arange(len(digits.target))))
+        self.pixels = (digits.images[indices] * (255 / 16)).astype(np.uint8)
+        self.labels, self.names = digits.target[indices].astype(np.int64), [f"digit {index}" for index in indices]
+        self.classes = tuple(map(str, range(10)))
+
+    def read(self, index: int) -> Image.Image:
+        """Return one picture."""
+        return Image.fromarray(self.pixels[index]).resize((64, 64), Image.Resampling.BICUBIC).convert("RGB")
+
+    def digest(self, index: int) -> str:
+        """Digest one picture."""
+        return hashlib.sha256(self.pixels[index].tobytes()).hexdigest()
+
+
+class HandwrittenDigits(PhotoSource):
+    """Handwritten digits, every third for validation."""
+
+    name = "digits"
+
+    def train(self) -> Photos:
+        """Return the training pictures."""
+        return Digits(lambda index: index % 3 != 0)
+
+    def validation(self) -> Photos:
+        """Return the validation pictures."""
+        return Digits(lambda index: index % 3 == 0)
+
+
+@dataclass(frozen=True)
+class Target:
+    """A target.
+
+    Attributes:
+        data_set: The data set that it belongs to, which is left out as a whole.
+        photos: Its photos.
+        sources: Where its backbones were pre-trained, with the most labels that each is fed.
+    """
+
+    data_set: str
+    photos: Callable[[], PhotoSource]
+    sources: Mapping[str, int]
+
+
+def _objects(first: int, last: int) -> PhotoSource:
+    """Return some classes of drawn objects, 40 drawings of each for training and 20 for validation."""
+    return ClassSubset(DrawnObjects(train_size=2400, validation_size=1200), list(SOURCE_CLASSES[first:last]))
+
+
+TARGETS = {
+    "ants and bees": Target("ants and bees", partial(AntsAndBees, f"{SHARED}/data/ants_and_bees"), SUITE),
+    "cats and dogs": Target("cats and dogs", partial(CatsAndDogs, f"{SHARED}/data/cats_and_dogs"), LONGER),
+    "flowers": Target("flowers", partial(ClassFolders, f"{SHARED}/data/flowers"), LONGER),
+    "drawn pets, occluded": Target(
+        "drawn pets", partial(DrawnPets, 600, 400, occlusion=6.0), {**SUITE, "objects": 800}
+    ),
+    "drawn pets, noisy": Target("drawn pets", partial(DrawnPets, 600, 400, noise=2.0), SUITE),
+    "drawn pets, turned": Target("drawn pets", partial(DrawnPets, 600, 400, pose=3.0), SUITE),
+    "digits": Target("digits", HandwrittenDigits, {"objects": 800}),
+    "drawn animals": Target("drawn animals", partial(_objects, 11, 25), {"objects": 400}),
+    "drawn things": Target("drawn things", partial(_objects, 25, 44), {"objects": 400}),
+    "drawn plants": Target("drawn plants", partial(_objects, 0, 11), {"objects": 400}),
+    "drawn signs": Target("drawn signs", partial(_objects, 44, 60), {"objects": 400}),
+}
+
+
+@dataclass
+class Fed:
+    """The inputs of methods in one setting: features of a target's photos by one backbone.
+
+    Args:
+        photos: The target's photos.
+        source: Where the backbone was pre-trained.
+        most: The most labels.
+
+    Attributes:
+        start: What methods start from.
+        labels: Class of each training photo that is fed, `[photos]`.
+        orders: Indices of the photos in every ordering, `[orderings, labels]`.
+        held_out: Features of the validation photos, `[photos, features]`.
+        truth: Their classes, `[photos]`.
+    """
+
+    photos: PhotoSource
+    source: str
+    most: int
+    start: Start = field(init=False)
+    labels: Tensor = field(init=False)
+    orders: Tensor = field(init=False)
+    held_out: Tensor = field(init=False)
+    truth: Tensor = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Compute the features, or find them in the store."""
+        spec = BackboneSpec("mobilenet_v2", SOURCES[self.source])
+        train, validation = self.photos.train(), self.photos.validation()
+        chosen = np.random.default_rng((SEED, 1)).permutation(len(validation.labels))[:MOST_PHOTOS]
+        orders = [sample_ordering(len(train.labels), number, SEED)[: self.most] for number in range(ORDERINGS)]
+        needed, indices = np.unique(np.stack(orders), return_inverse=True)
+
+        self.orders = torch.from_numpy(indices.reshape(ORDERINGS, -1))
+        self.labels = torch.from_numpy(train.labels[needed])
+        self.held_out = torch.from_numpy(embed(validation.subset(chosen), spec, num_workers=0))
+        self.truth = torch.from_numpy(validation.labels[chosen])
+        samples = torch.from_numpy(embed(train.subset(needed), spec, num_workers=0))
+        _, backbone = build_chosen(spec, SEED, torch.device("cpu"))
+        self.start = Start(
+            samples.shape[1],
+            len(train.classes),
+            range(ORDERINGS),
+            self.most,
+            SEED,
+            source_head=backbone.source_head,
+            source_bias=backbone.source_bias,
+            samples=samples,
+        )
+
+    def trace(self, method: Method) -> NDArray[np.int64]:
+        """Return the correct predictions of a method after each label, `[orderings, labels]`."""
+        state, correct = MethodState(method), []
+        assert self.start.samples is not None
+        state.reset(self.start)
+        with deterministic(), state.generators.in_use():
+            method.begin(self.start)
+            state.optimizers = method.build_optimizers()
+            for indices in self.orders.split(1, dim=1):
+                method.indices = indices
+                method.adapt(self.start.samples[indices], self.labels[indices])
+                with torch.no_grad():
+                    correct.append((method(self.held_out).argmax(-1) == self.truth).sum(-1))
+        return torch.stack(correct, dim=-1).numpy()
+
+
+def methods() -> Iterator[tuple[str, Any]]:
+    """Yield the methods for frozen features by their names, those of configs/model/frozen_methods.yaml."""
+    yield "baseline", GradientDescent()
+    yield "sgd", GradientDescent(optimizer=partial(torch.optim.SGD, lr=0.01))
+    for kind, each in METHODS.items():
+        if "features" in each.inputs and kind not in OMITTED:
+            yield each.name, getattr(import_module(each.module), kind)()
+
+
+def measure(target: str, source: str) -> KnownCurves:
+    """Measure the curves of all methods on a target."""
+    fed = Fed(TARGETS[target].photos(), source, TARGETS[target].sources[source])
+    traces = {name: fed.trace(method) for name, method in methods()}
+    correct, shown = np.stack(list(traces.values())), len(fed.truth)
+
+    labels = np.array([each for each in GRID if each <= correct.shape[-1]])
+    accuracies = np.full((*correct.shape[:-1], len(GRID)), np.nan)
+    accuracies[..., : len(labels)] = correct[..., labels - 1] / shown
+
+    after = np.arange(1, correct.shape[-1] + 1)
+    samples = [first_streaks(correct, after, required_correct(each, shown), [STREAK])[0, 0] for each in THRESHOLDS]
+    texts = {"data_sets": TARGETS[target].data_set, "targets": target, "sources": source}
+    return KnownCurves(
+        **{name: np.full(len(traces), text) for name, text in texts.items()},
+        methods=np.array(list(traces)),
+        classes=np.full(len(traces), fed.start.classes),
+        labels=np.array(GRID),
+        accuracies=accuracies,
+        thresholds=np.array(THRESHOLDS),
+        samples=np.stack(samples, axis=-1),
+    )
+
+
+def main(
+    folder: str = "runs/forecast_curves", output: str = str(known_curves.SHIPPED), coverage: str = str(SHIPPED)
+) -> None:
+    """Measure the curves of every target and source, and write them and their coverage where forecasts read them.
+
+    Args:
+        folder: Folder with a file for each target and source; those that are there are not measured again.
+        output: File of all curves.
+        coverage: File of how often forecasts of data sets that are left out hold.
+    """
+    torch.set_num_threads(1)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    parts = []
+    for target, source in ((name, source) for name, each in TARGETS.items() for source in each.sources):
+        path = Path(folder) / f"{target}, {source}.npz"
+        if not path.exists():
+            print(f"{target}, {source}", flush=True)
+            measure(target, source).save(path)
+        parts.append(KnownCurves.load(path))
+    known = KnownCurves.join(parts)
+    known.save(Path(output))
+
+    judged = leave_data_sets_out(known_cases(known))
+    chosen = judged_cases(judged)
+    shares = {str(level): round(judged.coverage(level, chosen), 3) for level in LEVELS}
+    Path(coverage).write_text(json.dumps(shares) + "\n", encoding="utf-8")
+
+
+def judged_cases(judged: Judged) -> Flags:
+    """Return which cases are judged: 10, 20, 50 and 100 labels, and about 2, 4 and 8 times as many, `[cases]`."""
+    near = np.abs(judged.cases.ratios[:, None] / np.array(TIMES) - 1) < 0.15
+    return np.asarray(near.any(1))

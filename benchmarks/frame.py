@@ -1,0 +1,145 @@
+"""What benchmarks share: functions timed side by side, processes with their memory, and simulated samples."""
+
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+ROOT = Path(__file__).parents[1]
+SHARED = Path("../shared")
+Values = NDArray[np.float64]
+Shares = dict[str, float]
+Trial = Callable[[np.random.Generator], Mapping[str, ArrayLike]]
+# Sample size from which the true values of a population are computed.
+MANY = 200_000
+FEWEST_SAMPLES = 10
+
+
+@dataclass(frozen=True)
+class Run:
+    """Cost of a process: wall time, start-up included, and the largest resident memory in MB."""
+
+    seconds: float
+    peak_mb: float
+
+    def __str__(self) -> str:
+        """Return wall time and memory."""
+        return f"{self.seconds:.0f} s in {self.peak_mb:.0f} MB"
+
+
+def timed(function: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the seconds of a call by a clock."""
+    start = clock()
+    function()
+    return clock() - start
+
+
+def compare(
+    functions: Mapping[str, Callable[[], object]], repeats: int = 3, clock: Callable[[], float] = time.perf_counter
+) -> dict[str, float]:
+    """Time functions side by side; return the median time of each over that of the first.
+
+    They take turns, so that other work on the machine affects all alike.
+
+    Args:
+        functions: The functions, by name.
+        repeats: How often each is called.
+        clock: Returns seconds; `time.process_time` ignores other work on the machine.
+
+    Returns:
+        Ratios by name.
+    """
+    rounds = [{name: timed(function, clock) for name, function in functions.items()} for _ in range(repeats)]
+    medians = {name: statistics.median(times[name] for times in rounds) for name in functions}
+    first = next(iter(medians.values()))
+    return {name: each / first for name, each in medians.items()}
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """Yield a folder that is removed at the end."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
+    """Run Python in the root of the repository as a process of its own, without its output.
+
+    Args:
+        command: The script and its arguments.
+        cache: Folder of its cache.
+        variables: Further variables of its environment.
+    """
+    arguments = [sys.executable, *command]
+    environment = {**os.environ, **variables, **({"HEADSTART_CACHE": str(cache)} if cache else {})}
+    start = time.perf_counter()
+    process = subprocess.Popen(
+        arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, arguments)
+    return Run(seconds, usage.ru_maxrss / 1024)
+
+
+def processor_time_of_commands() -> float:
+    """Return the processor seconds of all processes that this one has started and waited for: a clock of `run`."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def simulate(trial: Trial, trials: int, seed: int | np.random.Generator = 0) -> Shares:
+    """Repeat a trial, and return the mean of each of its outcomes: the share of intervals that hold, for instance.
+
+    Args:
+        trial: Samples by a generator, and returns outcomes by name, each a number or an array of numbers.
+        trials: Number of repetitions.
+        seed: Seed of the generator, or a generator that continues.
+    """
+    generator = np.random.default_rng(seed)
+    outcomes = [trial(generator) for _ in range(trials)]
+    return {name: float(np.mean([outcome[name] for outcome in outcomes])) for name in outcomes[0]}
+
+
+def holds(interval: Sequence[ArrayLike] | Values, truth: ArrayLike) -> NDArray[np.bool_]:
+    """Return whether an interval, the lower and the upper end, holds the true value."""
+    low, high = np.asarray(interval)
+    return np.asarray((low <= truth) & (truth <= high))
+
+
+def samples_to_criterion(
+    generator: np.random.Generator,
+    means: Sequence[float],
+    orderings: int,
+    spread: float = 0.35,
+    correlation: float = 0.6,
+) -> Values:
+    """Sample samples to criterion: log-normal whole numbers that move together over orderings.
+
+    Args:
+        generator: Source of randomness.
+        means: Mean of each method, before `FEWEST_SAMPLES` are added.
+        orderings: Number of orderings.
+        spread: Standard deviation of the logarithms.
+        correlation: Of the logarithms of two methods; with 0 the noise is not paired.
+
+    Returns:
+        `[methods, orderings]`.
+    """
+    own = generator.standard_normal((len(means), orderings))
+    logarithms = correlation**0.5 * generator.standard_normal(orderings) + (1 - correlation) ** 0.5 * own
+    samples: Values = np.array(means)[:, None] * np.exp(spread * logarithms - spread**2 / 2)
+    return np.ceil(samples) + FEWEST_SAMPLES - 1

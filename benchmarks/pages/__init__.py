@@ -1,1 +1,0 @@
-"""Pages of docs/results, made from runs."""

@@ -1,0 +1,269 @@
+"""The pages and pictures of docs/results, from finished sweeps: `python -m headstart.benchmarks results`."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path, PurePath
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from headstart.evaluation.estimates import format_estimate
+from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows
+from headstart.evaluation.leaderboard.files import over_settings_rows, stability_rows
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.report.report import report
+from headstart.output.errors import UserError
+from headstart.output.figures import spelled
+from headstart.output.markup import escape_markdown
+from headstart.output.shipped_files import find_file
+from headstart.output.tables import markdown_table
+
+Rows = list[list[str]]
+SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
+PER_CLASS = [1, 2, 4, 8, 16]
+# Those of the table of each setting, which has a row of many columns.
+SHOWN = [1, 4, 16]
+FIGURES = {"over_settings": "Interquartile means of all methods", "setup_stability": "Setup stability"}
+
+BENCHMARK = """\
+# Results of the benchmark
+
+Which method needs the fewest samples, by how much, and how certain is that? This page, its pictures and
+[leaderboard.csv](leaderboard.csv) are made by the last of these commands:
+
+<!-- not run: the sweeps take an hour; tests/benchmarks/test_results.py makes the page from a small one -->
+```bash
+{commands}
+```
+
+{made_with}
+
+The columns are explained in [leaderboard.md](../leaderboard.md), how to choose a method in
+[methods.md](../methods.md#which-one). "Tuned" methods were chosen on some of these photos.
+
+## Over all settings
+
+Interquartile mean of the samples to criterion, relative to the geometric mean of all methods in the same ordering.
+Lower is better: 0.5 is half of what the methods need on average. Its intervals hold for these settings. Those
+of mean ranks hold for other targets like these.
+
+{over}
+
+![{over_title}](over_settings.png)
+
+## Each setting
+
+Restricted mean of the samples to criterion. No method is significantly better than those that are tied for first. In
+brackets: the orderings in which the baseline met the criterion.
+
+{settings}
+
+## What moves the ranking
+
+Mean Kendall tau-b between the rankings of two setups that differ in one part; see
+[setup_stability.md](../setup_stability.md).
+It is 1 where that part does not matter.
+
+{stability}
+
+![{stability_title}](setup_stability.png)
+"""
+K_SHOT = """\
+# Results by labels per class
+
+How accurate is each method after k labels of each class? Orderings are balanced: every block of C samples holds each of
+the C classes once. This page is made by the last of these commands:
+
+<!-- not run: the sweep takes half an hour; tests/benchmarks/test_results.py makes the page from a small one -->
+```bash
+{commands}
+```
+
+{made_with}
+
+## Over all settings
+
+Mean validation accuracy in %, and the area under the learning curve over the logarithm of the labels. "Tuned" methods
+were chosen on some of these photos.
+
+{over}
+
+## Each setting
+
+The best method and its accuracy in %, how many others no method is significantly better than (+), and the baseline.
+
+{settings}
+"""
+
+LOCAL_THRESHOLDS = (
+    " The thresholds were chosen by hand; those of the public suite follow a "
+    "[rule](../methods.md#targets-between-floor-and-limit)."
+)
+
+
+def main(
+    runs: list[str] = ["runs/sweep-benchmark"],  # noqa: B006 - options of the command line
+    setups: list[str] = [],  # noqa: B006 - likewise
+    budgets: str | None = None,
+    sweep: str = SUITE,
+    budgets_sweep: str = BUDGETS,
+    tuned: str = "configs/evaluation/benchmark.yaml",
+    output: str = "docs/results",
+) -> None:
+    """Write benchmark.md, k_shot.md, leaderboard.csv and the pictures.
+
+    Args:
+        runs: Folders of the sweep's runs.
+        setups: Folders of further runs, for the setup stability alone.
+        budgets: Folder of the runs with balanced orderings; without one k_shot.md is not written.
+        sweep: The sweep file of the runs, for the page.
+        budgets_sweep: The sweep file of the runs with balanced orderings, for the page.
+        tuned: Configuration of the leaderboard, with the tuned methods.
+        output: Folder of the pages.
+    """
+    known = yaml.safe_load(find_file(tuned).read_text(encoding="utf-8"))["tuned"]
+    folder = Path(output)
+    folder.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory() as scratch:
+        document = leaderboard(runs, output=f"{scratch}/leaderboard", tuned=known)
+        if document["over_settings"] is None:
+            raise UserError(f"runs: nothing to compare over settings in {', '.join(runs)}; give a sweep of two or more")
+        whole = leaderboard([*runs, *setups], output=f"{scratch}/setups") if setups else document
+        report([*runs, *setups], f"{scratch}/report.html", f"{scratch}/figures", ["png"])
+        for name in FIGURES:
+            for figure in sorted(Path(scratch, "figures").glob(f"*{name}.png"))[:1]:
+                shutil.copy(figure, folder / f"{name}.png")
+        shutil.copy(Path(scratch, "leaderboard", "leaderboard.csv"), folder)
+        _write(folder / "benchmark.md", _benchmark(document, whole, runs, setups, sweep))
+
+        if budgets is not None:
+            labelled = leaderboard(budgets, output=f"{scratch}/budgets", tuned=known, per_class=PER_CLASS)
+            _write(folder / "k_shot.md", _k_shot(labelled, budgets, budgets_sweep))
+
+
+def _write(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
+    print(f"wrote {path}")
+
+
+def _benchmark(
+    document: Mapping[str, Any], whole: Mapping[str, Any], runs: Sequence[str], setups: Sequence[str], sweep: str
+) -> str:
+    given = f"--runs '{json.dumps([*runs])}'" + (f" --setups '{json.dumps([*setups])}'" if setups else "")
+    # The usual output of a sweep is runs/sweep- and the file's name.
+    further = [Path(sweep).with_stem(Path(folder).name.removeprefix("sweep-")) for folder in setups]
+    commands = "\n".join(f"headstart sweep {file} --workers 2" for file in (sweep, *further))
+    commands += f"\npython -m headstart.benchmarks results {given} --sweep {sweep}"
+    return BENCHMARK.format(
+        commands=commands,
+        made_with=made_with(document, sweep) + LOCAL_THRESHOLDS * ("benchmarks/local" in sweep),
+        over=_table(over_settings_rows(document)),
+        over_title=FIGURES["over_settings"],
+        settings=_table(setting_rows(document["settings"])),
+        stability=_table(stability_rows(whole)) if whole["setup_stability"] else "There are too few setups.",
+        stability_title=FIGURES["setup_stability"],
+    )
+
+
+def _k_shot(document: Mapping[str, Any], budgets: str, sweep: str) -> str:
+    commands = f"headstart sweep {sweep} --workers 2\npython -m headstart.benchmarks results --budgets {budgets}"
+    return K_SHOT.format(
+        commands=commands,
+        made_with=made_with(document, sweep),
+        over=_table(budgets_over_settings_rows(document["label_budgets"], with_intervals=False)),
+        settings=_table(budget_rows(document["settings"])),
+    )
+
+
+def made_with(document: Mapping[str, Any], sweep: str) -> str:
+    """Return when and with which versions, on which material and how large the measurements of a leaderboard are.
+
+    Args:
+        document: The content of `leaderboard.json`.
+        sweep: The sweep file.
+    """
+    settings = document["settings"]
+    folders = [folder for setting in settings for folder in setting["folders"]]
+    files = [Path(folder, "results.json") for folder in folders]
+    environments = [json.loads(file.read_text(encoding="utf-8"))["environment"] for file in files]
+    ended = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
+    parts = [
+        f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
+        for key, title in (("headstart", "Headstart"), ("torch", "PyTorch"), ("python", "Python"))
+    ]
+    traces = sum(each["orderings"] for setting in settings for each in setting["methods"])
+    local = "benchmarks/local" in sweep
+    material = "the local suite, with photos and weights beside the checkout" if local else "the public suite"
+    public = " [The public suite](../sweeps.md#the-public-suite) needs downloads only." if local else ""
+    return (
+        f"Measured by {ended.day} {ended:%B %Y} with {', '.join(parts)}. "
+        f"The material is {material} ([{sweep}](../../{sweep})). There are "
+        f"{len(settings)} settings of {len({each['dataset'] for each in settings})} targets, with {traces:,} traces."
+        + public
+    )
+
+
+def setting_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
+    """Return a table with a row for each setting: its criterion, its best methods and its baseline.
+
+    Args:
+        settings: `settings` of `leaderboard.json`.
+    """
+    rows = [["target", "source", "threshold, limit", "tied for first", "samples", "baseline", "improvement [95 %]"]]
+    for setting in settings:
+        methods = {each["name"]: each for each in setting["methods"]}
+        best, baseline = methods[setting["tied_for_first"][0]], methods.get(setting["baseline"])
+        gained, ends = best["relative_improvement"], best["relative_improvement_interval"]
+        rows.append(
+            [
+                *_names(setting),
+                f"{setting['threshold']:.0%}, {setting['restricted_at']}",
+                ", ".join(f"`{name}`" for name in setting["tied_for_first"]),
+                f"{best['restricted_mean']:.1f}",
+                "" if baseline is None else f"{baseline['restricted_mean']:.1f} ({baseline['reached']})",
+                "" if gained is None else f"{format_estimate(gained, ends, '.0f')} %",
+            ]
+        )
+    return rows
+
+
+def budget_rows(settings: Sequence[Mapping[str, Any]]) -> Rows:
+    """Return a table with the best method of each setting after each number of labels per class.
+
+    Args:
+        settings: `settings` of `leaderboard.json`, with budgets.
+    """
+    rows = [["target", "source", *(title for count in SHOWN for title in (f"{count} per class", "baseline"))]]
+    for setting in settings:
+        cells = []
+        for count in SHOWN:
+            known = {
+                name: entry
+                for name, entries in setting["label_budgets"].items()
+                for entry in entries
+                if entry["per_class"] == count
+            }
+            best = max(known, key=lambda name: known[name]["accuracy"]) if known else ""
+            tied = sum("a" in each.get("group", "") for each in known.values()) - 1
+            baseline = known.get(setting["baseline"])
+            cells.append(f"{100 * known[best]['accuracy']:.1f} `{best}`" + f" + {tied}" * (tied > 0) if known else "")
+            cells.append("" if baseline is None else f"{100 * baseline['accuracy']:.1f}")
+        rows.append([*_names(setting), *cells])
+    return rows
+
+
+def _names(setting: Mapping[str, Any]) -> list[str]:
+    """Return a target and a source as a person writes them: the source by its weights, if these name the network."""
+    network = str(setting["backbone"]).removeprefix("timm/")
+    weights = PurePath(str(setting["weights"])).stem
+    own = weights.removeprefix(f"{network}_") if weights.startswith(f"{network}_") else f"{network}, {weights}"
+    return [
+        escape_markdown(spelled(str(name))) for name in (setting["dataset"], network if weights == "model" else own)
+    ]
+
+
+def _table(rows: Rows) -> str:
+    return "\n".join(markdown_table(rows))

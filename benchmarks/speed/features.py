@@ -1,0 +1,90 @@
+"""Features of photos."""
+
+import io
+import time
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from headstart.benchmarks.frame import SHARED, compare, run, temporary_folder, timed
+from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.embedding import embed
+from headstart.datamodules.photos.picture_decoding import decode
+from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+
+PHOTOS, BATCH = 256, 32
+WEIGHTS = SHARED / "weights/mobilenet_v2_imagenet.safetensors"
+
+
+def write_photos(folder: Path, count: int = PHOTOS) -> None:
+    """Write so many JPEG files of cats and dogs; bytes behind the end of a picture tell copies apart."""
+    files = sorted((SHARED / "data/cats_and_dogs").rglob("*.jpg"))
+    folder.mkdir()
+    for index in range(count):
+        content = files[index % len(files)].read_bytes()
+        (folder / f"{index}.jpg").write_bytes(content + index.to_bytes(4, "big"))
+
+
+def extraction() -> str:
+    """What do features of JPEG files cost over the bare network on pictures in memory, by MobileNetV2?"""
+    with temporary_folder() as folder:
+        write_photos(folder / "photos")
+        found = compare({"bare": _bare_network(), "embed": partial(_embed, folder)}, repeats=1)
+    return f"{found['embed']:.2f} times the time"
+
+
+def workers() -> str:
+    """What do two workers of one thread save over one, start-up included?"""
+    with temporary_folder() as folder:
+        write_photos(folder / "photos", 2 * PHOTOS)
+        ways = {number: partial(_embed_by_command, folder, number) for number in ("2", "1")}
+        found = compare(ways, repeats=1)
+    return f"one takes {found['1']:.1f} times as long"
+
+
+def decoding() -> str:
+    """How long does a photo of about 300 x 270 pixels take to decode and prepare, on one core?"""
+    contents = [path.read_bytes() for path in sorted((SHARED / "data/cats_and_dogs").rglob("*.jpg"))[:200]]
+    preprocessing = Preprocessing()
+    seconds = timed(lambda: [preprocessing.prepare(decode(io.BytesIO(each))) for each in contents], time.process_time)
+    return f"{1000 * seconds / len(contents):.1f} ms"
+
+
+def _bare_network() -> partial[None]:
+    """Return what runs the network as often as for all photos, on one batch in memory."""
+    _, backbone = build_chosen(BackboneSpec("mobilenet_v2", str(WEIGHTS)), 0, torch.device("cpu"))
+    batch = torch.rand(BATCH, 3, 224, 224)
+
+    def forward(network: nn.Module) -> None:
+        with torch.inference_mode():
+            for _ in range(0, PHOTOS, BATCH):
+                network(batch)
+
+    return partial(forward, backbone)
+
+
+def _embed(folder: Path) -> None:
+    with temporary_folder() as cache:
+        embed(str(folder / "photos"), BackboneSpec("mobilenet_v2", str(WEIGHTS)), cache_dir=str(cache))
+
+
+def _embed_by_command(folder: Path, number: str) -> None:
+    with temporary_folder() as cache:
+        run(
+            "-m",
+            "headstart",
+            "embed",
+            str(folder / "photos"),
+            "--backbone.name=mobilenet_v2",
+            f"--backbone.weights={WEIGHTS.resolve()}",
+            f"--workers={number}",
+            f"--output={cache / 'rows.npz'}",
+            cache=cache,
+            OMP_NUM_THREADS="1",
+        )
+
+
+BENCHMARKS = (extraction, workers, decoding)
