@@ -78,7 +78,7 @@ NAMED = {name: command for group in COMMANDS.values() for name, command in group
 POSITIONAL = {"sample-efficiency", "verify", "leaderboard", "forecast", "report", "performances", "list"}
 POSITIONAL |= {"dashboard-view", "embed", "write-photos", "write-catalog", "cache verify", "predict"}
 # An option of a command that may come first without its name, beside others that are required, or not required itself.
-FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file"}
+FIRST_OPTION = {"fit": "photos", "published": "name", "submit": "file", "audit": "table", "stability": "table"}
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.function.startswith("evaluation.")}
 

@@ -23,9 +23,12 @@ from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.processors import count_memory
 from headstart.output.shipped_files import CONFIGS
 
 BASE_CONFIG = CONFIGS / "base.yaml"
+# Of correct predictions, as they are held while a run measures.
+BYTES_PER_COUNT = 8
 
 
 class ComparisonCLI(TaskCLI):
@@ -121,13 +124,25 @@ class ComparisonCLI(TaskCLI):
             )
 
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
-        if len(self.criterion.grid(samples, size, 1).samples_seen) < self.criterion.consecutive:
+        evaluations = len(self.criterion.grid(samples, size, 1).samples_seen)
+        self._require_memory(evaluations)
+        if evaluations < self.criterion.consecutive:
             raise UserError(
                 f"data.max_samples: {samples} is too few to meet the criterion, which needs "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
         self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
         self.results.describe_methods(self.model, samples, self.foreign_callbacks(), self.describe_callbacks())
+
+    def _require_memory(self, evaluations: int) -> None:
+        """Raise a UserError if the counts of all evaluations do not fit into memory."""
+        orderings, methods = len(self.datamodule.orderings), len(self.model.names)
+        needed, there_is = BYTES_PER_COUNT * orderings * methods * evaluations, count_memory()
+        if needed > there_is:
+            raise UserError(
+                f"data.orderings: {orderings:,} orderings of {evaluations} evaluations of {methods} methods need "
+                f"{needed / 1e9:,.0f} GB of memory, and this machine has {there_is / 1e9:,.0f} GB; give fewer"
+            )
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.

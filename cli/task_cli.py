@@ -213,8 +213,8 @@ class TaskCLI(LightningCLI):
 
 def require_seed(seed: int | bool) -> int:
     """Return a seed; raise an error for True and False, which are a random seed and none for Lightning."""
-    if isinstance(seed, bool):
-        raise UserError(f"seed_everything: {seed} is not a seed, and results need one to be repeatable; give a number")
+    if isinstance(seed, bool) or seed < 0:
+        raise UserError(f"seed_everything: expected a whole number from 0, so that results are repeatable, not {seed}")
     return seed
 
 

@@ -9,6 +9,11 @@ from jsonargparse._typehints import ActionTypeHint, get_class_types
 # Classes whose kinds a command lists.
 LISTED = {"Method": "methods", "PhotoSource": "datasets"}
 LISTS = "headstart list methods, or datasets, says which there are"
+# How a folder is given where a class is needed.
+FOLDERS = {
+    "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, "
+    "and give the folder as its root"
+}
 # A longer list of names does not help.
 MOST_NAMED = 20
 CLASS = re.compile(r"<class '([\w.]+)'>")

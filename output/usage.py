@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_help import LISTS
+from headstart.output.class_help import FOLDERS, LISTS
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -59,11 +59,19 @@ class OptionMistake(argparse.ArgumentError):
         reason: The mistake.
         closest: The known option with the closest name; empty if there is none.
         owners: Import paths of the classes around the option, from the innermost to the outermost.
+        options: Names of the options that the class has.
     """
 
-    def __init__(self, name: str, reason: str, closest: str = "", owners: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        name: str,
+        reason: str,
+        closest: str = "",
+        owners: tuple[str, ...] = (),
+        options: Sequence[str] = (),
+    ) -> None:
         super().__init__(None, f"{name}: {reason}")
-        self.name, self.reason, self.closest, self.owners = name, reason, closest, owners
+        self.name, self.reason, self.closest, self.owners, self.options = name, reason, closest, owners, options
 
 
 def explain(
@@ -86,6 +94,8 @@ def explain(
         owner = (found := OWNER.search(text)) and (found[1] or found[2])
         is_first = owner and not nested.owners and nested.reason.endswith("such option")
         reason = nested.reason + (f" of {owner}" if is_first else "")
+        if is_first and nested.options and not nested.closest:
+            reason += f"; it has {', '.join(dict.fromkeys(each.partition('.')[0] for each in nested.options))}"
         closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
         owners = (*nested.owners, *([owner] if owner else []))
         return OptionMistake(f"{name}.{nested.name}".lstrip("."), reason, closest, owners)
@@ -99,7 +109,10 @@ def explain(
         name = ".".join(filter(None, unknown.groups()))
         if name.startswith("init_arg"):
             return OptionMistake("init_arg", "there is no such key", "init_args")
-        return OptionMistake(name, "there is no such option", _closest(name, known))
+        if len(strangers := _strangers(name, known, args)) > 1:
+            closest = ", ".join(filter(None, (_closest(each, known) for each in strangers)))
+            return OptionMistake(", ".join(strangers), "there are no such options", closest)
+        return OptionMistake(name, "there is no such option", _closest(name, known), options=known)
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
         kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
@@ -107,6 +120,9 @@ def explain(
     if "required: " in text:
         has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
         hint = "" if has_file else "; configuration files are given by --config"
+        choices = _leaves(types.get(name), "")
+        if all(get_origin(leaf) is Literal for leaf in choices):
+            return OptionMistake(name, f"it is required; give {_describe(choices)}")
         return OptionMistake(name, f"it is required, and not given{hint}")
     return OptionMistake(name, _reason(text[key.end() :] if key else text, types.get(name.removesuffix(".help"))))
 
@@ -185,6 +201,11 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
     bases = [each for each in leaves if isinstance(each, type) and each.__name__ not in WORDS]
     if bases and re.fullmatch(r"\w+(\.\w+)+", value):
         return _class_problem(value, bases[-1])
+    hint = next((FOLDERS[base.__name__] for base in bases if base.__name__ in FOLDERS), "")
+    if hint and Path(value).expanduser().is_dir():
+        return f"{value} is a folder; {hint}"
+    if len(bases) == len(leaves) and value.isidentifier() and value not in ("null", "true", "false"):
+        return f"there is no {' or '.join(base.__name__ for base in bases)} {value!r}{_suggest(value)}"
     return f"expected {_describe(leaves)}{_suggest(value) if bases and value != 'null' else ''}, not {value}"
 
 
@@ -201,9 +222,22 @@ def _leaves(kind: Any, value: str) -> list[Any]:  # noqa: ANN401 - a type
     outer, inner = getattr(get_origin(kind), "__name__", ""), get_args(kind)
     if outer in ("Union", "UnionType"):
         return [leaf for each in inner if each is not NoneType for leaf in _leaves(each, value)]
-    takes_class = outer == "dict" and "." in value and value[0] != "{"
+    takes_class = outer == "dict" and re.fullmatch(r"[A-Za-z_][\w.]*", value) and _takes_classes(inner[-1])
     is_of_items = (outer == "list" and value[:1] + value[-1:] == "[]") or takes_class or outer == "Callable"
     return _leaves(inner[-1], value) if is_of_items else [kind]
+
+
+def _takes_classes(kind: Any) -> bool:  # noqa: ANN401 - a type
+    """Whether the items of a mapping are objects of classes that are named."""
+    return any(isinstance(leaf, type) and leaf.__name__ not in WORDS for leaf in _leaves(kind, ""))
+
+
+def _strangers(name: str, known: Sequence[str], args: Sequence[str]) -> list[str]:
+    """Return the keys of configuration files that no option has, if a name is among them."""
+    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
+    firsts = {each.partition(".")[0] for each in known}
+    found = [key for content in contents for key in map(str, content) if key not in firsts]
+    return found if name in found else []
 
 
 def _class_problem(path: str, base: type) -> str:
@@ -231,9 +265,9 @@ def _closest(name: str, known: Sequence[str]) -> str:
     """Return the known option whose name is closest; empty if none is close."""
     first, dot, rest = name.partition(".")
     starts = [each for each in known if each.startswith(name)]
-    firsts = difflib.get_close_matches(first, {each.partition(".")[0] for each in known}, n=1)
-    close = difflib.get_close_matches(name, known, n=1) or starts[: len(starts) == 1]
-    close = close or [f"{each}{dot}{rest}" for each in firsts]
+    beginnings = {each.partition(".")[0] for each in known}
+    close = difflib.get_close_matches(name, {*known, *beginnings}, n=1) or starts[: len(starts) == 1]
+    close = close or [f"{each}{dot}{rest}" for each in difflib.get_close_matches(first, beginnings, n=1)]
     return close[0] if close and close[0] != name else ""
 
 

@@ -1,7 +1,8 @@
 """`headstart fit`: a classifier for photos with few labels, and how accurate it will be."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -68,7 +69,7 @@ class _Embedded:
 def fit(
     photos: str | None = None,
     demo: bool = False,
-    backbones: list[BackboneSpec] | None = None,
+    backbones: list[BackboneSpec | str] | None = None,
     orderings: PositiveInt = 100,
     seed: NonNegativeInt = 0,
     features: Features = Features(),
@@ -86,8 +87,8 @@ def fit(
         photos: A folder with one folder of photos per class. A CSV file with the columns path and label, or a data set
             of the Hugging Face Hub, `hf://owner/name`, also works.
         demo: Use drawn cats and dogs and the embedded backbone. No network is needed.
-        backbones: Networks to try, such as `[{name: resnet18}]`. The default is MobileNetV2 pre-trained on ImageNet.
-            The first one is kept unless another is better by a standard error. `weights` can be a file.
+        backbones: Networks to try, such as `[resnet18]` or `[{name: resnet18, weights: FILE}]`. The default is
+            MobileNetV2 pre-trained on ImageNet. The first one is kept unless another is better by a standard error.
         orderings: Number of orderings of the learning curve.
         seed: Seed of folds, orderings, bootstraps and random weights.
         features: How features are computed.
@@ -102,10 +103,12 @@ def fit(
     """
     start = time.perf_counter()
     results = ResultsFolder("runs/fit", FILES, **options)
+    _require_apart(results.path, photos)
     if onnx:
         require_onnx()
     given = read_photos(photos, demo, cache_folder(features.cache_dir))
-    chosen = backbones or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
+    chosen = [each if isinstance(each, BackboneSpec) else BackboneSpec(each) for each in backbones or ()]
+    chosen = chosen or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     given, embedded = _embed(given, chosen, features, int(seed), near_duplicates)
 
     made_from = {
@@ -142,7 +145,7 @@ def _embed(
     found = []
     try:
         for spec in chosen:
-            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")):
+            with prefix_errors("features", about=("num_workers: ", "cache_dir: ")), _naming_backbones(spec):
                 found.append(embed_readable(given.photos, spec, seed=seed, **asdict(features)))
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
@@ -156,6 +159,26 @@ def _embed(
         head, bias = each.backbone.source_head, each.backbone.source_bias
         embedded.append(_Embedded(spec, each, Labelled(vectors, labels, classes, head, bias, seed)))
     return given, embedded
+
+
+def _require_apart(output: Path, photos: str | None) -> None:
+    """Raise a UserError if results would lie among the photos, of which the next command would find them."""
+    root = Path(photos or "").expanduser()
+    if photos and root.is_dir() and output.resolve().is_relative_to(root.resolve()):
+        raise UserError(f"output: {str(output)!r} lies in the folder of the photos; give another folder")
+
+
+@contextmanager
+def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
+    """Raise a mistake in a backbone by the option's name in this command."""
+    try:
+        yield
+    except UserError as error:
+        text = str(error)
+        if not text.startswith("backbone."):
+            raise
+        form = f", as --backbones='[{{name: {spec.name}, weights: FILE}}]'" * text.startswith("backbone.weights: ")
+        raise UserError(f"backbones: {text.partition(': ')[2]}{form}") from error
 
 
 def _names(chosen: Sequence[BackboneSpec]) -> list[str]:

@@ -1,0 +1,45 @@
+"""What a new user would type wrongly, and what the commands say: one line that says how to mend it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from headstart.cli.command_line import run_command
+from headstart.cli.commands import NAMED
+from headstart.tests.conftest import write_photos
+
+# What is typed, and a pattern of the line that answers.
+MISTAKES = {
+    "demo --model.methods.x=NearestClasMean": r"model\.methods\.x: there is no Method .*closest: .*NearestClassMean\)",
+    "demo --model.baseline.lr=-1": r"model\.baseline\.lr: .*no such option of .*GradientDescent; it has optimizer",
+    "demo --seed_everything=-1": r"seed_everything: expected a whole number from 0.*, not -1",
+    "demo --data.orderings=100000000": r"data\.orderings: 100,000,000 orderings .* GB of memory.*; give fewer",
+    "train --data.photos=photos": r"data\.photos: photos is a folder; name its kind, ClassFolders",
+    "train --config=two.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
+    "fit photos --output=photos": r"output: 'photos' lies in the folder of the photos; give another folder",
+    "fit photos --output=photos/cats": r"output: 'photos/cats' lies in the folder of the photos",
+    "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model 'resnet51'; it has resnet50, resnet18",
+    "audit table.csv": r"table: no column 'source'",
+    "stability table.csv": r"table: no column 'metric'",
+    "list": r"kind: it is required; give one of methods, metrics, measures, models, datasets, configs",
+}
+
+
+def test_each_is_answered_in_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_photos(tmp_path / "photos")
+    Path("two.yaml").write_text("dataa: 1\nmodell: 2\n")
+    Path("table.csv").write_text("a,b\n1,2\n")
+    before = sorted(tmp_path.rglob("*"))
+    wrong = []
+    for typed, pattern in MISTAKES.items():
+        with pytest.raises(SystemExit) as caught:
+            run_command(typed.split(), NAMED)
+        last = capsys.readouterr().err.strip().splitlines()[-1]
+        if caught.value.code not in (1, 2) or not re.search(f"^error: {pattern}", last):
+            wrong.append((typed, last))
+    assert not wrong, "\n".join(map(str, wrong))
+    assert sorted(tmp_path.rglob("*")) == before
