@@ -1,7 +1,7 @@
 """Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings.
 
 Exported names are imported when they are first used. The functions take numpy arrays and need no torch. The
-torchmetrics classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and need
+torchmetrics classes (`LinearCKA`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and need
 it.
 """
 
@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from headstart.metrics.transferability.trans_rate import trans_rate as trans_rate
     from headstart.metrics.transferability.transferability_metrics import GBC as GBC
     from headstart.metrics.transferability.transferability_metrics import LEEP as LEEP
-    from headstart.metrics.transferability.transferability_metrics import ClassStatistics as ClassStatistics
     from headstart.metrics.transferability.transferability_metrics import HScore as HScore
     from headstart.metrics.transferability.transferability_metrics import LogME as LogME
 

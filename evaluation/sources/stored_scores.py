@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -19,11 +18,11 @@ from headstart.metrics import arrays, transferability
 from headstart.metrics.arrays import Array
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.streamed_statistics import PART
 from headstart.output.files import replacing
 from headstart.store.json_digest import digest_of
 
 PACKAGES = ("numpy", "scipy")
+DIGESTED_AT_ONCE = 4096
 
 
 class StoredScores:
@@ -109,8 +108,8 @@ def _read(file: Path) -> Score:
 
 
 def _digest(array: Array) -> str:
-    """Return the SHA-256 of an array's values, which are read in parts."""
-    digest, step = hashlib.sha256(), max(1, PART // (8 * max(1, math.prod(array.shape[1:]))))
-    for first in range(0, len(array), step):
-        digest.update(np.ascontiguousarray(array[first : first + step]).data)
+    """Return the SHA-256 of an array's values; probabilities are computed in parts."""
+    digest = hashlib.sha256()
+    for first in range(0, len(array), DIGESTED_AT_ONCE):
+        digest.update(np.ascontiguousarray(array[first : first + DIGESTED_AT_ONCE]).data)
     return digest.hexdigest()

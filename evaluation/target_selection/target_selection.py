@@ -103,7 +103,7 @@ def target_selection(
 
     features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
     facts = source_facts(networks, chosen)[source]
-    inputs = Pool(features.features, whole.photos.labels, features.probabilities(), pool, seed, facts)
+    inputs = Pool(features.features, features.labels, features.probabilities(), pool, seed, facts)
     scores = dict(zip(described, score_targets(inputs, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}

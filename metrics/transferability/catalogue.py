@@ -180,7 +180,13 @@ METRICS: dict[str, TransferabilityMetric] = {
         bound=_zero,
         prepare=prepare_n_leep,
     ),
-    "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
+    "log_me": TransferabilityMetric(
+        "LogME",
+        "evidence of a linear model of the labels",
+        log_me,
+        # The name alone means the published metric.
+        without_variant=("variant", "published"),
+    ),
     "h_score": TransferabilityMetric(
         "H-score",
         "spread between the classes relative to that of the features",

@@ -3,7 +3,7 @@
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.fisher_discriminant import (
     class_probabilities,
     nearest_mean_probabilities,
@@ -11,7 +11,6 @@ from headstart.metrics.transferability.fisher_discriminant import (
     rows_and_axes,
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
-from headstart.metrics.transferability.streamed_statistics import statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # The released program weights the terms so, and takes this share of the samples, in thousandths, for the energy.
@@ -49,7 +48,7 @@ def etran_terms(
     """
     check_variant(variant)
     statistics = statistics_of(features, labels)
-    energies = statistics.map_rows(lambda rows: _energies(rows + statistics.mean))
+    energies = _energies(statistics.centred + statistics.mean)
     count = max(1, LOWEST * statistics.samples // 1000)
     lowest = energies[namespace(energies).argsort(energies)[:count]]
     if variant == "released":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -45,8 +44,7 @@ class FeatureStatistics:
 
     Statistics are computed on first use and stored, so that metrics share them. Samples are sorted by class, and
     classes are numbered without gaps. Memory: one copy of the features in float64, and up to three matrices of
-    `min(samples, features)` squared. `streamed_statistics.statistics_of`
-    streams features that are too many for that.
+    `min(samples, features)` squared.
 
     Args:
         features: `[samples, features]`, an array, or a tensor on any device, on which everything is then computed.
@@ -109,7 +107,7 @@ class FeatureStatistics:
         """Spectrum of the Gram matrix of the features as they are."""
         # Beside a large mean a Gram matrix rounds the spread off, which the features themselves still hold.
         if self.samples * float((self.mean**2).sum()) > MEAN_SHARE * float(self.gram.diagonal().sum()):
-            return self.decompose_rows()
+            return self._decompose_rows()
         if self.dimensions <= self.samples:
             gram = self.gram + self.samples * self.mean[:, None] * self.mean
         else:
@@ -125,28 +123,13 @@ class FeatureStatistics:
         coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
         return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
 
-    def decompose_rows(self) -> Spectrum:
+    def _decompose_rows(self) -> Spectrum:
         """Return the spectrum of the Gram matrix of the features as they are, without computing that matrix."""
         rows = self.centred + self.mean
         left, singular, right = namespace(rows).linalg.svd(rows, full_matrices=False)
         singular = nonzero_singular_values(singular, max(rows.shape))
         vectors = right.T if self.dimensions <= self.samples else left
         return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
-
-    def rows(self, chosen: slice | Indices) -> Array:
-        """Return some rows of `centred`."""
-        return self.centred[chosen if isinstance(chosen, slice) else like(chosen, self.centred)]
-
-    def map_rows(self, function: Callable[[Array], Array]) -> Array:
-        """Apply a function to the rows of `centred`.
-
-        Args:
-            function: From rows `[some, features]` to as many results, `[some, ...]`; it must not change the rows.
-
-        Returns:
-            `[samples, ...]`.
-        """
-        return function(self.centred)
 
     def class_moments(self, rows: Array) -> tuple[Array, Array]:
         """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
@@ -165,8 +148,27 @@ class FeatureStatistics:
         """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""
         vectors = self.spectrum.vectors[:, :count]
         if self.dimensions <= self.samples:
-            return self.map_rows(lambda rows: rows @ vectors)
+            return self.centred @ vectors
         return vectors * namespace(vectors).sqrt(self.spectrum.eigenvalues[:count])
+
+
+def statistics_of(features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
+    """Return statistics.
+
+    Args:
+        features: `[samples, features]`; or their statistics, which are returned.
+        labels: Integers from 0, `[samples]`; None with statistics.
+
+    Raises:
+        ValueError: They do not fit, or labels are missing, or passed together with statistics.
+    """
+    if isinstance(features, FeatureStatistics):
+        if labels is not None:
+            raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
+        return features
+    if labels is None:
+        raise ValueError("labels are missing; give one for every row of features")
+    return FeatureStatistics(features, labels)
 
 
 def nonzero_singular_values(singular: Array, size: int) -> Array:

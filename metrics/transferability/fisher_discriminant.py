@@ -75,7 +75,7 @@ def nearest_mean_probabilities(statistics: FeatureStatistics) -> Array:
     As for `class_probabilities`, with the identity in place of the covariance.
     """
     means = statistics.class_means
-    return _probabilities(statistics.map_rows(lambda rows: rows @ means.T), (means**2).sum(1) / 2, statistics)
+    return _probabilities(statistics.centred @ means.T, (means**2).sum(1) / 2, statistics)
 
 
 def _probabilities(products: Array, halves: Array, statistics: FeatureStatistics) -> Array:

@@ -5,8 +5,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, like, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of, sum_by_class
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]

@@ -1,8 +1,7 @@
 """H-score, as published and with the covariance regularised by shrinkage."""
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum, statistics_of
 
 
 def h_score(features: Array | FeatureStatistics, labels: Array | None = None, shrinkage: bool = False) -> float:
@@ -52,7 +51,7 @@ def _shrunk(statistics: FeatureStatistics) -> float:
 
     squared = float((variances**2).sum())
     spread = max(squared - features * mean**2, 0.0)
-    norms = statistics.map_rows(lambda rows: namespace(rows).einsum("ij,ij->i", rows, rows))
+    norms = namespace(statistics.centred).einsum("ij,ij->i", statistics.centred, statistics.centred)
     error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
     intensity = error / spread if error > 0 else 0.0
 

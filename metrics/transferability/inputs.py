@@ -18,7 +18,7 @@ from headstart.metrics.transferability.feature_statistics import (
     sort_by_class,
     sum_by_class,
 )
-from headstart.metrics.transferability.streamed_statistics import remaining_statistics, statistics_of
+from headstart.metrics.transferability.remaining_statistics import RemainingStatistics
 
 ClassShare = Literal["varying", "half"]
 
@@ -67,7 +67,7 @@ class Inputs:
     """The inputs of the metrics of one source model on one target.
 
     Args:
-        features: `[samples, features]`, an array or rows that are read from the disk when they are indexed.
+        features: `[samples, features]`.
         labels: Integers from 0, `[samples]`.
         probabilities: Probabilities of the source head's classes, `[samples, source classes]`. They are an array, or
             rows that are computed when they are indexed. None where there is no head.
@@ -123,9 +123,7 @@ class Inputs:
         """Statistics of the features, which all metrics share."""
         if self._statistics is not None:
             return self._statistics
-        # All rows of features on the disk would be copied to memory.
-        features = self._features if self._rows is None else self.features
-        return statistics_of(features, self.labels)
+        return FeatureStatistics(self.features, self.labels)
 
     @property
     def arrays(self) -> list[Array]:
@@ -146,7 +144,7 @@ class Inputs:
             kept: The mask of these samples, `[samples]`.
         """
         rows = np.arange(len(self._labels))[self._chosen][kept]
-        return self._subset(rows, remaining_statistics(self.statistics, kept[self.order]))
+        return self._subset(rows, RemainingStatistics(self.statistics, kept[self.order]))
 
     def _subset(self, rows: NDArray[np.int64], statistics: FeatureStatistics) -> Inputs:
         return Inputs(self._features, self._labels, self._probabilities, self.seed, self.facts, rows, statistics)

@@ -5,8 +5,7 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of, sum_by_class
 
 # Both are from Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV, 2021, and Wu et al.
 NEIGHBOURS = 20

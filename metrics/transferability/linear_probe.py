@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, decompose
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, decompose, statistics_of
 
 PENALTY = 1.0
 GRADIENT_TOLERANCE = 1e-7

@@ -5,17 +5,19 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
+from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Relative error of the ratio of precisions. The evidence is stationary there, so that its error is the square of this.
 TOLERANCE = 1e-8
 ITERATIONS = 1000
 # The ratio may drift this far beyond the eigenvalues where the evidence rises towards 0 or infinity.
 DRIFT = 1e15
+# Constants of the released program.
+RELEASED_ITERATIONS, RELEASED_TOLERANCE, RELEASED_OFFSET = 11, 1e-3, 1e-5
 
 
-def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
+def log_me(features: Array | FeatureStatistics, labels: Array | None = None, variant: Variant = "published") -> float:
     """Compute LogME, the mean over classes of the log evidence per sample of a linear model, at a maximum.
 
     Source: Kaichao You et al., "LogME: Practical Assessment of Pre-trained Models for Transfer Learning", ICML 2021,
@@ -42,36 +44,33 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
+        variant: `published`, or `released` as the program of the authors (thuml/LogME), and its copy in SFDA's. It
+            stops after 11 iterations or at a change of a thousandth. With fewer samples than features it adds
+            `features / 2 log alpha`, but `log(alpha + beta s)` for the samples alone, so that it ranks by width.
 
     Returns:
         The score.
+
+    Raises:
+        ValueError: There is no such variant, or the features or labels do not fit.
     """
+    check_variant(variant)
     statistics = statistics_of(features, labels)
-    return mean_log_evidence(
-        statistics.uncentred_spectrum, statistics.counts, statistics.samples, statistics.dimensions
-    )
-
-
-def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimensions: int) -> float:
-    """Compute LogME from the spectrum of the Gram matrix of features that are not centred.
-
-    Args:
-        spectrum: The spectrum.
-        counts: Samples of each class, none 0, `[classes, 1]`.
-        samples: Number of samples.
-        dimensions: Number of features.
-    """
-    xp = namespace(counts)
+    xp, samples, dimensions = namespace(statistics.counts), statistics.samples, statistics.dimensions
+    spectrum = statistics.uncentred_spectrum
     rank = min(spectrum.rank, samples)
     eigenvalues = spectrum.eigenvalues[:rank]
     squares = spectrum.class_sums[:, :rank] ** 2 / eigenvalues
-    residuals = counts[:, 0] - squares.sum(1)
+    residuals = statistics.counts[:, 0] - squares.sum(1)
+    if variant == "released":
+        pairs = zip(squares, xp.clip(residuals, 0, None), strict=True)
+        return float(np.mean([_released(eigenvalues, *pair, samples, dimensions) for pair in pairs]))
     if rank == samples:
         # The features span every target.
         residuals = xp.zeros_like(residuals)
     else:
         rounding = max(samples, dimensions) * np.finfo(np.float64).eps
-        residuals = xp.maximum(residuals, rounding * counts[:, 0])
+        residuals = xp.maximum(residuals, rounding * statistics.counts[:, 0])
 
     if rank:
         ratios = _fixed_point(eigenvalues, squares, residuals, samples)[:, None]
@@ -81,6 +80,25 @@ def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimension
         evidence = -samples * xp.log(residuals)
     constant = math.log(samples / (2 * math.pi)) - 1
     return (float(evidence.mean()) / samples + constant) / 2
+
+
+def _released(eigenvalues: Array, squares: Array, residual: Array, samples: int, dimensions: int) -> float:
+    """Compute the evidence of one class per sample, as the released program does."""
+    xp, alpha, beta = namespace(squares), 1.0, 1.0
+    for _ in range(RELEASED_ITERATIONS):
+        ratio = alpha / beta
+        effective = float((eigenvalues / (eigenvalues + ratio)).sum())
+        weights = float((eigenvalues * squares / (ratio + eigenvalues) ** 2).sum())
+        errors = float((squares / (1 + eigenvalues / ratio) ** 2).sum() + residual)
+        alpha, beta = effective / (weights + RELEASED_OFFSET), (samples - effective) / (errors + RELEASED_OFFSET)
+        if abs(alpha / beta - ratio) <= RELEASED_TOLERANCE * ratio:
+            break
+
+    # Singular values of 0 count where there is one for each sample.
+    missing = samples - len(eigenvalues) if samples <= dimensions else 0
+    determinant = float(xp.log(alpha + beta * eigenvalues).sum()) + missing * math.log(alpha)
+    evidence = dimensions * math.log(alpha) + samples * math.log(beta / (2 * math.pi)) - determinant
+    return (evidence - beta * errors - alpha * weights) / (2 * samples)
 
 
 def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: int) -> Array:

@@ -6,10 +6,9 @@ from numbers import Real
 import numpy as np
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture
 from headstart.metrics.transferability.leep import expected_log_prediction
-from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def n_leep(

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from headstart.metrics.arrays import Array, Floats, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, statistics_of
 from headstart.metrics.transferability.fisher_discriminant import (
     LEAST_SHRINKAGE,
     along_discriminants,
@@ -13,7 +13,6 @@ from headstart.metrics.transferability.fisher_discriminant import (
     of_own_class,
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
-from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 # The released program has these numbers of principal components, and of those that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32

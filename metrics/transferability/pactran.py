@@ -6,10 +6,9 @@ from numbers import Real
 import numpy as np
 
 from headstart.metrics.arrays import Array
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
 from headstart.metrics.transferability.linear_probe import fit_logistic
-from headstart.metrics.transferability.streamed_statistics import statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Two of the grid that the paper searches.

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, check_integer, like, namespace, to_host
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, statistics_of
 from headstart.metrics.transferability.variants import Variant, check_variant
 
 # Pairs, which are ranked, grow with the square of the samples.
@@ -90,7 +89,7 @@ def prepare_parc(
         probed = np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False)
     probed = probed[np.argsort(statistics.order[probed])]
     if variant != "released" and components is None:
-        rows = statistics.rows(probed) + statistics.mean
+        rows = statistics.centred[like(probed, statistics.centred)] + statistics.mean
     else:
         compared = statistics.centred if components is None else _oriented_components(statistics, components)
         compared = _standardised(compared) if variant == "released" else compared

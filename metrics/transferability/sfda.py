@@ -1,14 +1,18 @@
 """SFDA."""
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sum_by_class
+from headstart.metrics.transferability.feature_statistics import (
+    FeatureStatistics,
+    class_slices,
+    statistics_of,
+    sum_by_class,
+)
 from headstart.metrics.transferability.fisher_discriminant import (
     class_probabilities,
     of_own_class,
     rows_and_axes,
     softmax,
 )
-from headstart.metrics.transferability.streamed_statistics import statistics_of
 
 
 def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:

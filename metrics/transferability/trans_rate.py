@@ -5,8 +5,7 @@ from numbers import Real
 import numpy as np
 
 from headstart.metrics.arrays import Array, namespace
-from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
-from headstart.metrics.transferability.streamed_statistics import statistics_of
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices, statistics_of
 
 # The distortion of the published scores.
 EPSILON = 1e-4
@@ -43,7 +42,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
     for rows in class_slices(statistics.class_sizes):
-        x = statistics.rows(rows)
+        x = statistics.centred[rows]
         size, dimensions = x.shape
         eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
         least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]

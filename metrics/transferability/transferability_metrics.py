@@ -1,236 +1,132 @@
-"""Transferability metrics as torchmetrics classes, which accumulate batches.
+"""Transferability metrics as torchmetrics classes: they collect batches, and compute the function of all rows.
 
-The states are sums in float64, and are added across processes. The memory therefore does not grow with the number of
-samples; only LEEP stores its rows. Features whose mean is far larger than their spread lose digits in such sums, which
-the functions on whole arrays do not. `set_dtype` does not change the states. A GPU is synchronised once per batch, to
-check the batch.
+Rows are stored in their own precision, so memory grows with the number of samples, and processes are joined row by row.
 """
 
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from headstart.metrics.arrays import check_integer, to_host
-from headstart.metrics.transferability.feature_statistics import Spectrum, check_labels, decompose, sort_by_class
-from headstart.metrics.transferability.gbc import Covariance, Variant, check_options, class_overlaps
-from headstart.metrics.transferability.h_score import explained_classes
+from headstart.metrics.transferability.feature_statistics import check_labels
+from headstart.metrics.transferability.gbc import PRINCIPAL_COMPONENTS, Covariance, check_options, gbc
+from headstart.metrics.transferability.gbc import Variant as GBCVariant
+from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.leep import leep
-from headstart.metrics.transferability.log_me import mean_log_evidence
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.variants import Variant, check_variant
 
 
-class _FixedPrecision(Metric):
-    """A metric whose states do not change their precision."""
+class _OfRows(Metric):
+    """A function of all rows and their labels.
 
-    full_state_update = False
-
-    def set_dtype(self, dst_type: str | torch.dtype) -> Self:
-        """Keep the states as they are: sums in less than float64 would lose digits of the score."""
-        return self
-
-
-class ClassSums(_FixedPrecision):
-    """Numbers of samples and sums of features of every class, and second moments in the form that a subclass needs.
-
-    The metrics leave out classes without samples.
-
-    Args:
-        num_classes: Number of target classes; labels are below it.
-        num_features: Number of features.
-        **kwargs: As for any metric of torchmetrics.
+    Attributes:
+        rows: Batches of what the function takes first.
+        labels: Batches of labels.
     """
 
-    squares_by_class = False
-    counts: Tensor
-    sums: Tensor
-    moments: Tensor
+    full_state_update = False
+    higher_is_better = True
+    function: Callable[..., float]
+    name = "features"
+    rows: list[Tensor]
+    labels: list[Tensor]
 
-    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
+    def __init__(self, options: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        check_integer("num_classes", num_classes, 1)
-        check_integer("num_features", num_features, 1)
-        rows = num_classes if self.squares_by_class else num_features
-        shapes = {"counts": (num_classes,), "sums": (num_classes, num_features), "moments": (rows, num_features)}
-        for name, shape in shapes.items():
-            self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        self.options = options
+        self.add_state("rows", [], dist_reduce_fx="cat")
+        self.add_state("labels", [], dist_reduce_fx="cat")
 
-    def update(self, features: Tensor, labels: Tensor) -> None:
+    def update(self, rows: Tensor, labels: Tensor) -> None:
         """Add a batch.
 
         Args:
-            features: `[samples, features]`.
+            rows: Features, or for LEEP probabilities of the source classes, `[samples, columns]`.
             labels: Integers from 0, `[samples]`.
 
         Raises:
-            ValueError: The shapes do not fit, features are not finite, or labels are not of these classes.
+            ValueError: The shapes do not fit, or labels are no integers.
         """
-        classes, dimensions = self.sums.shape
-        if features.ndim != 2 or features.shape[1] != dimensions:
-            raise ValueError(f"features must be [samples, {dimensions}], not {list(features.shape)}")
-        codes, rows = check_labels("labels", labels, len(features)).long(), features.detach().double()
-        outside, infinite = ((codes < 0) | (codes >= classes)).any(), ~rows.isfinite().all()
-        # A GPU is synchronised once, and again only for the message.
-        if bool(outside | infinite):
-            if not bool(outside):
-                raise ValueError("features must be finite")
-            values = to_host(labels)
-            raise ValueError(f"labels must be from 0 to {classes - 1}, not from {values.min()} to {values.max()}")
+        width = self.rows[0].shape[1] if self.rows else None
+        if rows.ndim != 2 or not rows.shape[1] or width not in (None, rows.shape[1]):
+            raise ValueError(f"{self.name} must be [samples, {width or 'columns'}], not {list(rows.shape)}")
+        check_labels("labels", labels, len(rows))
+        self.rows.append(rows.detach())
+        self.labels.append(labels)
 
-        self.counts.index_add_(0, codes, torch.ones_like(rows[:, 0]))
-        self.sums.index_add_(0, codes, rows)
-        if self.squares_by_class:
-            self.moments.index_add_(0, codes, rows**2)
-        else:
-            self.moments += rows.T @ rows
-
-    @property
-    def _present(self) -> Tensor:
-        present = self.counts > 0
-        if not bool(present.any()):
-            raise ValueError("features: none have been added yet")
-        return present
+    def compute(self) -> Tensor:
+        """Compute the score of the samples so far; the function's ValueError where there is none."""
+        if not len(self.rows):
+            raise ValueError(f"{self.name}: none have been added yet")
+        score = type(self).function(dim_zero_cat(self.rows), dim_zero_cat(self.labels), **self.options)
+        return torch.tensor(score, dtype=torch.float64, device=self.device)
 
 
-class _SquaresByClass(ClassSums):
-    squares_by_class = True
-
-    def _means_and_variances(self) -> tuple[Tensor, Tensor]:
-        means = self.sums / self.counts[:, None]
-        return means, (self.moments / self.counts[:, None] - means**2).clamp(min=0)
-
-
-class ClassStatistics(_SquaresByClass):
-    """Numbers of samples, means and variances of every class; see `ClassSums`."""
-
-    def compute(self) -> dict[str, Tensor]:
-        """Compute the statistics of the samples so far.
-
-        Returns:
-            `counts` `[classes]`, `means` and `variances` `[classes, features]`, NaN where a class has no samples;
-            variances are divided by the number of samples.
-        """
-        means, variances = self._means_and_variances()
-        return {"counts": self.counts, "means": means, "variances": variances}
-
-
-class GBC(_SquaresByClass):
-    """GBC of all features, see `headstart.metrics.transferability.gbc`.
-
-    There is no reduction to principal components. Their axes are known only at the end, so variances along them would
-    need the whole covariance of every class, `classes * features^2` numbers. Project the features onto fixed axes
-    instead.
+class GBC(_OfRows):
+    """GBC, see `headstart.metrics.transferability.gbc`.
 
     Args:
-        num_classes: Number of target classes; labels are below it.
-        num_features: Number of features.
         covariance: `spherical` or `diagonal`.
+        pca: Number of principal components, at most; None keeps the features.
         variant: `textbook` or `released`.
         **kwargs: As for any metric of torchmetrics.
     """
 
-    higher_is_better = True
+    function = staticmethod(gbc)
 
     def __init__(
         self,
-        num_classes: int,
-        num_features: int,
         covariance: Covariance = "spherical",
-        variant: Variant = "textbook",
+        pca: int | None = PRINCIPAL_COMPONENTS,
+        variant: GBCVariant = "textbook",
         **kwargs: Any,
     ) -> None:
-        super().__init__(num_classes, num_features, **kwargs)
         check_options(covariance, variant)
-        self.covariance, self.variant = covariance, variant
-
-    def compute(self) -> Tensor:
-        """Compute the score of the samples so far."""
-        means, variances = (moment[self._present] for moment in self._means_and_variances())
-        overlaps: Tensor = class_overlaps(means, variances, self.covariance, self.variant)
-        return 0.0 - overlaps.sum()
+        super().__init__({"covariance": covariance, "pca": pca, "variant": variant}, **kwargs)
 
 
-class _SecondMoments(ClassSums):
-    """Class sums, and the Gram matrix of all features."""
+class HScore(_OfRows):
+    """H-score, see `headstart.metrics.transferability.h_score`.
 
-    higher_is_better = True
-
-    def _spectrum(self, centred: bool) -> tuple[Spectrum, Tensor]:
-        """Return the spectrum, and the counts of the classes that have samples, `[classes, 1]`."""
-        present = self._present
-        counts, sums, gram = self.counts[present, None], self.sums[present], self.moments
-        if centred:
-            mean = sums.sum(0) / counts.sum()
-            gram = gram - counts.sum() * mean[:, None] * mean
-            sums = sums - counts * mean
-        rounding = max(float(counts.sum()), len(gram)) * np.finfo(np.float64).eps
-        eigenvalues, vectors = decompose(gram, rounding, float(self.moments.diagonal().max()))
-        return Spectrum(eigenvalues, vectors, sums @ vectors), counts
-
-
-class HScore(_SecondMoments):
-    """H-score, see `headstart.metrics.transferability.h_score` and `ClassSums`.
-
-    There is no shrinkage: its intensity needs the fourth powers of distances from a mean that is known only at the end.
+    Args:
+        shrinkage: Whether the covariance is shrunk.
+        **kwargs: As for any metric of torchmetrics.
     """
 
-    def compute(self) -> Tensor:
-        """Compute the score of the samples so far."""
-        return self.sums.new_tensor(explained_classes(*self._spectrum(centred=True)))
+    function = staticmethod(h_score)
+
+    def __init__(self, shrinkage: bool = False, **kwargs: Any) -> None:
+        super().__init__({"shrinkage": shrinkage}, **kwargs)
 
 
-class LogME(_SecondMoments):
-    """LogME, see `headstart.metrics.transferability.log_me` and `ClassSums`."""
+class LogME(_OfRows):
+    """LogME, see `headstart.metrics.transferability.log_me`.
 
-    def compute(self) -> Tensor:
-        """Compute the score of the samples so far."""
-        spectrum, counts = self._spectrum(centred=False)
-        return self.sums.new_tensor(mean_log_evidence(spectrum, counts, int(counts.sum()), self.sums.shape[1]))
+    Args:
+        variant: `published` or `released`.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    function = staticmethod(log_me)
+
+    def __init__(self, variant: Variant = "published", **kwargs: Any) -> None:
+        check_variant(variant)
+        super().__init__({"variant": variant}, **kwargs)
 
 
-class LEEP(_FixedPrecision):
-    """LEEP, see `headstart.metrics.transferability.leep`.
-
-    It stores every row in its own precision. The logarithm is of a mixture whose weights are the probabilities of the
-    target classes given a source class. These are known only after the last sample.
+class LEEP(_OfRows):
+    """LEEP, see `headstart.metrics.transferability.leep`; it takes probabilities in place of features.
 
     Args:
         **kwargs: As for any metric of torchmetrics.
     """
 
-    higher_is_better = True
-    probabilities: list[Tensor]
-    labels: list[Tensor]
+    function = staticmethod(leep)
+    name = "probabilities"
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.add_state("probabilities", [], dist_reduce_fx="cat")
-        self.add_state("labels", [], dist_reduce_fx="cat")
-
-    def update(self, probabilities: Tensor, labels: Tensor) -> None:
-        """Add a batch.
-
-        Args:
-            probabilities: Of the source classes, `[samples, source classes]`, as many as before.
-            labels: Target labels, integers from 0, `[samples]`.
-
-        Raises:
-            ValueError: The shapes do not fit, or labels are not integers from 0.
-        """
-        width = self.probabilities[0].shape[1] if self.probabilities else None
-        shape = probabilities.shape
-        if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
-            raise ValueError(f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}")
-        if bool((check_labels("labels", labels, len(probabilities)).long() < 0).any()):
-            sort_by_class(labels, len(probabilities))  # raises the error
-        self.probabilities.append(probabilities.detach())
-        self.labels.append(labels)
-
-    def compute(self) -> Tensor:
-        """Compute the score of the samples so far."""
-        if not len(self.probabilities):
-            raise ValueError("probabilities: none have been added yet")
-        probabilities = dim_zero_cat(self.probabilities)
-        return probabilities.new_tensor(leep(probabilities, dim_zero_cat(self.labels)), dtype=torch.float64)
+        super().__init__({}, **kwargs)

@@ -19,7 +19,7 @@ MISTAKES = {
     "train --config=two.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
     "fit photos --output=photos": r"output: 'photos' lies in the folder of the photos; give another folder",
     "fit photos --output=photos/cats": r"output: 'photos/cats' lies in the folder of the photos",
-    "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model 'resnet51'; it has resnet50, resnet18",
+    "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model .resnet51.; it has resnet50",
     "audit table.csv": r"table: no column 'source'",
     "stability table.csv": r"table: no column 'metric'",
     "list": r"kind: it is required; give one of methods, metrics, measures, models, datasets, configs",

@@ -252,3 +252,40 @@ def test_one_sample_and_one_class() -> None:
     labels[0] = 7
     assert math.isfinite(log_me(x, labels))
     assert math.isfinite(log_me(x, np.zeros(40, dtype=int)))
+
+
+def released_evidence(x: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    """Compute the evidence of one target by the singular vectors of the features themselves."""
+    samples, dimensions = x.shape
+    left, singular, _ = np.linalg.svd(x, full_matrices=False)
+    if samples > dimensions:
+        left, singular = left[:, singular > 1e-10], singular[singular > 1e-10]
+    squares, projected = singular**2, left.T @ target
+    alpha = beta = 1.0
+    for _ in range(11):
+        before = alpha / beta
+        weights = singular * projected / (before + squares)
+        misfit = target - left @ (projected * squares / (before + squares))
+        effective = (squares / (squares + before)).sum()
+        alpha = effective / (weights @ weights + 1e-5)
+        beta = (samples - effective) / (misfit @ misfit + 1e-5)
+        if abs(alpha / beta - before) <= 1e-3 * before:
+            break
+    terms = dimensions * np.log(alpha) + samples * np.log(beta) - np.log(alpha + beta * squares).sum()
+    return float((terms - beta * misfit @ misfit - alpha * weights @ weights) / samples - np.log(2 * np.pi)) / 2
+
+
+def test_the_released_variant_lacks_terms_of_the_determinant_where_samples_are_few() -> None:
+    generator = np.random.default_rng(0)
+    labels = np.arange(30) % 3
+    scores = {}
+    for dimensions in (8, 40, 80):
+        x = generator.normal(size=(30, dimensions)) + generator.normal(size=(3, dimensions))[labels]
+        if dimensions == 8:
+            x[:, -1] = x[:, 0]
+        expected = np.mean([released_evidence(x, (labels == label).astype(float)) for label in range(3)])
+        scores[dimensions] = log_me(x, labels, "released")
+        assert scores[dimensions] == pytest.approx(expected, rel=1e-9)
+    assert scores[80] > scores[40] + 1
+    with pytest.raises(ValueError, match="variant must be"):
+        log_me(x, labels, "early")  # type: ignore[arg-type]
