@@ -79,7 +79,7 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None, var
     else:
         evidence = -samples * xp.log(residuals)
     constant = math.log(samples / (2 * math.pi)) - 1
-    return (float(evidence.mean()) / samples + constant) / 2
+    return float(float(evidence.mean()) / samples + constant) / 2
 
 
 def _released(eigenvalues: Array, squares: Array, residual: Array, samples: int, dimensions: int) -> float:
