@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from filelock import FileLock, Timeout
 
 from headstart.output.errors import UserError, explain_write_errors, reason_of
+from headstart.output.progress import track
 
 try:
     import fcntl
@@ -179,7 +180,8 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
     with ExitStack() as stack:
         # The stack closes the contexts in reverse order.
         partial = {name: stack.enter_context(replacing(folder / name)) for name in reversed(list(writers))}
-        for name, write in writers.items():
+        # Figures of many points take seconds each.
+        for name, write in track([*writers.items()], "results", "files"):
             write(partial[name])
     return [folder / name for name in writers]
 

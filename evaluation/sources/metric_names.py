@@ -135,7 +135,7 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
     if chosen.variant is None and name.name in METRICS:
         options.pop("variant", None)
     # The computation for a whole pool has no options.
-    return replace(chosen, title=_title(chosen, name.name), pooled=None if options else metric.pooled)
+    return replace(chosen, title=_title(chosen, name.name))
 
 
 def _is_default(value: object, default: object) -> bool:

@@ -171,19 +171,6 @@ def compare_with_bound(score: Score, metric: TransferabilityMetric, classes: int
     return replace(score, at_bound=math.isclose(score.value, metric.bound(classes), rel_tol=SAME, abs_tol=SAME))
 
 
-def score_jointly(compute: Callable[[], Floats], count: int) -> list[Score]:
-    """Compute scores of several targets together, and divide the time among them.
-
-    Args:
-        compute: Returns the scores, `[targets]`; those that are not finite, or all after a ValueError, are missing.
-        count: Number of targets.
-    """
-    computed, seconds, reason = _timed(compute)
-    values = [None] * count if computed is None else computed.tolist()
-    reasons = [reason if value is None or math.isfinite(value) else f"the score is {value}" for value in values]
-    return [Score(None if why else value, seconds / count, why) for value, why in zip(values, reasons, strict=True)]
-
-
 def _timed(compute: Callable[[], Any]) -> tuple[Any, float, str]:
     """Return a value and the seconds that it took; None, the seconds and the message after a ValueError."""
     start, value, reason = time.perf_counter(), None, ""

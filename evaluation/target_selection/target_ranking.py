@@ -109,8 +109,7 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
     """Write the report in Markdown; the document is the content of `targets.json`."""
     settings = (
         f"{len(results.scores)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
-        f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "
-        f"of {document['gbc_axes']}."
+        f"{document['class_share']}, seed {document['seed']}); source model {document['source']}."
     )
     about = f"{escape_markdown(settings)}\n\n{LEGEND} {TAU_LEGEND}"
     tables = {"Metrics": _metric_table(results), "Targets": _target_table(results)}

@@ -16,9 +16,9 @@ from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricN
 from headstart.evaluation.sources.scoring_results import REPORT, ScoringResults
 from headstart.evaluation.sources.source_features import source_facts, source_features, source_job
 from headstart.evaluation.sources.targets import Split, read_target
-from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
+from headstart.evaluation.target_selection.scores import score_targets
 from headstart.evaluation.target_selection.target_ranking import RankedTargets, print_target_ranking, target_report
-from headstart.metrics.transferability.inputs import ClassShare, Pool, sample_targets
+from headstart.metrics.transferability.inputs import ClassShare, Inputs, sample_targets
 from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
 
@@ -31,7 +31,6 @@ def target_selection(
     targets: PositiveInt = 100,
     class_share: ClassShare = "half",
     metrics: list[MetricName] | None = None,
-    gbc_axes: GbcAxes = "dataset",
     registry: str | None = None,
     split: Split = "train",
     performances: str | None = None,
@@ -49,11 +48,8 @@ def target_selection(
         class_share: Number of classes of a target: always `half` of them, or `varying`, uniformly from 2 % to 100 %.
             With `varying`, the number of classes alone predicts nearly as much as any metric.
         metrics: Names of metrics, or import paths of functions of your own. Options are written as in '[gbc, {gbc:
-            {variant: released}}]'. By default those of `transferability` except `n_leep`, `knn`, `parc` and `sfda`. For
-            these, targets share no computation.
-        gbc_axes: Coordinates in which GBC measures the overlap of classes. `dataset`: the 64 principal components of
-            the whole data set, the same for all targets. `target`: those of each target, with one decomposition per
-            target. `features`: all features, without principal components.
+            {variant: released}}]'. By default those of `transferability` except `n_leep`, `knn`, `parc` and `sfda`,
+            which take longer.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the data set are used.
         performances: CSV file with the columns source, target and performance, for the table's last column. If it has
@@ -93,7 +89,6 @@ def target_selection(
         "dataset": dataset.name,
         "split": split,
         "class_share": class_share,
-        "gbc_axes": gbc_axes,
         "seed": seed,
         "metrics": list(chosen),
     }
@@ -103,8 +98,9 @@ def target_selection(
 
     features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
     facts = source_facts(networks, chosen)[source]
-    inputs = Pool(features.features, features.labels, features.probabilities(), pool, seed, facts)
-    scores = dict(zip(described, score_targets(inputs, chosen, gbc_axes), strict=True))
+    inputs = Inputs(features.features, features.labels, features.probabilities(), seed, facts)
+    present = np.unique(features.labels)
+    scores = dict(zip(described, score_targets(inputs, [present[each] for each in pool], chosen), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}
     photos_of = [each["photos"] for each in described.values()]

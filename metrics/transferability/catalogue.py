@@ -14,14 +14,7 @@ from headstart.metrics.transferability.baselines import num_classes, parameter_c
 from headstart.metrics.transferability.etran import etran, etran_terms
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
-from headstart.metrics.transferability.inputs import Inputs, Pool
-from headstart.metrics.transferability.joint_scores import (
-    coding_rate_of_samples,
-    coding_rates_of_classes,
-    gbc_of_targets,
-    leep_of_targets,
-    nce_of_targets,
-)
+from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.knn import knn_accuracy
 from headstart.metrics.transferability.leep import leep, nce
 from headstart.metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
@@ -63,9 +56,6 @@ class TransferabilityMetric:
         combine: Returns the scores of the sources of a pool, `[..., sources]`. It takes the terms of each, and the
             terms that set the scale, by default the same, `[..., sources, terms]`. None where the score of a source
             does not depend on the others.
-        pooled: Returns the scores on many targets of one data set together, `[targets]`. None where the metric is
-            computed on each target, from statistics that follow from those of the data set.
-        pooled_rest: A term that is computed for each of these targets and added to `pooled`; None for no such term.
         prepare: Computes once, from the statistics of all samples and the seed, everything that is the same while parts
             of the samples are left out in turn. Returns a function. It takes a mask of the remaining samples,
             `[samples]` in the order of the statistics, and returns the result of `function` on them, for the same
@@ -85,8 +75,6 @@ class TransferabilityMetric:
     bound: Callable[[int], float] | None = None
     features_reach_bound: bool = False
     combine: Callable[..., Floats] | None = None
-    pooled: Callable[[Pool], Floats] | None = None
-    pooled_rest: Callable[[Inputs], float] | None = None
     prepare: Callable[..., Callable[[Flags], float | Floats]] | None = None
 
     @property
@@ -163,7 +151,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         gbc,
         without_variant=("covariance", "diagonal"),
         bound=_zero,
-        pooled=gbc_of_targets,
     ),
     "leep": TransferabilityMetric(
         "LEEP",
@@ -171,7 +158,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         leep,
         data=("probabilities", "labels"),
         bound=_zero,
-        pooled=leep_of_targets,
     ),
     "n_leep": TransferabilityMetric(
         "N-LEEP",
@@ -206,14 +192,11 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda probabilities, labels: nce(probabilities.argmax(1), labels),
         data=("probabilities", "labels"),
         bound=_zero,
-        pooled=nce_of_targets,
     ),
     "trans_rate": TransferabilityMetric(
         "TransRate",
         "coding rate of the features less that of the classes",
         trans_rate,
-        pooled=lambda pool: -coding_rates_of_classes(pool),
-        pooled_rest=coding_rate_of_samples,
     ),
     "knn": TransferabilityMetric(
         "kNN", "accuracy of the nearest neighbours by cosine, each sample left out in turn", knn_accuracy, bound=_one
@@ -262,7 +245,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         data=("labels",),
         higher_is_better=False,
         baseline="counts the classes of the target",
-        pooled=lambda pool: np.array([float(len(classes)) for classes in pool.targets]),
     ),
     # These take facts that are not known of every source.
     "source_accuracy": TransferabilityMetric(

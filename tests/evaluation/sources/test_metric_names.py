@@ -169,7 +169,6 @@ def test_options_are_those_of_the_function(given: Any, name: str, title: str | N
     assert metric.compute(inputs) == functions[plain](inputs.features, labels, **options)
     if options:
         assert metric.compute(inputs) != METRICS[plain].compute(inputs)
-        assert metric.pooled is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,6 @@ def test_options_that_are_refused(given: Any, message: str) -> None:
 def test_options_without_an_effect_make_no_other_metric(given: Any, name: str, title: str) -> None:
     [(key, metric)] = find_metrics([given]).items()
     assert (key, metric.title) == (name, title)
-    assert (metric.pooled is METRICS[name.partition("(")[0]].pooled) == ("(" not in name)
     with pytest.raises(UserError, match="none of them twice"):
         find_metrics([given, key if "(" not in name else given])
 

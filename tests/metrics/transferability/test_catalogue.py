@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.catalogue import METRICS
-from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.inputs import Inputs
 from headstart.tests.material.root import ROOT, require_checkout
 
 # Metrics that live with the one that they are a variant of.
@@ -145,16 +145,10 @@ def test_the_order_of_samples_does_not_matter(name: str) -> None:
     assert score(name, order=order) == pytest.approx(score(name), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_the_pool_of_one_target_is_that_target(name: str) -> None:
+def test_a_subset_has_its_own_rows_and_statistics() -> None:
     features, probabilities = make(1.0)
-    pool = Pool(features, LABELS, probabilities, [np.arange(3)], facts=FACTS)
-    pooled, rest = METRICS[name].pooled, METRICS[name].pooled_rest
-    result = evaluate(name, pool.inputs(pool.targets[0])) if pooled is None else float(pooled(pool)[0])
-    if rest is not None:
-        result += rest(pool.inputs(pool.targets[0]))
-    assert result == pytest.approx(score(name), rel=1e-9, abs=1e-12)
-    rows = pool.inputs(np.array([0, 2]))
+    rows = Inputs(features, LABELS, probabilities, facts=FACTS).subset(LABELS != 1)
     np.testing.assert_array_equal(rows.features, features[LABELS != 1])
     np.testing.assert_array_equal(rows.probabilities, probabilities[LABELS != 1])
     np.testing.assert_array_equal(rows.labels, LABELS[LABELS != 1])
+    assert rows.statistics.classes == 2
