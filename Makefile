@@ -3,14 +3,12 @@ PYTHON ?= python3.11
 export CONSTRAINTS ?= constraints.txt
 # Hundreds of files are imported, again and again: their byte code is kept, whatever the environment says.
 export PYTHONDONTWRITEBYTECODE :=
-NAME ?= orderings
 BIN := .venv/bin
-# Stamps of what is installed: what the demos need, and beside it the extras after the last dash.
+# Stamps of what is installed: what the demo needs, and beside it the extras after the last dash.
 READY := .venv/.ready
-PORTAL := .venv/.ready-portal
 DEV := .venv/.ready-dev
 
-.PHONY: help demo demo-cka demo-sources portal test slow lint format docs bench results clean
+.PHONY: help demo test slow lint format docs bench results clean
 
 ## Show what can be made.
 help:
@@ -19,21 +17,6 @@ help:
 ## Compare three methods on drawn cats and dogs; no network, account or GPU needed.
 demo: $(READY)
 	$(BIN)/headstart demo $(ARGS)
-
-## Compare the representations of the embedded networks; no network, account or GPU needed.
-demo-cka: $(READY)
-	$(BIN)/headstart write-photos runs/demo-cka/drawings/drawn_pets
-	$(BIN)/headstart write-catalog runs/demo-cka/drawings/drawn_pets --output=runs/demo-cka/stimuli.jsonl
-	HACKATHON_DATASET_ROOT=runs/demo-cka/drawings $(BIN)/headstart cka --config=configs/evaluation/demo_cka.yaml $(ARGS)
-
-## Score the embedded networks as sources, then targets for one of them; no network, account or GPU needed.
-demo-sources: $(READY)
-	$(BIN)/headstart transferability --config=configs/evaluation/demo_sources.yaml
-	$(BIN)/headstart target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
-
-## Serve the portal of a challenge on drawn stimuli: `make portal ARGS="--port 8000"`; no network needed.
-portal: $(PORTAL)
-	$(BIN)/headstart portal $(ARGS)
 
 ## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
 test: $(DEV)

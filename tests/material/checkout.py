@@ -214,7 +214,7 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
             (binaries / name).unlink(missing_ok=True)
             (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
             (binaries / name).chmod(0o755)
-        for stamp in (".ready", ".ready-dev", ".ready-portal"):
+        for stamp in (".ready", ".ready-dev"):
             (folder / ".venv" / stamp).touch()
         command = [sys.executable, warm_python.__file__, str(socket), url]
         python = subprocess.Popen(

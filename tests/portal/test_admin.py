@@ -3,10 +3,8 @@
 import csv
 import json
 import os
-import shutil
 import sqlite3
 import stat
-import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -18,7 +16,6 @@ from headstart.portal import admin
 from headstart.portal.database import Database, make_private_folder
 from headstart.portal.settings import Settings
 from headstart.tests.material.portals import Site, blue, make_settings, red
-from headstart.tests.material.root import ROOT, require_checkout
 from headstart.tests.portal.conftest import OpenSite
 
 
@@ -192,13 +189,3 @@ def test_a_database_that_is_away_is_one_line(tmp_path: Path, capsys: pytest.Capt
     error = capsys.readouterr().err
     assert error.startswith("error: database: cannot be used (")
     assert error.count("\n") == 1
-
-
-@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-def test_make_portal_hands_its_options_on() -> None:
-    require_checkout()
-    # Independent of a make that runs this test, and with an environment that is ready.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    command = ["make", "--just-print", "--old-file=.venv/.ready-portal", "portal", "ARGS=--port 8000"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == ".venv/bin/headstart portal --port 8000"
