@@ -59,7 +59,6 @@ COMMANDS = {
         "target-selection": Command("score targets for one source", "evaluation.target_selection.target_selection"),
         "performances": Command("collect the accuracies of runs in one table", "evaluation.performances"),
         "stability": Command("measure how stable rankings are", "evaluation.stability.stability"),
-        "sources-report": Command("write a page about sources and metrics", "evaluation.sources_report.sources_report"),
         "published": Command("audit tables from published studies", "evaluation.published.published"),
         "audit": Command("audit a table of metric scores and accuracies", "evaluation.audit.audit"),
     },

@@ -93,7 +93,6 @@ ABSENT = {
     ),
     "performances": (["nowhere"], "runs/performances.csv"),
     "stability": (["--table=nowhere.csv"], "runs/stability/stability.json"),
-    "sources-report": (["--table=nowhere.csv"], "runs/sources_report/sources_report.json"),
     "audit": (["--table=nowhere.csv"], "runs/audit/audit.json"),
     "published": (["parc_all", "--file=nowhere.csv"], "runs/published/parc_all/audit.json"),
 }

@@ -137,7 +137,7 @@ def tables(runs: Path) -> dict[str, Any]:
         columns = [index for index, column in enumerate(header) if column not in TIMES]
         values[str(path.relative_to(runs))] = [[row[index] for index in columns] for row in [header, *rows]]
     for path in runs.glob("*/*.json"):
-        if path.name in ("transferability.json", "audit.json", "stability.json", "sources_report.json"):
+        if path.name in ("transferability.json", "audit.json", "stability.json"):
             values[str(path.relative_to(runs))] = without_times(json.loads(path.read_text()))
     return values
 
@@ -162,7 +162,7 @@ def test_killed_at_random_moments(study: Study, tmp_path: Path) -> None:
         seconds[command] = time.monotonic() - began
     expected = tables(whole / study.results)
     assert study.tables <= expected.keys()
-    assert {Path(name).name for name in expected} >= {"audit.json", "stability.json", "sources_report.json"}
+    assert {Path(name).name for name in expected} >= {"audit.json", "stability.json"}
     moments, kills, turn = random.Random(0), 0, 0
     while kills < study.kills:
         for command in study.commands():

@@ -1,5 +1,6 @@
 """How well rankers predict performance, summarized over targets, and what is left of it beside the mean rank."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,9 @@ from headstart.evaluation.audit.rankers import MEAN_RANK, Rankers, given_mean_ra
 from headstart.evaluation.estimates import by_measure, over_targets
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import bootstrap_counts
+from headstart.metrics.ranking.best_metrics import find_best
 from headstart.metrics.ranking.over_targets import FEWEST, respread
+from headstart.metrics.ranking.ranking_measures import MEASURES
 
 # Resamples of the targets in which the mean rank is measured again, and fewer for tables of more cells than `LARGE`:
 # 50 estimate a standard error within a tenth of it, and 500 sources on 100 targets take 0.2 s each.
@@ -28,7 +31,8 @@ def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
 
     Returns:
         By ranker and measure `rankers` and `minus_mean_rank`, by ranker `kendall_given_mean_rank`, each as
-        `over_targets` describes values.
+        `over_targets` describes values. By measure `best`, the metrics with the highest mean, and those that do not
+        differ from it significantly.
     """
     targets, (mean_rank, *others) = table.targets, rankers.measured
     resamples = RESAMPLES if table.known.size <= LARGE else FEWER
@@ -55,5 +59,22 @@ def summarize(table: TransferTable, rankers: Rankers) -> dict[str, Any]:
         "kendall_given_mean_rank": {
             name: over_targets(values, targets, (-1.0, 1.0), tested=True)
             for name, values in zip(rest, given_mean_rank(table, rankers), strict=True)
+        },
+        "best": {measure: _best(table, rest, index) for index, measure in enumerate(MEASURES)},
+    }
+
+
+def _best(table: TransferTable, measured: Mapping[str, Floats], index: int) -> dict[str, Any]:
+    """Describe which metrics are the best by a measure, and which have too few values to be compared."""
+    if not table.metrics:
+        return {"metrics": [], "tied": [], "not_compared": {}}
+    values = np.stack([measured[metric][:, index] for metric in table.metrics])
+    found, known = find_best(values), np.isfinite(values)
+    missing = zip(table.metrics, known.any(axis=0) & ~known, strict=True)
+    return {
+        "metrics": [name for name, best in zip(table.metrics, found.best, strict=True) if best],
+        "tied": [name for name, tied in zip(table.metrics, found.tied, strict=True) if tied],
+        "not_compared": {
+            metric: [table.targets[each] for each in np.flatnonzero(own)] for metric, own in missing if own.any()
         },
     }

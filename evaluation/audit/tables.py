@@ -20,6 +20,9 @@ from headstart.output.tables import format_number, markdown_report, print_table
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
 MOST_PRINTED = 30
 NO_DIFFERENCE = "not significantly different from"
+# Marks of metrics, as in papers; the mean rank and facts are not among those that are compared.
+BEST, TIED = " *", " ~"
+MARKS = "*: the best metric; ~: not significantly different from it (paired tests of all pairs, Holm-adjusted, 5 %)"
 OVER_TARGETS = f"mean over targets, {INTERVAL}; where the mean rank is in it, with a bootstrap's standard error"
 
 Document = Mapping[str, Any]
@@ -57,7 +60,7 @@ def markdown_text(document: Document) -> str:
 def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
     """Return the title, caption and rows of every table, with escaped names."""
     titles = {name: escape(title) for name, title in ranker_titles(document).items()}
-    tables = [("How well each ranker predicts performance", OVER_TARGETS, ranker_table(document, titles))]
+    tables = [("How well each ranker predicts performance", f"{OVER_TARGETS}; {MARKS}", ranker_table(document, titles))]
     if len(titles) > 1:
         caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
         rows = _beyond_table(document, titles)
@@ -100,8 +103,13 @@ def ranker_table(document: Document, titles: Mapping[str, str] | None = None) ->
     titles = titles or ranker_titles(document)
     rows = [["ranker", *(measure.title for measure in EVALUATION_MEASURES.values())]]
     for name, summaries in document["rankers"].items():
-        rows.append([titles[name], *(with_interval(summaries[measure]) for measure in EVALUATION_MEASURES)])
+        marks = {each: _mark(best, name) for each, best in document["best"].items()}
+        rows.append([titles[name], *(with_interval(summaries[each]) + marks[each] for each in EVALUATION_MEASURES)])
     return rows
+
+
+def _mark(best: Mapping[str, Any], name: str) -> str:
+    return BEST if name in best["metrics"] else TIED if name in best["tied"] else ""
 
 
 def _beyond_table(document: Document, titles: Mapping[str, str]) -> Cells:
@@ -152,6 +160,7 @@ def remarks(document: Document) -> list[str]:
             f"The rankings of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; "
             f"Kendall's W {ranks['kendalls_w']:.2f}). At 1 all targets have the same ranking, and no metric is needed."
         )
+    lines += _best_metrics(document)
     lines += _against_mean_rank(document)
     lines += effects_in_words(document["holes"], MEAN_RANK)
     if any(value is not None for value in stability.values()):
@@ -172,6 +181,21 @@ def pools_in_words(document: Document) -> str:
     if drawn is None:
         return f"all {total} pools"
     return f"{drawn:,} pools drawn at random of {total} (±: standard error of drawing)"
+
+
+def _best_metrics(document: Document) -> list[str]:
+    """Return sentences: which metrics are the best by each measure, and which are not compared."""
+    titles, lines = ranker_titles(document), []
+    for name, best in document["best"].items():
+        title = EVALUATION_MEASURES[name].title
+        if best["metrics"]:
+            have = "has" if len(best["metrics"]) == 1 else "have"
+            leaders, tied = (", ".join(titles[metric] for metric in best[each]) for each in ("metrics", "tied"))
+            rest = f"; not significantly different: {tied}" if tied else ""
+            lines.append(f"{title}: {leaders} {have} the highest mean{rest}.")
+        for metric, missing in best["not_compared"].items():
+            lines.append(f"{title}: {titles[metric]} has no value on {', '.join(missing)}, and is not compared.")
+    return lines
 
 
 def _against_mean_rank(document: Document) -> list[str]:

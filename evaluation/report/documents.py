@@ -10,7 +10,7 @@ from scipy.cluster.hierarchy import leaves_list
 from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
-from headstart.evaluation.audit.tables import ranker_table
+from headstart.evaluation.audit.tables import MARKS, ranker_table
 from headstart.evaluation.estimates import INTERVAL
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.sources.source_ranking import SATURATED
@@ -149,7 +149,7 @@ SECTIONS = (
         "audit",
         "Can the metrics be trusted?",
         "How well transferability metrics predict performance, beside static orders of the sources, which know "
-        f"nothing of the target. Mean over targets, {INTERVAL}.",
+        f"nothing of the target. Mean over targets, {INTERVAL}. {MARKS}.",
         _audit,
     ),
     (

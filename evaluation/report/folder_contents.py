@@ -19,7 +19,7 @@ SIMILARITY = ("cka.json", "score.json", *(f"{name}.json" for name in SIMILARITY_
 DOCUMENTS = {
     **dict.fromkeys(SIMILARITY, ("similarity", ("pairwise", "n_stimuli", "digests"))),
     "transferability.json": ("transferability", ("scores", "mean_ranks", "metrics", "digests")),
-    "audit.json": ("audit", ("rankers", "metrics", "targets", "sources")),
+    "audit.json": ("audit", ("rankers", "best", "metrics", "targets", "sources")),
     "stability.json": (
         "stability",
         ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),

@@ -291,7 +291,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("command", ["sample-efficiency", "cka", "cka-search", "stability", "sources-report", "audit"])
+@pytest.mark.parametrize("command", ["sample-efficiency", "cka", "cka-search", "stability", "audit"])
 def test_commands_that_need_no_network_start_at_once(command: str) -> None:
     # The parser imports what it needs to resolve the types of options, too.
     heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 
-from headstart.evaluation.sources_report.sources_report import sources_report
+from headstart.evaluation.audit.audit import audit
 from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser
 from headstart.output.results_folder import FigureFormat, ResultsFolder
@@ -17,7 +17,7 @@ NAMES = ("result.json", "table.csv")
 
 def test_options_of_a_folder_are_options_of_its_command() -> None:
     parser = OneLineErrorParser()
-    options = parser.add_function_arguments(sources_report)
+    options = parser.add_function_arguments(audit)
     assert {"table", "metrics", "output", "overwrite", "logger", "dashboard"} <= set(options)
     text = " ".join(parser.format_help().split())
     assert "--output OUTPUT Folder for the results; by default" in text

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -45,6 +46,29 @@ def test_the_report_shows_names_as_they_are(tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report.md").read_text()
     assert "| \\*m\\* | " in report
     assert not [name for name in ("*m*", "[n](o)", "<b>small") if name in report.replace("\\<", "")]
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_best_metrics_and_their_equals_are_marked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(0)
+    rows = ["metric,source,target,score,performance"]
+    for target in range(8):
+        performances = generator.uniform(0.2, 0.9, 6)
+        for metric, noise in {"right": 0.0, "near": 0.02, "wrong": 9.0, "flat": 0.01}.items():
+            scores = performances + noise * generator.normal(size=6)
+            if metric == "flat" and target == 3:
+                scores[:] = 7
+            rows += [f"{metric},s{i},t{target},{scores[i]},{performances[i]}" for i in range(6)]
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    document = run(tmp_path / "table.csv", tmp_path / "out")
+
+    best = document["best"]["kendall"]
+    assert (best["metrics"], best["tied"], best["not_compared"]) == (["right"], ["near"], {"flat": ["t3"]})
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert re.search(r"\| right \| \S+ \[[^]]*\] \* \|", report) or "| right | 1.000 * |" in report
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Kendall: right has the highest mean; not significantly different: near." in printed
+    assert "Kendall: flat has no value on t3, and is not compared." in printed
 
 
 @pytest.mark.usefixtures("without_figures")

@@ -1,1 +1,0 @@
-"""How well every metric predicts performance on every target: the table that papers have."""
