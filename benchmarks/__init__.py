@@ -1,1 +1,1 @@
-"""Measurements by hand: speed in `headstart.benchmarks.speed.orderings` and its neighbours, coverage of intervals."""
+"""Measurements by hand: speed in `headstart.benchmarks.speed` and its neighbours, coverage of intervals."""

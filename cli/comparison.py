@@ -124,8 +124,8 @@ class ComparisonCLI(TaskCLI):
             )
 
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
+        self._require_memory(max(1, samples // (size * self.criterion.evaluate_every)))
         evaluations = len(self.criterion.grid(samples, size, 1).samples_seen)
-        self._require_memory(evaluations)
         if evaluations < self.criterion.consecutive:
             raise UserError(
                 f"data.max_samples: {samples} is too few to meet the criterion, which needs "
@@ -136,11 +136,14 @@ class ComparisonCLI(TaskCLI):
 
     def _require_memory(self, evaluations: int) -> None:
         """Raise a UserError if the counts of all evaluations do not fit into memory."""
-        orderings, methods = len(self.datamodule.orderings), len(self.model.names)
+        numbers, methods = self.datamodule.orderings, len(self.model.names)
+        # `len` takes no range of more numbers than there are bytes.
+        orderings = numbers.stop - numbers.start
         needed, there_is = BYTES_PER_COUNT * orderings * methods * evaluations, count_memory()
         if needed > there_is:
+            option = "data.orderings" if orderings > evaluations else "data.max_samples"
             raise UserError(
-                f"data.orderings: {orderings:,} orderings of {evaluations} evaluations of {methods} methods need "
+                f"{option}: {orderings:,} orderings of {evaluations:,} evaluations of {methods} methods need "
                 f"{needed / 1e9:,.0f} GB of memory, and this machine has {there_is / 1e9:,.0f} GB; give fewer"
             )
 

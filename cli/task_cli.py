@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
+from jsonargparse.typing import NonNegativeInt
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, ProgressBar
@@ -29,6 +30,8 @@ from headstart.store.ledger import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
+# How many seeds Lightning takes.
+SEEDS = 2**32
 # Mixed precision of float16, as Lightning names it.
 HALF = "16-mixed"
 # Characters of the name of a data set or backbone in a folder's name.
@@ -56,10 +59,13 @@ class TaskCLI(LightningCLI):
             data,
             run=False,
             save_config_callback=None,
-            seed_everything_default=0,
             auto_configure_optimizers=False,
             **kwargs,
         )
+
+    def add_default_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add the seed, which is a number: results are repeatable."""
+        parser.add_argument("--seed_everything", type=NonNegativeInt, default=0, help="Seed of everything random.")
 
     @abstractmethod
     def run(self) -> dict[str, Any]:
@@ -211,10 +217,10 @@ class TaskCLI(LightningCLI):
             raise UserError(_name_option(reason, self.config_init["trainer"])) from error
 
 
-def require_seed(seed: int | bool) -> int:
-    """Return a seed; raise an error for True and False, which are a random seed and none for Lightning."""
-    if isinstance(seed, bool) or seed < 0:
-        raise UserError(f"seed_everything: expected a whole number from 0, so that results are repeatable, not {seed}")
+def require_seed(seed: int) -> int:
+    """Return a seed; raise an error for one that NumPy's old generators do not take, which Lightning seeds, too."""
+    if seed >= SEEDS:
+        raise UserError(f"seed_everything: expected a whole number below {SEEDS}, not {seed}")
     return seed
 
 

@@ -51,6 +51,14 @@ VALUE = re.compile(
 )
 
 
+# A value in place of a class, as messages about mappings and paths have it.
+NAMED = re.compile(
+    r"Expected a dot import path string: ([A-Za-z_]\w*)|path but (\S+) either not.* Unexpected import path"
+)
+# Options that a parser knows beside those with a default.
+BESIDE = ("class_path", "config", "dict_kwargs", "help", "init_args", "print_config", "version")
+
+
 class OptionMistake(argparse.ArgumentError):
     """A mistake in an option of a class, which the parser of the class found.
 
@@ -60,6 +68,7 @@ class OptionMistake(argparse.ArgumentError):
         closest: The known option with the closest name; empty if there is none.
         owners: Import paths of the classes around the option, from the innermost to the outermost.
         options: Names of the options that the class has.
+        own: The option as the innermost class names it; by default `name`.
     """
 
     def __init__(
@@ -69,9 +78,11 @@ class OptionMistake(argparse.ArgumentError):
         closest: str = "",
         owners: tuple[str, ...] = (),
         options: Sequence[str] = (),
+        own: str = "",
     ) -> None:
         super().__init__(None, f"{name}: {reason}")
-        self.name, self.reason, self.closest, self.owners, self.options = name, reason, closest, owners, options
+        self.name, self.reason, self.closest, self.owners = name, reason, closest, owners
+        self.options, self.own = options, own or name
 
 
 def explain(
@@ -94,11 +105,12 @@ def explain(
         owner = (found := OWNER.search(text)) and (found[1] or found[2])
         is_first = owner and not nested.owners and nested.reason.endswith("such option")
         reason = nested.reason + (f" of {owner}" if is_first else "")
-        if is_first and nested.options and not nested.closest:
-            reason += f"; it has {', '.join(dict.fromkeys(each.partition('.')[0] for each in nested.options))}"
+        if is_first and not nested.closest:
+            reason += f"; it has {', '.join(_beginnings(nested.options)) or 'no options'}"
         closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
         owners = (*nested.owners, *([owner] if owner else []))
-        return OptionMistake(f"{name}.{nested.name}".lstrip("."), reason, closest, owners)
+        name = f"{name}.{nested.name}".lstrip(".")
+        return OptionMistake(name, reason, closest, owners, nested.options, nested.own)
 
     if linked := LINKED.match(text):
         name, by = linked["name"] or linked[3], linked["by"] or linked[4]
@@ -109,9 +121,6 @@ def explain(
         name = ".".join(filter(None, unknown.groups()))
         if name.startswith("init_arg"):
             return OptionMistake("init_arg", "there is no such key", "init_args")
-        if len(strangers := _strangers(name, known, args)) > 1:
-            closest = ", ".join(filter(None, (_closest(each, known) for each in strangers)))
-            return OptionMistake(", ".join(strangers), "there are no such options", closest)
         return OptionMistake(name, "there is no such option", _closest(name, known), options=known)
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
@@ -135,8 +144,7 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
         args: The command's arguments.
     """
     owners = {_last(owner) for owner in mistake.owners}
-    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    options = [arg[2:] for arg in args] + [option for each in contents for option in _flat(each, owners)]
+    options = _given(args, owners)
     fitting = []
     for option in options:
         given, _, value = option.replace(".init_args.", ".").partition("=")
@@ -155,7 +163,8 @@ def whole_name(mistake: OptionMistake, args: Sequence[str]) -> OptionMistake:
     # A key that the parser does not know stands before the last part.
     is_longer = mistake.closest and name != mistake.name
     closest = f"{name.rpartition('.')[0]}.{_last(mistake.closest)}" if is_longer else mistake.closest
-    return OptionMistake(name, mistake.reason, closest)
+    named = OptionMistake(name, mistake.reason, closest, (), mistake.options, mistake.own)
+    return _with_others(named, options) if mistake.reason.startswith("there is no such option") else named
 
 
 def configs_of(args: Sequence[str]) -> list[str]:
@@ -186,7 +195,7 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
         # The suite's own types, such as the names of metrics, raise messages of their own.
         return own[2]
     text = text.partition(" Subclass types expect")[0]
-    found = PATH.match(text) or VALUE.fullmatch(text)
+    found = NAMED.search(text) or PATH.match(text) or VALUE.fullmatch(text)
     if kind is None or not found:
         return text
 
@@ -195,7 +204,7 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
         # The message is about one item.
         kind = get_args(kind)[-1]
 
-    value = found[1].strip("'\"")
+    value = next(filter(None, found.groups())).strip("'\"")
     value = {"None": "null", "NoneType": "null"}.get(value, value)
     leaves = _leaves(kind, value)
     bases = [each for each in leaves if isinstance(each, type) and each.__name__ not in WORDS]
@@ -232,12 +241,34 @@ def _takes_classes(kind: Any) -> bool:  # noqa: ANN401 - a type
     return any(isinstance(leaf, type) and leaf.__name__ not in WORDS for leaf in _leaves(kind, ""))
 
 
-def _strangers(name: str, known: Sequence[str], args: Sequence[str]) -> list[str]:
-    """Return the keys of configuration files that no option has, if a name is among them."""
+def _beginnings(names: Sequence[str]) -> list[str]:
+    """Return the first parts of names of options, each once."""
+    return list(dict.fromkeys(each.partition(".")[0] for each in names))
+
+
+def _given(args: Sequence[str], owners: set[str]) -> list[str]:
+    """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
+    found = []
+    for arg in args:
+        name, _, value = arg.removeprefix("--").partition("=")
+        mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
+        found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
     contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    firsts = {each.partition(".")[0] for each in known}
-    found = [key for content in contents for key in map(str, content) if key not in firsts]
-    return found if name in found else []
+    return found + [option for each in contents for option in _flat(each, owners)]
+
+
+def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistake:
+    """Return a mistake of an unknown option with all others that its class, or the command, does not know either."""
+    around = mistake.name.removesuffix(mistake.own)
+    given = [each.partition("=")[0].replace(".init_args.", ".") for each in options]
+    inside = [each.removeprefix(around) for each in given if each.startswith(around)]
+    known = {*_beginnings(mistake.options), *BESIDE}
+    unknown = [each for each in _beginnings(inside) if each and each not in known]
+    if len(unknown) < 2:
+        return mistake
+    closest = [f"{around}{close}" for each in unknown if (close := _closest(each, mistake.options))]
+    reason = mistake.reason.replace("there is no such option", "there are no such options")
+    return OptionMistake(", ".join(f"{around}{each}" for each in unknown), reason, ", ".join(closest))
 
 
 def _class_problem(path: str, base: type) -> str:
@@ -248,7 +279,7 @@ def _class_problem(path: str, base: type) -> str:
         # A module of the user's may raise anything while it is imported.
         return f"{path} cannot be imported: {reason_of(error)}{_suggest(path)}"
     if isinstance(found, type) and issubclass(found, base):
-        return f"{path} is abstract; name a class of its kind"
+        return f"{path} is abstract; {FOLDERS.get(base.__name__, 'name a class of its kind')}"
     return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
 
 
@@ -266,15 +297,16 @@ def _closest(name: str, known: Sequence[str]) -> str:
     first, dot, rest = name.partition(".")
     starts = [each for each in known if each.startswith(name)]
     beginnings = {each.partition(".")[0] for each in known}
-    close = difflib.get_close_matches(name, {*known, *beginnings}, n=1) or starts[: len(starts) == 1]
+    whole = {*known, *(() if dot else beginnings)}
+    close = difflib.get_close_matches(name, whole, n=1) or starts[: len(starts) == 1]
     close = close or [f"{each}{dot}{rest}" for each in difflib.get_close_matches(first, beginnings, n=1)]
     return close[0] if close and close[0] != name else ""
 
 
-def read_yaml(path: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Return what a configuration file holds; the error if it cannot be read."""
+def read_yaml(path: str, is_file: bool = True) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return what a configuration file, or a text, holds; the error if it cannot be read."""
     try:
-        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8") if is_file else path)
     except (OSError, ValueError, yaml.YAMLError) as error:
         return error
 

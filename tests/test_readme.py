@@ -104,6 +104,6 @@ def check_downloads(fetched: list[str]) -> None:
 
 
 def test_the_output_of_the_demo_is_its_table() -> None:
-    """The figures are those of the register; the table has the columns that a screen of 80 characters shows."""
+    """The table has the columns that a screen of 80 characters shows."""
     table = next(block.text for block in blocks(README) if block.language == "text")
     assert max(map(len, table.splitlines())) <= 80

@@ -21,7 +21,6 @@ CATALOGUES = (
     "metrics/transferability",
     "modules/methods",
     "datamodules/photos",
-    "benchmarks/speed",
 )
 
 

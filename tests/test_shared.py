@@ -68,7 +68,7 @@ def test_fine_tuning_on_real_photos(tmp_path: Path, cache: Path) -> None:
     assert results["protocol"]["inputs"] == "photos"
     scores = results["methods"]
     assert scores["baseline"]["reached"] == scores["probe"]["reached"] == 1
-    # A plain loop over the whole network, evaluated after every batch, takes 68 and 52: docs/benchmarks.md
+    # A plain loop over the whole network, evaluated after every batch, takes 68 and 52.
     assert 48 <= scores["baseline"]["median"] <= 60
     assert 60 <= scores["probe"]["median"] <= 80
 

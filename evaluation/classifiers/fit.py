@@ -3,14 +3,16 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
+import yaml
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.datamodules.photos.photo_source import Photos, PictureFiles
 from headstart.evaluation.classifiers.assessment import Assessment, assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
 from headstart.evaluation.classifiers.document import describe, photo_table
@@ -22,6 +24,7 @@ from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
 from headstart.evaluation.classifiers.texts import curve_rows, markdown_page, method_rows, sentences
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
+from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
@@ -103,11 +106,11 @@ def fit(
     """
     start = time.perf_counter()
     results = ResultsFolder("runs/fit", FILES, **options)
-    _require_apart(results.path, photos)
     if onnx:
         require_onnx()
     given = read_photos(photos, demo, cache_folder(features.cache_dir))
-    chosen = [each if isinstance(each, BackboneSpec) else BackboneSpec(each) for each in backbones or ()]
+    _require_apart(results.path, photos, given.photos)
+    chosen = [_spec(each) for each in backbones or ()]
     chosen = chosen or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     given, embedded = _embed(given, chosen, features, int(seed), near_duplicates)
 
@@ -161,11 +164,27 @@ def _embed(
     return given, embedded
 
 
-def _require_apart(output: Path, photos: str | None) -> None:
+def _require_apart(output: Path, given: str | None, photos: Photos) -> None:
     """Raise a UserError if results would lie among the photos, of which the next command would find them."""
-    root = Path(photos or "").expanduser()
-    if photos and root.is_dir() and output.resolve().is_relative_to(root.resolve()):
-        raise UserError(f"output: {str(output)!r} lies in the folder of the photos; give another folder")
+    folder, root = output.resolve(), Path(given or "").expanduser()
+    within = given is not None and root.is_dir() and folder.is_relative_to(root.resolve())
+    files = (Path(photos.path(index)) for index in range(len(photos))) if isinstance(photos, PictureFiles) else ()
+    if within or any(file.is_relative_to(folder) for file in files):
+        raise UserError(f"output: {str(output)!r} has photos in it, or lies in their folder; give another folder")
+
+
+def _spec(given: BackboneSpec | str) -> BackboneSpec:
+    """Return a backbone; the parser hands mappings that are none on as text."""
+    if isinstance(given, BackboneSpec):
+        return given
+    content = yaml.safe_load(given)
+    content = content[0] if isinstance(content, list) and len(content) == 1 else content
+    if isinstance(content, str):
+        return BackboneSpec(content)
+    known = [each.name for each in fields(BackboneSpec)]
+    if isinstance(content, dict) and (unknown := [str(key) for key in content if key not in known]):
+        raise UserError(f"backbones: there is no key {', '.join(unknown)}; there are {', '.join(known)}")
+    raise UserError(f"backbones: {given!r} is no network; give a name, or '{{name: resnet18, weights: FILE}}'")
 
 
 @contextmanager
@@ -177,7 +196,8 @@ def _naming_backbones(spec: BackboneSpec) -> Iterator[None]:
         text = str(error)
         if not text.startswith("backbone."):
             raise
-        form = f", as --backbones='[{{name: {spec.name}, weights: FILE}}]'" * text.startswith("backbone.weights: ")
+        is_named = not text.startswith("backbone.weights: ") or Path(spec.weights).suffix in WEIGHT_FILES
+        form = "" if is_named else f", as --backbones='[{{name: {spec.name}, weights: FILE}}]'"
         raise UserError(f"backbones: {text.partition(': ')[2]}{form}") from error
 
 

@@ -28,7 +28,7 @@ from headstart.modules.running_code import SUITE, suite_digest
 from headstart.output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
-# Some metrics take as long on every target of a pool as if it were the only one, and are left out by default.
+# Of many targets, metrics that take long are left out by default.
 SELECTION_METRICS = tuple(name for name in DEFAULT_METRICS if name not in ("n_leep", "knn", "parc", "sfda"))
 # Those of the paper's segmentation scenario; on as many samples as there are pixels, some others would take very long.
 PIXEL_METRICS: tuple[str | dict[str, Any], ...] = (
@@ -134,7 +134,6 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
     chosen = replace(metric, options=options)
     if chosen.variant is None and name.name in METRICS:
         options.pop("variant", None)
-    # The computation for a whole pool has no options.
     return replace(chosen, title=_title(chosen, name.name))
 
 

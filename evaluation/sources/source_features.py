@@ -20,11 +20,7 @@ from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
-from headstart.output.printable import say
 from headstart.store.row_store import StoredRows
-
-# Bytes of features in float64 up to which all of them count.
-IN_MEMORY = 2**31
 
 
 @dataclass(frozen=True)
@@ -120,32 +116,8 @@ def source_features(
     with prefix_target(target.name):
         table = stored or embed(job, before=before, after=after)
     width, *head = table.notes["widths"]
-    rows, labels = sample_rows(table.rows, target.photos.labels, target.name)
-    logits = rows[:, width:] if head else None
-    return SourceFeatures(rows[:, :width], logits, table.notes["weights"], table.computed, labels)
-
-
-def sample_rows(rows: Any, labels: NDArray[np.int64], target: str) -> tuple[Any, NDArray[np.int64]]:  # noqa: ANN401 - an array, or rows of a table
-    """Return rows and labels, a seeded sample where all rows take more than `IN_MEMORY` bytes in float64.
-
-    Every class has its share of the sample, and one row at least. A line says how many there are.
-
-    Args:
-        rows: `[samples, columns]`.
-        labels: Class of each, `[samples]`.
-        target: Name of the target.
-    """
-    most = IN_MEMORY // (8 * rows.shape[1])
-    if len(labels) <= most:
-        return rows, labels
-
-    shuffled = np.random.default_rng(0).permutation(len(labels))
-    order = shuffled[np.argsort(labels[shuffled], kind="stable")]
-    sizes = np.bincount(labels)
-    position = np.arange(len(labels)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    chosen = np.sort(order[np.argsort(position / sizes[labels[order]], kind="stable")[: max(most, len(sizes))]])
-    say(f"target {target!r}: scores are of a seeded sample, {len(chosen):,} of {len(labels):,} photos")
-    return rows[chosen], labels[chosen]
+    logits = table.rows[:, width:] if head else None
+    return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)
 
 
 @contextmanager

@@ -95,7 +95,9 @@ def transferability(
     performed = read_performances(performances, sources, targets)
 
     cache = cache_folder(results.extraction.cache_dir)
-    datasets = {name: read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()}
+    datasets = {
+        name: read_target(name, source, split, cache, f"targets.{name}", seed) for name, source in targets.items()
+    }
     has_pixels = any(target.photos.maps is not None for target in datasets.values())
     chosen = find_metrics((PIXEL_METRICS if has_pixels else DEFAULT_METRICS) if metrics is None else metrics)
     networks = networks_of(sources, known, results.extraction)

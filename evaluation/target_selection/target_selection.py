@@ -69,7 +69,7 @@ def target_selection(
     if comparing := [name for name, metric in chosen.items() if metric.combine is not None]:
         raise UserError(f"metrics: {', '.join(comparing)} compare sources, and here there is one; leave them out")
 
-    whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
+    whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset", seed)
     names, sizes = whole.photos.classes, np.bincount(whole.photos.labels, minlength=len(whole.photos.classes))
     try:
         pool = sample_targets(len(names), targets, class_share, seed)
@@ -99,8 +99,7 @@ def target_selection(
     features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
     facts = source_facts(networks, chosen)[source]
     inputs = Inputs(features.features, features.labels, features.probabilities(), seed, facts)
-    present = np.unique(features.labels)
-    scores = dict(zip(described, score_targets(inputs, [present[each] for each in pool], chosen), strict=True))
+    scores = dict(zip(described, score_targets(inputs, pool, chosen), strict=True))
     reached = {name: value for (_, name), value in performed.values.items()}
     warnings = {name: warning for (_, name), warning in performed.warnings.items()}
     photos_of = [each["photos"] for each in described.values()]

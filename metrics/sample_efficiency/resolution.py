@@ -183,7 +183,7 @@ def rank_intervals(means: Floats, differ: Flags) -> NDArray[np.int64]:
 
     A method's rank is at least one more than the number of better methods. It is at most the number of methods minus
     the number of worse ones. A bootstrap of ranks is too sure about the order of close methods
-    (`benchmarks/coverage/resolution_coverage.py`).
+    (`benchmarks/coverage/comparisons.py`).
 
     Source: Magne Mogstad, Joseph P. Romano, Azeem M. Shaikh and Daniel Wilhelm, "Inference for Ranks with Applications
     to Mobility across Neighbourhoods and Academic Achievement across Countries", Review of Economic Studies, 2024,

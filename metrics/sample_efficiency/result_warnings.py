@@ -1,6 +1,6 @@
 """Warnings of the results of runs, which go with their numbers wherever these are shown.
 
-`benchmarks/coverage/interval_coverage.py` measures how rarely some intervals hold; docs/protocol.md has its numbers.
+`benchmarks/coverage/comparisons.py` measures how rarely some intervals hold; docs/results/coverage.md has its numbers.
 """
 
 from collections import Counter

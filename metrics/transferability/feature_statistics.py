@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.metrics.arrays import Array, Indices, as_array, is_tensor, like, namespace, to_float64, to_host
+from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
 
 # Limits of the largest absolute feature: fourth powers, products and quotients within them fit into float64.
 LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70
@@ -183,13 +183,12 @@ def nonzero_singular_values(singular: Array, size: int) -> Array:
     return xp.where(singular > least, singular, xp.zeros_like(singular))
 
 
-def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Array, Array]:
+def decompose(gram: Array, rounding: float) -> tuple[Array, Array]:
     """Decompose a Gram matrix `[m, m]`, symmetric with eigenvalues of 0 or more.
 
     Args:
         gram: The matrix.
         rounding: Relative error of its entries; eigenvalues up to this share of the largest are set to 0.
-        magnitude: The error is relative to this number where it exceeds the largest eigenvalue.
 
     Returns:
         Eigenvalues from the largest to the smallest `[m]`, and eigenvectors as columns `[m, m]`.
@@ -197,7 +196,7 @@ def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Arr
     xp = namespace(gram)
     eigenvalues, vectors = xp.linalg.eigh(gram)
     eigenvalues, vectors = xp.flip(eigenvalues, (0,)), xp.flip(vectors, (1,))
-    least = rounding * max(float(eigenvalues[0]), magnitude)
+    least = rounding * float(eigenvalues[0])
     return xp.where(eigenvalues > least, eigenvalues, xp.zeros_like(eigenvalues)), vectors
 
 
@@ -249,12 +248,8 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     return np.stack([rows[each].sum(0) for each in class_slices(class_sizes)])
 
 
-def largest_magnitude(values: Array, numbers: Indices | None = None) -> float:
-    """Return the largest absolute value of features.
-
-    Args:
-        values: `[samples, features]`.
-        numbers: Numbers of their rows, for the error message; from 0 by default.
+def largest_magnitude(values: Array) -> float:
+    """Return the largest absolute value of features `[samples, features]`.
 
     Raises:
         ValueError: A value is not finite.
@@ -263,7 +258,7 @@ def largest_magnitude(values: Array, numbers: Indices | None = None) -> float:
     largest = float(namespace(values).maximum(values.max(), -values.min()))
     if not np.isfinite(largest):
         row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
-        raise ValueError(f"features must be finite; row {row if numbers is None else numbers[row]} is not")
+        raise ValueError(f"features must be finite; row {row} is not")
     return largest
 
 

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, Flags, Floats, Indices
 from headstart.metrics.transferability.baselines import SourceFacts
-from headstart.metrics.transferability.feature_statistics import (
-    FeatureStatistics,
-)
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.remaining_statistics import RemainingStatistics
 
 ClassShare = Literal["varying", "half"]

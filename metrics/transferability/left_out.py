@@ -63,7 +63,7 @@ def standard_error(left_out: Floats) -> Floats:
 
     It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Sampling with
     replacement would be worse: on few samples, a repeated sample is easy to predict and raises the score.
-    `benchmarks/coverage/score_intervals.py` measures both.
+    `benchmarks/coverage/scores.py` measures both.
 
     Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, equation
     11.5. For groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of

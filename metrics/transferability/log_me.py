@@ -63,6 +63,8 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None, var
     squares = spectrum.class_sums[:, :rank] ** 2 / eigenvalues
     residuals = statistics.counts[:, 0] - squares.sum(1)
     if variant == "released":
+        if not rank:
+            raise ValueError("LogME as released has no value for features that are all 0")
         pairs = zip(squares, xp.clip(residuals, 0, None), strict=True)
         return float(np.mean([_released(eigenvalues, *pair, samples, dimensions) for pair in pairs]))
     if rank == samples:

@@ -4,7 +4,7 @@ Rows are stored in their own precision, so memory grows with the number of sampl
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -40,6 +40,10 @@ class _OfRows(Metric):
         self.options = options
         self.add_state("rows", [], dist_reduce_fx="cat")
         self.add_state("labels", [], dist_reduce_fx="cat")
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> Self:
+        """Keep the batches as they are: labels are integers."""
+        return self
 
     def update(self, rows: Tensor, labels: Tensor) -> None:
         """Add a batch.

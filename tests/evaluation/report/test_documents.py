@@ -59,7 +59,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     reached["weighted_kendall"] = {"mean": 0.75, "ci95": [0.5, 1.0], "per_target": {}}
     audit = {
         "rankers": {"mean_rank": reached, "logme": reached},
-        "best": dict.fromkeys(reached, {"metrics": ["logme"], "tied": [], "not_compared": {}}),
+        "best": {key: {"metrics": ["logme"], "tied": [], "not_compared": {}} for key in reached},
         "metrics": ["logme"],
         "sources": names,
         "targets": ["pets"],

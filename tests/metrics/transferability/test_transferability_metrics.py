@@ -49,7 +49,7 @@ def test_batches_and_processes_give_what_all_samples_give() -> None:
             second.reset()
             first.update(x[:3], labels[:3])
             second.update(x[3:], labels[3:])
-            second.merge_state(first)
+            second.merge_state(first.set_dtype(torch.float16))
             assert float(second.compute()) == pytest.approx(expected, rel=1e-9), metric
 
 
