@@ -65,11 +65,10 @@ class RayCluster:
         try:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
-            # At an address something answers, as was seen before.
-            is_refused = address != "auto" or isinstance(error, self.ray.exceptions.AuthenticationError)
-            refused = "the cluster refuses this process", "give its token as RAY_AUTH_TOKEN, and its version of Ray"
-            problem, remedy = refused if is_refused else ("no cluster answers", "ray start --head starts one here")
-            raise UserError(f"ray: {problem} at {address!r} ({reason_of(error)}); {remedy}") from error
+            raise UserError(
+                f"ray: no cluster takes this process at {address!r} ({reason_of(error)}); ray start --head starts one "
+                "here, and a running one wants its version of Ray, and its token as RAY_AUTH_TOKEN if it has one"
+            ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
 

@@ -17,6 +17,17 @@ from headstart.output.errors import UserError
 TASKS = "headstart.tests.material.tasks"
 
 
+@pytest.fixture(params=["here", "workers", pytest.param("ray", marks=pytest.mark.slow)])
+def engine(request: pytest.FixtureRequest) -> EngineOptions:
+    return choose(request.param, request)
+
+
+def choose(name: str, request: pytest.FixtureRequest) -> EngineOptions:
+    if name == "ray":
+        return EngineOptions(ray=request.getfixturevalue("cluster").address)
+    return EngineOptions(workers=2 if name == "workers" else None)
+
+
 def tasks(function: str, *arguments: object) -> list[Task]:
     return [Task(str(number), f"{TASKS}:{function}", argument) for number, argument in enumerate(arguments)]
 
@@ -61,9 +72,7 @@ def test_logs_have_all_that_a_task_prints(engine: EngineOptions, tmp_path: Path)
 def test_a_killed_task_is_tried_again_once_and_named(
     name: str, tmp_path: Path, request: pytest.FixtureRequest, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    engine = (
-        EngineOptions(workers=2) if name == "workers" else EngineOptions(ray=request.getfixturevalue("ray_address"))
-    )
+    engine = choose(name, request)
     (tmp_path / "once").mkdir()
     (tmp_path / "ever").mkdir()
     deaths = [Task(each, f"{TASKS}:die", (str(tmp_path / each), times)) for each, times in (("once", 1), ("ever", 9))]
