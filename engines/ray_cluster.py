@@ -90,18 +90,14 @@ class RayCluster:
         return [self._outcome(reference, *self.running.pop(reference)) for reference in ended]
 
     def _outcome(self, reference: Any, task: Task, log: Path | None) -> Outcome:  # noqa: ANN401 - Ray's own class
-        errors = self.ray.exceptions
-        died = errors.WorkerCrashedError, errors.NodeDiedError, errors.LocalRayletDiedError, errors.OutOfMemoryError
         try:
             outcome: Outcome
             outcome, printed = self.ray.get(reference)
-        except (*died, errors.ObjectLostError) as error:
-            kind = type(error).__name__
-            return Outcome(
-                task, error=f"its process or machine was lost ({kind}); Ray's own logs may tell more", died=True
-            )
-        except errors.RayError as error:
+        except self.ray.exceptions.RayTaskError as error:
             return Outcome(task, error=f"{type(error).__name__}: {str(error).splitlines()[-1]}")
+        except self.ray.exceptions.RayError as error:
+            lost = f"its process or machine was lost ({type(error).__name__}); Ray's own logs may tell more"
+            return Outcome(task, error=lost, died=True)
 
         if log is not None:
             with explain_write_errors(f"logs: {str(log)!r}", "make room there"):
