@@ -2,9 +2,12 @@
 
 import os
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from types import TracebackType
+from contextlib import contextmanager
+from types import FrameType, TracebackType
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +17,6 @@ from torch.utils.data import DataLoader, Dataset
 
 from headstart.datamodules.photos.picture_decoding import without_warnings
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.engines.task import deferred_signals
 from headstart.modules.networks.preprocessing import Preprocessing
 
 # Pixels that a process decodes at once, 2.4 MB.
@@ -310,3 +312,27 @@ def _stand_apart(worker: int) -> None:
             print_error(kind, error, trace)
 
     sys.excepthook = print_others
+
+
+@contextmanager
+def deferred_signals() -> Iterator[None]:
+    """Defer signals that stop a command until the end of the block."""
+    # Signals reach the main thread alone.
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    received: list[tuple[int, FrameType | None]] = []
+    numbers = [number for number in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, lambda *signaled: received.append(signaled)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number in numbers:
+            signal.signal(number, handlers[number])
+        for first, frame in received[:1]:
+            handler = handlers[signal.Signals(first)]
+            if callable(handler):
+                handler(first, frame)
+            elif handler == signal.SIG_DFL:
+                signal.raise_signal(first)

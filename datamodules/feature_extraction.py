@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -12,11 +11,10 @@ from headstart.datamodules.row_policy import Policy, Precision, Resources, devic
 from headstart.datamodules.row_request import RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
-from headstart.engines.scheduler import run_tasks
-from headstart.engines.task import Engine, Outcome, Send, Task, TaskMessage
+from headstart.engines.tasks import Needs, Task, run_tasks
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.spec import NetworkSpec
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import prefix_errors
 from headstart.output.processors import processors
 from headstart.store.row_store import StoredRows
 
@@ -91,14 +89,10 @@ def extract(pictures: Pictures, choice: Choice, resources: Resources, engines: E
         return Extracted(described, find(request_of(pictures, described), resources, copied=0))
 
     needs = needs_of(resources, engines, on_gpu=device_kind(choice.device) == "cuda")
-    engine = engines.open_engine(needs)
-    described = _describe_there(choice, engine, needs.cpus)
-    with ExitStack() as opened:
-        opened.callback(engine.close)
-        _digest(pictures, resources)
-        opened.pop_all()
+    described = _describe_there(choice, engines, needs)
+    _digest(pictures, resources)
     request = request_of(pictures, described)
-    computed = compute_missing({resources.title: request}, resources, engines, engine)
+    computed = compute_missing({resources.title: request}, resources, engines)
     stored = find(request, replace(resources, engines=None), copied=0)
     return Extracted(described, replace(stored, computed=stored.computed + sum(computed.values())))
 
@@ -141,12 +135,11 @@ def describe(choice: Choice) -> tuple[Described, Backbone]:
     return Described(network, backbone.width, precision, str(target)), backbone
 
 
-def describe_task(argument: tuple[Choice, int], send: Send) -> Described:
+def describe_task(argument: tuple[Choice, int]) -> Described:
     """Describe a backbone as a task.
 
     Args:
         argument: The backbone, and the processors that the task may use.
-        send: Not used.
     """
     choice, processors_each = argument
     with processors(processors_each):
@@ -156,26 +149,9 @@ def describe_task(argument: tuple[Choice, int], send: Send) -> Described:
     return described
 
 
-def _describe_there(choice: Choice, engine: Engine, processors_each: int) -> Described:
-    """Describe a backbone where it will run; its process stays, with the libraries that it has imported."""
-    task = Task("backbone", f"{__name__}:describe_task", (choice, processors_each))
-    outcome = run_tasks(engine, [task], _Silent(), stay_open=True)[task.name]
-    if outcome.kind != "done":
-        engine.close()
-    if outcome.kind == "failed":
-        raise UserError(outcome.error)
-    described: Described = outcome.require_result("the backbone")
+def _describe_there(choice: Choice, engines: EngineOptions, needs: Needs) -> Described:
+    """Describe a backbone where it will run."""
+    task = Task("backbone", f"{__name__}:describe_task", (choice, needs.cpus or 1))
+    (outcome,) = run_tasks([task], engines, needs=needs)
+    described: Described = outcome.require()
     return described
-
-
-class _Silent:
-    """Listens to a task that takes a moment."""
-
-    def receive(self, task: Task, message: TaskMessage) -> None:
-        """Do nothing."""
-
-    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
-        """Do nothing."""
-
-    def waited(self) -> None:
-        """Do nothing."""

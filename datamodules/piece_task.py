@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from headstart.datamodules.row_policy import Resources
 from headstart.datamodules.row_request import TABLES, RowRequest, explain_decoding_errors
-from headstart.engines.task import Send, TaskMessage
 from headstart.output.errors import UserError
 from headstart.output.processors import processors
 from headstart.store.json_digest import digest_of
@@ -24,7 +23,6 @@ from headstart.store.segments import StoreError
 if TYPE_CHECKING:
     from headstart.datamodules.row_computation import FrozenNetwork
 
-STEP = "step"
 # The function of the task.
 COMPUTE = f"{__name__}:compute_piece"
 
@@ -107,12 +105,11 @@ class _Job:
 _jobs: list[_Job] = []
 
 
-def compute_piece(piece: Piece, send: Send) -> Computed:
+def compute_piece(piece: Piece) -> Computed:
     """Compute the rows of a piece as a task, and store them where this process sees the command's cache.
 
     Args:
         piece: The piece.
-        send: Sends the progress.
 
     Returns:
         The number of rows; the rows themselves where they are not stored.
@@ -123,7 +120,7 @@ def compute_piece(piece: Piece, send: Send) -> Computed:
     request, resources = piece.request, Resources(piece.cache, "pictures", piece.decoders)
 
     def source(free: NDArray[np.int64]) -> Any:  # noqa: ANN401 - without importing torch here
-        return request.compute(free.tolist(), resources, job.frozen, lambda step: send(TaskMessage(STEP, step)))
+        return request.compute(free.tolist(), resources, job.frozen, lambda step: None)
 
     with processors(piece.processors), explain_decoding_errors(), explain_store_errors():
         job = _find_job(piece)

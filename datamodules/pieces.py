@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,14 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.datamodules.extraction_progress import ExtractionProgress, Step
-from headstart.datamodules.piece_task import COMPUTE, STEP, Piece, Returned
+from headstart.datamodules.piece_task import COMPUTE, Piece, Returned
 from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.datamodules.row_request import TABLES, RowRequest
-from headstart.engines.options import EngineOptions
-from headstart.engines.scheduler import run_tasks
-from headstart.engines.task import Engine, Outcome, Task, TaskMessage, TaskResources
-from headstart.output.errors import UserError
-from headstart.output.printable import say
+from headstart.engines.options import EngineOptions, Needs
+from headstart.engines.perform import Outcome, Task
+from headstart.engines.tasks import run_tasks
 from headstart.store.json_digest import digest_of
 from headstart.store.name_index import pack
 from headstart.store.row_store import IDLE_ROUNDS, RowStore
@@ -34,16 +32,13 @@ PIECES_PER_WORKER, WORKERS_OF_A_CLUSTER = 4, 16
 MARKER, MARKER_SECONDS = ".run-", 7 * 24 * 3600
 
 
-def compute_missing(
-    requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions, engine: Engine | None = None
-) -> dict[str, int]:
+def compute_missing(requests: Mapping[str, RowRequest], resources: Resources, engines: EngineOptions) -> dict[str, int]:
     """Compute the missing rows of requests on an engine, until none is missing; other commands share the pieces.
 
     Args:
         requests: The rows, by names for messages.
         resources: Cache, decoding processes and progress.
         engines: Where pieces are computed.
-        engine: An engine that is open; it is closed. By default one is opened if rows are missing.
 
     Returns:
         Numbers of rows that were computed, by name.
@@ -53,8 +48,6 @@ def compute_missing(
         StoreError: The cache folder cannot be read or written.
     """
     with ExitStack() as opened:
-        if engine is not None:
-            opened.callback(engine.close)
         run, idle = _Run(requests, resources, engines), 0
         opened.enter_context(run.progress)
         while missing := run.find_missing():
@@ -63,14 +56,13 @@ def compute_missing(
                 run.require_kept(missing)
                 raise ValueError("the rows contradict themselves: they came with other notes or another shape")
             run.progress.begin(count)
-            run.compute(missing, engine)
-            engine = None
+            run.compute(missing)
             if run.computed.total() == before:
                 idle = 0 if run.wait(missing) else idle + 1
     return dict(run.computed)
 
 
-def needs_of(resources: Resources, engines: EngineOptions, on_gpu: bool) -> TaskResources:
+def needs_of(resources: Resources, engines: EngineOptions, on_gpu: bool) -> Needs:
     """Return what a piece needs of its machine: on a cluster a processor for each process that decodes.
 
     Args:
@@ -79,7 +71,7 @@ def needs_of(resources: Resources, engines: EngineOptions, on_gpu: bool) -> Task
         on_gpu: Whether networks run on a GPU; each piece then has one of its own.
     """
     cpus = engines.cpus_per_task if engines.workers else max(1, resources.workers or 1)
-    return TaskResources(cpus, float(on_gpu), reuses_processes=True)
+    return Needs(cpus, float(on_gpu))
 
 
 class _Run:
@@ -102,7 +94,6 @@ class _Run:
         self.progress = ExtractionProgress(resources.title, total, resources.before, resources.after)
         self.failed: dict[str, Outcome] = {}
         self.computed = Counter[str]()
-        self._steps = defaultdict[str, list[Step]](list)
         # What stores rows that come with their pieces, by request, open until all pieces have ended.
         self._fillers: dict[str, Filler] = {}
         self._storing = ExitStack()
@@ -117,21 +108,23 @@ class _Run:
         found = {name: self.store.missing(each.key, self.digests[name]) for name, each in self.requests.items()}
         return {name: indices for name, indices in found.items() if len(indices)}
 
-    def compute(self, missing: Mapping[str, NDArray[np.int64]], engine: Engine | None) -> None:
+    def compute(self, missing: Mapping[str, NDArray[np.int64]]) -> None:
         """Compute missing rows."""
         with self._marker() as marker, ExitStack() as self._storing:
             self._fillers.clear()
             try:
-                engine = engine or self.engines.open_engine(self.needs)
-                run_tasks(engine, self._tasks(missing, marker), self)
+                tasks = list(self._tasks(missing, marker))
+                with closing(run_tasks(tasks, self.engines, needs=self.needs)) as outcomes:
+                    for outcome in outcomes:
+                        self.ended(outcome)
+                        if self.failed:
+                            break
             finally:
                 for name in missing:
                     self.store.table(self.requests[name].key).release(self.name)
 
-        for name, outcome in self.failed.items():
-            if outcome.kind == "failed":
-                raise UserError(outcome.error)
-            outcome.require_result(name)
+        for outcome in self.failed.values():
+            outcome.require()
 
     @contextmanager
     def _marker(self) -> Iterator[Path | None]:
@@ -164,8 +157,8 @@ class _Run:
                 raise StoreError(f"{str(folder)!r} cannot be used ({reason})")
 
     def _tasks(self, missing: Mapping[str, NDArray[np.int64]], marker: Path | None) -> Iterator[Task]:
-        """Yield the pieces; those of a request that has failed are left out."""
-        cpus, total = self.needs.cpus, sum(map(len, missing.values()))
+        """Yield the pieces."""
+        cpus, total = self.needs.cpus or 1, sum(map(len, missing.values()))
         # The last pieces end at about the same time.
         most = -(-total // (PIECES_PER_WORKER * (self.engines.workers or WORKERS_OF_A_CLUSTER)))
         for name, indices in missing.items():
@@ -174,8 +167,6 @@ class _Run:
             policy = replace(request.policy, device=device_kind(request.policy.device))
             table = digest_of(request.key)
             for piece in request.cut(indices, most):
-                if name in self.failed:
-                    break
                 part = replace(request.part(piece), policy=policy)
                 cache, decoders = self.resources.cache.absolute(), self.resources.workers
                 argument = Piece(name, part, table, self.name, cache, marker, cpus, decoders)
@@ -190,31 +181,16 @@ class _Run:
                 waited |= filler.wait([self.digests[name][index] for index in indices])
         return waited
 
-    def receive(self, task: Task, message: TaskMessage) -> None:
-        """Show the progress of a piece, and what its process prints."""
-        if message.kind == STEP:
-            self._steps[task.name].append(message.content)
-            self.progress.report(message.content)
-        elif message.kind == "printed":
-            say(message.content)
-
-    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+    def ended(self, outcome: Outcome) -> None:
         """Record the end of a piece, and store rows that came with it."""
-        steps = self._steps.pop(task.name, [])
-        piece: Piece = task.argument
-        if outcome.kind == "done":
-            self.computed[piece.name] += outcome.result.count
-            if outcome.result.returned is not None:
-                self._store(piece, outcome.result.returned)
-                # The outcome is kept to the end.
-                outcome.result.returned = None
-            return
-
-        self.progress.retract(steps)
-        if again:
-            say(f"{task.name}: {outcome.error}; it is computed again")
-        else:
+        piece: Piece = outcome.task.argument
+        if outcome.error:
             self.failed.setdefault(piece.name, outcome)
+            return
+        self.computed[piece.name] += outcome.value.count
+        self.progress.report(Step(outcome.value.count))
+        if outcome.value.returned is not None:
+            self._store(piece, outcome.value.returned)
 
     def _store(self, piece: Piece, returned: Returned) -> None:
         """Store rows in one segment for all pieces of a request."""
@@ -222,6 +198,3 @@ class _Run:
             filler = self.store.filler(self.requests[piece.name].key)
             self._fillers[piece.name] = self._storing.enter_context(filler)
         self._fillers[piece.name].fill(piece.request.pictures.digests(), returned.part)
-
-    def waited(self) -> None:
-        """Do nothing: no piece becomes overdue."""
