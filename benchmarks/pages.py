@@ -29,9 +29,9 @@ COVERAGE_PAGE = """\
 # How often do intervals hold?
 
 These benchmarks draw data whose truth is known, or leave photos out, and count. Cells are multiplied by 100: shares of
-intervals that hold the truth, unless a column is a width, an error or a ratio. Intervals promise 95 % where nothing else
-is said. `python -m headstart.benchmarks coverage` counts all of it and writes this page; `--only '[ranking]'` prints
-one table.
+intervals that hold the truth, unless a column is a width, an error or a ratio. Intervals promise 95 % where nothing
+else is said. `python -m headstart.benchmarks coverage` counts all of it and writes this page; `--only '[ranking]'`
+prints one table.
 
 """
 

@@ -248,7 +248,7 @@ def _beginnings(names: Sequence[str]) -> list[str]:
 
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
-    found = []
+    found: list[str] = []
     for arg in args:
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None

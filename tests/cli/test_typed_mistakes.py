@@ -16,9 +16,23 @@ MISTAKES = {
     "demo --seed_everything=-1": r"seed_everything: expected a whole number from 0.*, not -1",
     "demo --data.orderings=100000000": r"data\.orderings: 100,000,000 orderings .* GB of memory.*; give fewer",
     "train --data.photos=photos": r"data\.photos: photos is a folder; name its kind, ClassFolders",
+    "demo --data.max_samples=100000000": r"data\.max_samples: 20 orderings of 100,000,000 evaluations .*; give fewer",
+    "demo --seed_everything=4294967296": r"seed_everything: expected a whole number below 4294967296",
+    "demo --seed_everything=true": r"seed_everything: expected a whole number from 0, not true",
+    "train --data.photos=./photos": r"data\.photos: \./photos is a folder; name its kind",
+    "train --data.photos.root=photos": r"data\.photos\.root: .*PhotoSource is abstract; name its kind, ClassFolders",
     "train --config=two.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
-    "fit photos --output=photos": r"output: 'photos' lies in the folder of the photos; give another folder",
-    "fit photos --output=photos/cats": r"output: 'photos/cats' lies in the folder of the photos",
+    "train --config=nested.yaml": r"dataa, modell: there are no such options \(closest: data, model\)",
+    "train --config=inside.yaml": r"data\.orderngs, data\.batchsize: there are no such options of .*data\.batch_size\)",
+    "demo --dataa.x=1 --modell.y=2": r"dataa, modell: there are no such options",
+    "demo --model.methods={x:NearestClasMean}": r"model\.methods: ",
+    "demo --config=method.yaml": r"model\.methods\.x: there is no Method .*closest: .*NearestClassMean\)",
+    "demo --model.methods.x=NearestClassMean --model.methods.x.lr=1": r"model\.methods\.x\.lr: .*; it has no options",
+    "fit photos/train --output=photos/train": r"output: 'photos/train' has photos in it, or lies in their folder",
+    "fit photos/train --output=photos/train/cats": r"output: 'photos/train/cats' has photos in it, or lies in their",
+    "fit photos/train --output=photos": r"output: 'photos' has photos in it",
+    "fit photos/train --backbones=[{nam:resnet18}]": r"backbones: ",
+    "fit photos/train --backbones=[1]": r"backbones: '\[1\]' is no network; give a name",
     "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model .resnet51.; it has resnet50",
     "audit table.csv": r"table: no column 'source'",
     "stability table.csv": r"table: no column 'metric'",
@@ -32,6 +46,9 @@ def test_each_is_answered_in_one_line(
     monkeypatch.chdir(tmp_path)
     write_photos(tmp_path / "photos")
     Path("two.yaml").write_text("dataa: 1\nmodell: 2\n")
+    Path("nested.yaml").write_text("dataa: {orderings: 3}\nmodell: {x: 1}\n")
+    Path("inside.yaml").write_text("data: {init_args: {orderngs: 3, batchsize: 2}}\n")
+    Path("method.yaml").write_text("model: {methods: {x: NearestClasMean}}\n")
     Path("table.csv").write_text("a,b\n1,2\n")
     before = sorted(tmp_path.rglob("*"))
     wrong = []
