@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torchvision.io import decode_jpeg
 
 from headstart.benchmarks.speed.frame import PHOTOS, timed
+from headstart.datamodules.decoding import Decoder
 from headstart.datamodules.photos.photo_source import PhotoFiles
 from headstart.datamodules.photos.picture_decoding import decode
-from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
-from headstart.datamodules.row_policy import Policy, Resources
+from headstart.datamodules.row_computation import CHUNK
 from headstart.modules import Preprocessing
 from headstart.output.processors import count_processors
 
@@ -136,16 +136,6 @@ def _compare_with_nvjpeg(contents: Sequence[bytes]) -> None:
 
 def _extract(files: PhotoFiles, count: int, rate: float, processes: int) -> None:
     """Compute rows with a stand-in for a device."""
-    device = FrozenNetwork("stand-in", PacedDevice(rate), torch.device("cpu"), [1], "")
-    indices = [index % len(files) for index in range(count)]
-    resources = Resources(Path(), "pictures", processes)
-    for _ in _RowsOfDevice(files, indices, PREPROCESSING, Policy(device="cpu"), resources, device):
-        pass
-
-
-class _RowsOfDevice(ComputedRows):
-    """Rows whose network leaves the processor to decoding."""
-
-    @property
-    def on_processor(self) -> bool:
-        return False
+    decoder, device = Decoder(files, PREPROCESSING, processes, CHUNK, ahead=True), PacedDevice(rate)
+    for pixels, _ in decoder.decode([index % len(files) for index in range(count)], torch.device("cpu")):
+        device(pixels)

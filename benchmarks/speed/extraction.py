@@ -10,8 +10,8 @@ import torch
 
 from headstart.benchmarks.speed.decoding import PREPROCESSING, jpeg_files
 from headstart.benchmarks.speed.frame import PHOTOS, WEIGHTS, compare, ratios
-from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from headstart.datamodules.row_policy import Policy, Resources, device_kind, pass_size
+from headstart.datamodules.row_computation import FrozenNetwork, RowComputer, best_precision, load
+from headstart.datamodules.row_request import Policy, pass_size
 from headstart.modules import BackboneSpec
 
 WORKERS = 2
@@ -47,14 +47,14 @@ def main(
     # A worker has one core, on which it decodes, too.
     from_files, in_worker = (partial(_extract, photos, weights, network, workers) for workers in (None, 0))
     alone = partial(_run_alone, weights, network)
-    print(f"{count} photos, {network}, {device_kind('auto')}, {torch.get_num_threads()} threads", flush=True)
+    print(f"{count} photos, {network}, {Policy().kind}, {torch.get_num_threads()} threads", flush=True)
 
     with ProcessPoolExecutor(WORKERS, spawning, torch.set_num_threads, (1,)) as pool:
         functions: dict[str, Callable[[], object]] = {
             "from JPEG files": lambda: from_files(indices),
             "network alone": lambda: alone(indices),
         }
-        if device_kind("auto") == "cpu":
+        if Policy().kind == "cpu":
             functions |= {
                 "from JPEG files, two workers": lambda: list(pool.map(in_worker, halves)),
                 "network alone, two workers": lambda: list(pool.map(alone, halves)),
@@ -68,9 +68,8 @@ def main(
 
 def _extract(photos: str, weights: str, network: str, workers: int | None, indices: Sequence[int]) -> None:
     frozen, policy = _load(weights, network)
-    resources = Resources(Path(), "extraction", workers)
-    for _ in ComputedRows(jpeg_files(Path(photos)), indices, PREPROCESSING, policy, resources, frozen):
-        pass
+    computer = RowComputer(jpeg_files(Path(photos)), PREPROCESSING, policy.precision, workers, frozen)
+    computer.compute(indices)
 
 
 @torch.inference_mode()
@@ -86,7 +85,7 @@ def _run_alone(weights: str, network: str, indices: Sequence[int]) -> None:
 
 @cache
 def _load(weights: str, network: str) -> tuple[FrozenNetwork, Policy]:
-    policy = Policy(best_precision(torch.device(device_kind("auto"))), folded=True)
+    policy = Policy(best_precision(torch.device(Policy().kind)), folded=True)
     spec = BackboneSpec(network, weights=weights, preprocessing=PREPROCESSING).network(0)
     return load(spec, [], policy), policy
 

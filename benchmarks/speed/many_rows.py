@@ -1,23 +1,22 @@
 """Own memory, bytes read and seconds of a comparison on stored features of very many training photos.
 
-Rows are drawn and written to a store; `headstart train` then finds them there.
+Rows are drawn and written to tables; `headstart train` then finds them there.
 """
 
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from multiprocessing import get_context
 from pathlib import Path
 from threading import Event, Thread
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from PIL import Image
 
 from headstart.benchmarks.speed.frame import ROOT, temporary_folder, timed
@@ -28,16 +27,15 @@ from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.modules.comparison import Comparison
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.store.row_store import RowStore
+from headstart.store.feature_table import FeatureTable, pack
 
-CLASSES, FEATURES, THUMBNAIL, CHUNK = 1_000, 2_048, 64, 10_000
-# Seconds between two looks at the memory, and after which the digests of files count as checked.
-LOOK_EVERY, SETTLED = 0.02, 3
+CLASSES, FEATURES, PART = 1_000, 2_048, 4096
+# Seconds between two looks at the memory.
+LOOK_EVERY = 0.02
 # Functions whose seconds are summed, by where they are called from.
 STAGES = [
-    (RowStore, "get"),
+    (FeatureTable, "find"),
     (photo_data, "find_duplicates"),
-    (sample_stream, "warn_of_near_duplicates"),
     (sample_stream, "digest_splits"),
     (sample_stream, "sample_fed"),
     (Comparison, "training_step"),
@@ -91,42 +89,17 @@ class ManyPhotos(PhotoSource):
         return NumberedPhotos("validation", self.held_out)
 
 
-class DrawnRows:
-    """Features and thumbnails of uniform noise, one row for each name."""
-
-    notes: ClassVar[dict[str, Any]] = {"widths": [FEATURES + THUMBNAIL], "weights": "0" * 64}
-    remarks: ClassVar[dict[int, str]] = {}
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return self.count
-
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Yield the rows in chunks."""
-        generator = np.random.default_rng(self.count)
-        for first in range(0, self.count, CHUNK):
-            size = min(CHUNK, self.count - first)
-            rows = generator.random((size, FEATURES + THUMBNAIL), dtype=np.float32)
-            thumbnails = rows[:, FEATURES:]
-            thumbnails -= thumbnails.mean(1, keepdims=True)
-            thumbnails /= np.linalg.norm(thumbnails, axis=1, keepdims=True)
-            yield rows
-
-
 def main(rows: Sequence[int] = (100_000, 1_300_000), held_out: int = 50_000, orderings: int = 20) -> None:
     """Print what a comparison of three methods takes for each number of training rows.
 
     Args:
-        rows: Numbers of training rows, of 8.4 KB each.
+        rows: Numbers of training rows, of 8.2 KB each.
         held_out: Number of validation rows.
         orderings: Number of orderings.
     """
     for count in rows:
         with temporary_folder() as folder:
-            print(f"{count} training rows, {count * 4 * (FEATURES + THUMBNAIL) / 1e9:.1f} GB:", flush=True)
+            print(f"{count} training rows, {count * 4 * FEATURES / 1e9:.1f} GB:", flush=True)
             for work in (_write, _measure):
                 process = get_context("spawn").Process(target=work, args=(folder, count, held_out, orderings))
                 process.start()
@@ -136,29 +109,33 @@ def main(rows: Sequence[int] = (100_000, 1_300_000), held_out: int = 50_000, ord
 
 
 def _write(folder: Path, rows: int, held_out: int, orderings: int) -> None:
-    """Write the rows that a stream looks for, and let their digests be checked."""
-    find = RowStore.get
-
-    def get(store: RowStore, key: Any, names: Any, *_: Any) -> Any:  # noqa: ANN401
-        return find(store, key, names, lambda missing: DrawnRows(len(missing)))
-
+    """Write the rows that a stream looks for."""
     photos = ManyPhotos(rows, held_out)
     stream = FeatureStream(photos=photos, backbone=BackboneSpec("resnet50", "random"), cache_dir=str(folder))
     strategy = SimpleNamespace(root_device=torch.device("cpu"))
     stream.trainer = SimpleNamespace(strategy=strategy, precision="32-true")  # type: ignore[assignment]
     stream.spec, stream.backbone = build_chosen(stream.chosen, stream.seed, stream.device)
-    with patch.object(RowStore, "get", get):
-        seconds, _ = timed(lambda: [stream.rows(part, stream.resources("")) for part in stream.read_splits()])
-        print(f"  rows drawn and written in {seconds:.0f} s", flush=True)
-        time.sleep(SETTLED)
-        for part in stream.read_splits():
-            stream.rows(part, stream.resources(""))
+    began = time.perf_counter()
+    for split in stream.read_splits():
+        _write_rows(stream, split, folder)
+    seconds = time.perf_counter() - began
+    print(f"  rows drawn and written in {seconds:.0f} s", flush=True)
 
-    for path in folder.rglob("*.rows"):
+    for path in folder.rglob("*.safetensors"):
         with path.open("rb") as file:
             os.fsync(file.fileno())
             # The comparison has to read them from the disk.
             os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+def _write_rows(stream: FeatureStream, photos: Photos, folder: Path) -> None:
+    """Write features of uniform noise in parts."""
+    table, digests, generator = stream.request(photos).table(folder), pack(photos.digests()), np.random.default_rng(0)
+    for first in range(0, len(digests), PART):
+        part = digests[first : first + PART]
+        with table.taken(part, wait=True):
+            rows = generator.random((len(part), FEATURES), dtype=np.float32)
+            table.write(part, rows, {"widths": [FEATURES], "weights": "0" * 64}, {})
 
 
 def _measure(folder: Path, rows: int, held_out: int, orderings: int) -> None:

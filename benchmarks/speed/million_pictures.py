@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import nn
 
-from headstart.datamodules.row_policy import pass_size
+from headstart.datamodules.row_request import pass_size
 
 SIDE, SHARD = 8, 10_000
 # Pictures of a command that mostly starts and ends, of which every worker gets some.
@@ -127,7 +127,7 @@ def _least(shards: Path, workers: int, repeats: int) -> Cost:
     costs = []
     for _ in range(repeats):
         with TemporaryDirectory(dir=shards.parent) as name:
-            costs.append(_command(shards, Path(name) / "cache", workers, Path(name) / "features"))
+            costs.append(_command(shards, Path(name) / "cache", workers, Path(name) / "features.parquet"))
     walls, processors, *memories = zip(*costs, strict=True)
     return Cost(min(walls), min(processors), *map(max, memories))
 

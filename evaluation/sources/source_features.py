@@ -20,7 +20,7 @@ from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
-from headstart.store.row_store import StoredRows
+from headstart.store.feature_table import StoredRows
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """A photo that changes for a moment leaves no row, remark or digest behind that the intact photos would not give."""
 
 import errno
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ from PIL import Image
 
 from headstart.datamodules import ClassFolders, FeatureStream, PhotoStream
 from headstart.datamodules.photo_batches import PhotoBatches
-from headstart.datamodules.photos.photo_source import PhotoFiles
-from headstart.output.errors import UserError
-from headstart.tests.material.changing_photos import FAULTS, VICTIM, Moments, cut, replace, stored_rows, swap, watched
+from headstart.tests.material.changing_photos import FAULTS, VICTIM, Moments, cut, replace, swap, watched
+from headstart.tests.material.stored_rows import rows_in
 
 TRIALS = 30
 SetUp = Callable[..., Any]
@@ -58,7 +56,7 @@ def test_a_photo_that_changes_for_a_moment(
         return {**prints, "inputs": inputs, "unreadable": fed.unreadable}
 
     clean = moments.run(lambda: feed("clean"))
-    count, rows = moments.passed, stored_rows(tmp_path / "clean")
+    count, rows = moments.passed, rows_in(tmp_path / "clean")
     assert count > 4
     random, changed = np.random.default_rng(0), 0
     for trial in range(TRIALS):
@@ -66,7 +64,7 @@ def test_a_photo_that_changes_for_a_moment(
         first = int(random.integers(count))
         last, cache = first + int(random.integers(1, 3)), str(trial)
         during = moments.run(lambda: feed(cache), FAULTS[name], first, last)  # noqa: B023
-        kept = stored_rows(tmp_path / cache)
+        kept = rows_in(tmp_path / cache)
         assert {key: kept[key] for key in rows.keys() & kept.keys()} == {
             key: rows[key] for key in rows.keys() & kept.keys()
         }
@@ -95,47 +93,3 @@ def test_photos_are_decoded_from_the_bytes_that_were_digested(
         assert raised.value.errno == errno.ESTALE  # which is never stored as a remark
         (photo_folder / VICTIM).write_bytes(intact)
         subset.read(0)
-
-
-@pytest.fixture
-def broken(
-    photo_folder: Path, set_up: SetUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[OSError], Any]:
-    """Return what sets up a stream while one photo cannot be decoded, or with no error one whose photos are intact."""
-    first, read = ClassFolders(str(photo_folder)).train().digests()[0], PhotoFiles.read
-
-    def feed(error: OSError | None, cache: str = "cache") -> Any:
-        def fail_on_one(photos: PhotoFiles, index: int) -> Image.Image:
-            if error is not None and photos.digest(index) == first:
-                raise error
-            return read(photos, index)
-
-        fail_on_one.__module__, fail_on_one.__qualname__ = read.__module__, read.__qualname__
-        with monkeypatch.context() as patch:
-            patch.setattr(PhotoFiles, "read", fail_on_one)
-            return set_up(FeatureStream, max_samples=4, on_bad_image="skip", cache_dir=str(tmp_path / cache))
-
-    return feed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_larger", [False, True])
-def test_a_stored_remark_is_believed_only_if_decoding_fails_again(
-    is_larger: bool, broken: Callable[..., Any], photo_folder: Path
-) -> None:
-    assert broken(OSError("broken")).unreadable == {"train/dark/0.jpg": "broken"}
-    assert broken(OSError("broken")).unreadable == {"train/dark/0.jpg": "broken"}
-    if is_larger:
-        # Rows that are computed now say nothing about those that are stored.
-        Image.effect_noise((40, 40), 90).convert("RGB").save(photo_folder / "train" / "light" / "another.jpg")
-    again, clean = broken(None), broken(None, "clean")
-    assert again.unreadable == clean.unreadable == {}
-    assert again.train_inputs.equal(clean.train_inputs)
-
-
-@pytest.mark.slow
-def test_an_error_of_the_disk_confirms_no_remark(broken: Callable[..., Any]) -> None:
-    broken(OSError("broken"))
-    with pytest.raises(UserError, match=r"0.jpg' cannot be read at the moment \(Input.*\); try again"):
-        broken(OSError(errno.EIO, os.strerror(errno.EIO)))
-    assert broken(None).unreadable == {}

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.datamodules import row_computation, row_request, rows
+from headstart.datamodules import row_computation, row_request, row_tasks
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_policy import Policy, Resources
+from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import SOURCE_HEAD, Tap
-from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS, Find, find_features, find_pixels
+from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS, Find, features_of, find_in
 
 # Fields that identify a table of rows, by their class: another value results in another table.
 SEPARATING: dict[type, dict[str, Any]] = {
@@ -37,7 +37,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "interpolation": "bicubic",
     },
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
-    Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda", "thumbnails": True},
+    Policy: {"precision": "bfloat16", "device": "cuda"},
 }
 # Fields that do not: names, permissions and terms.
 HARMLESS: dict[type, dict[str, Any]] = {
@@ -71,7 +71,7 @@ def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos
     def refuse(*args: Any) -> None:
         raise FetchAttempted
 
-    monkeypatch.setattr(row_computation, "load", refuse)
+    monkeypatch.setattr(row_tasks, "load", refuse)
     find(photos)
     return photos
 
@@ -119,10 +119,10 @@ def test_other_versions_are_other_rows(
 def test_other_versions_are_other_pixels(
     photos: Photos, tmp_path: Path, computed: list[int], package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    find_pixels(photos, tmp_path)
+    find_in(tmp_path, RowRequest(photos, SMALL))
     monkeypatch.setattr(row_request, "version", lambda name: "another" if name == package else version(name))
     for _ in range(2):
-        find_pixels(photos, tmp_path)
+        find_in(tmp_path, RowRequest(photos, SMALL))
     assert computed == [24, 24]
 
 
@@ -132,7 +132,7 @@ def test_rows_of_two_devices_lie_side_by_side(
     on_cpu = find(photos)
     # The processor stands in for a GPU.
     loading = row_computation.load
-    monkeypatch.setattr(row_computation, "load", lambda network, taps, *_: loading(network, taps, ON_CPU))
+    monkeypatch.setattr(row_tasks, "load", lambda network, taps, *_: loading(network, taps, ON_CPU))
     for _ in range(2):
         find(photos, policy=Policy(device="cuda:1"))
         assert np.array_equal(find(photos).rows, on_cpu.rows)
@@ -141,26 +141,21 @@ def test_rows_of_two_devices_lie_side_by_side(
 
 
 def test_folded_and_not_are_other_features(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
-    folded = find_features(photos, tmp_path)
-    plain = rows.rows(NETWORK, [], photos, ON_CPU, Resources(tmp_path, "features", 0))
+    folded = find_in(tmp_path, features_of(photos))
+    plain = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK))
     assert computed == [24, 24]
     assert not np.array_equal(plain.rows, folded.rows)
     np.testing.assert_allclose(plain.rows, folded.rows, rtol=1e-3, atol=1e-5)
-    tapped = rows.rows(NETWORK, TAPS[1:], photos, ON_CPU, Resources(tmp_path, "embeddings", 0))
+    tapped = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK, TAPS[1:]))
     np.testing.assert_allclose(plain.rows, tapped.rows, rtol=1e-3, atol=1e-5)
     assert folded.notes["widths"] == plain.notes["widths"] == tapped.notes["widths"] == [1280]
 
 
-def test_folded_networks_have_no_layers(photos: Photos, find: Find) -> None:
-    with pytest.raises(ValueError, match="no layers to take embeddings at"):
-        find(photos, policy=Policy(folded=True))
-
-
 def test_pixels_do_not_depend_on_the_normalisation(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
-    first = find_pixels(photos, tmp_path)
+    first = find_in(tmp_path, RowRequest(photos, SMALL))
     other = replace(SMALL, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    assert np.array_equal(find_pixels(photos, tmp_path, other).rows, first.rows)
+    assert np.array_equal(find_in(tmp_path, RowRequest(photos, other)).rows, first.rows)
     assert computed == [24]
     for changed in ({"resize": 40}, {"crop": 24}, {"interpolation": "bicubic"}):
-        assert not np.array_equal(find_pixels(photos, tmp_path, replace(SMALL, **changed)).rows, first.rows)
+        assert not np.array_equal(find_in(tmp_path, RowRequest(photos, replace(SMALL, **changed))).rows, first.rows)
     assert computed == [24] * 4

@@ -1,40 +1,43 @@
 """Rows against torchvision's own transform, a direct forward pass and the closed form."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
-from headstart.datamodules import decoding, row_computation
-from headstart.datamodules.decoding import Decoder, Work
+from headstart.datamodules import row_computation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from headstart.datamodules.row_policy import Policy, Precision, Resources
+from headstart.datamodules.row_computation import RowComputer, best_precision, load
+from headstart.datamodules.row_request import Policy, Precision, pass_size
 from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
-from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.tests.material.computed_rows import (
-    PLAIN,
-    REMARK,
-    MakeRows,
-    Network,
-    NumberedPhotos,
-    network_of,
-    pixel_rows,
-    stack,
-)
+from headstart.tests.datamodules.conftest import PLAIN
+from headstart.tests.material.stored_rows import NumberedPhotos
+
+MakeComputer = Callable[..., RowComputer]
+
+
+def network_of(computer: RowComputer) -> nn.Module:
+    assert computer.frozen is not None
+    assert isinstance(computer.frozen.network, LayerEmbedding)
+    return computer.frozen.network.network
+
+
+def stack(computer: RowComputer) -> NDArray[np.float32]:
+    return computer.compute(range(len(computer.pictures))).rows
 
 
 def small(resize: int, crop: int) -> NetworkSpec:
@@ -42,10 +45,10 @@ def small(resize: int, crop: int) -> NetworkSpec:
     return BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, preparation).network(seed=0)
 
 
-def feature_rows(photos: Photos, spec: NetworkSpec, precision: Precision = "float32", workers: int = 0) -> ComputedRows:
-    policy, resources = Policy(precision, folded=True, device="cpu"), Resources(Path(), "features", workers)
+def feature_rows(photos: Photos, spec: NetworkSpec, precision: Precision = "float32", workers: int = 0) -> RowComputer:
+    policy = Policy(precision, folded=True, device="cpu")
     assert spec.preprocessing is not None
-    return ComputedRows(photos, range(len(photos)), spec.preprocessing, policy, resources, load(spec, [], policy))
+    return RowComputer(photos, spec.preprocessing, precision, workers, load(spec, [], policy))
 
 
 def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) -> Tensor:
@@ -87,43 +90,46 @@ PRECISIONS: tuple[Precision, Precision] = ("float32", "bfloat16")
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("count", [1, 64, 131])
 def test_every_photo_in_its_row(count: int, workers: int) -> None:
-    rows = pixel_rows(NumberedPhotos(count), Preprocessing(resize=8, crop=4), workers)
-    assert len(rows) == count
-    pixels = stack(rows)
+    rows, notes, remarks = RowComputer(NumberedPhotos(count), Preprocessing(8, 4), workers=workers).compute(
+        range(count)
+    )
+    pixels = rows
     assert pixels.shape == (count, 3, 4, 4)
     assert pixels.dtype == np.uint8
-    assert (pixels == np.arange(1, count + 1)[:, None, None, None]).all()
-    assert rows.remarks == {}
-    assert rows.notes == {}
+    assert (pixels[:, 0] == np.arange(1, count + 1)[:, None, None]).all()
+    assert (notes, remarks) == ({}, {})
 
 
-def test_rows_equal_the_closed_form(pictures: Stimuli, make_rows: MakeRows) -> None:
-    rows = make_rows()
+def test_rows_equal_the_closed_form(pictures: Stimuli, make_computer: MakeComputer) -> None:
+    rows = make_computer()
     linear = network_of(rows).get_submodule("layer.2")
     assert isinstance(linear, nn.Linear)
     photos = np.stack([np.asarray(pictures.read(i)) for i in range(7)]).transpose(0, 3, 1, 2) / 255
     expected = photos.reshape(7, -1) @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
-    assert np.allclose(stack(rows), expected, atol=1e-5)
-    assert rows.notes == {"weights": "some", "widths": [5]}
+    result = rows.compute(range(7))
+    assert np.allclose(result.rows, expected, atol=1e-5)
+    assert result.notes == {"weights": "some", "widths": [5]}
+    assert rows.row_bytes == 20
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
-def test_every_pass_has_the_same_size(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_every_pass_has_the_same_size(make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: size)
-    rows = make_rows()
+    rows = make_computer()
     seen = []
     network_of(rows).register_forward_pre_hook(lambda network, arguments: seen.append(len(arguments[0])))
     assert stack(rows).shape == (7, 5)
     assert set(seen) == {size}
 
 
-def test_a_row_does_not_depend_on_the_others(make_rows: MakeRows) -> None:
-    assert np.array_equal(stack(make_rows([4])), stack(make_rows())[4:5])
-    assert np.array_equal(stack(make_rows([6, 1])), stack(make_rows())[[6, 1]])
+def test_a_row_does_not_depend_on_the_others(make_computer: MakeComputer) -> None:
+    whole = stack(make_computer())
+    assert np.array_equal(make_computer().compute([4]).rows, whole[4:5])
+    assert np.array_equal(make_computer().compute([6, 1]).rows, whole[[6, 1]])
 
 
-def test_arithmetic_is_deterministic_while_rows_are_computed(make_rows: MakeRows) -> None:
-    rows = make_rows()
+def test_arithmetic_is_deterministic_while_rows_are_computed(make_computer: MakeComputer) -> None:
+    rows = make_computer()
     seen = []
 
     def look(network: nn.Module, arguments: object) -> None:
@@ -137,23 +143,23 @@ def test_arithmetic_is_deterministic_while_rows_are_computed(make_rows: MakeRows
     assert torch.backends.cudnn.deterministic == before
 
 
-def test_precision_is_what_is_asked_for(make_rows: MakeRows) -> None:
-    full, half = stack(make_rows()), stack(make_rows(precision="bfloat16"))
+def test_precision_is_what_is_asked_for(make_computer: MakeComputer) -> None:
+    full, half = stack(make_computer()), stack(make_computer(precision="bfloat16"))
     assert full.dtype == half.dtype == np.float32
     assert not np.array_equal(full, half)
     assert np.allclose(full, half, atol=0.05)
 
 
-def test_nan_is_refused_with_model_and_stimulus(make_rows: MakeRows) -> None:
-    rows = make_rows()
+def test_nan_is_refused_with_model_and_stimulus(make_computer: MakeComputer) -> None:
+    rows = make_computer()
     layer = network_of(rows).get_submodule("layer")
     layer.register_forward_hook(lambda module, arguments, output: output.masked_fill(output == output[2, 0], torch.nan))
     with pytest.raises(UserError, match=r"'small'.*'some/2\.png'"):
         stack(rows)
 
 
-def test_memory_that_a_pass_does_not_find_is_reported(make_rows: MakeRows) -> None:
-    rows = make_rows()
+def test_memory_that_a_pass_does_not_find_is_reported(make_computer: MakeComputer) -> None:
+    rows = make_computer()
     network_of(rows).register_forward_pre_hook(lambda *_: torch.empty(10**15))
     message = (
         rf"^model 'small': a pass of {rows.size} pictures of \d+ x \d+ pixels does not fit .*; take a smaller crop"
@@ -164,12 +170,12 @@ def test_memory_that_a_pass_does_not_find_is_reported(make_rows: MakeRows) -> No
 
 @pytest.mark.parametrize("place", [2, 5, 6])
 def test_nan_in_a_later_chunk_names_its_stimulus(
-    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, place: int
+    make_computer: MakeComputer, monkeypatch: pytest.MonkeyPatch, place: int
 ) -> None:
-    expected = stack(make_rows())[place, 0].item()
+    expected = stack(make_computer())[place, 0].item()
     monkeypatch.setattr(row_computation, "CHUNK", 3)
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 3)
-    rows = make_rows()
+    rows = make_computer()
     layer = network_of(rows).get_submodule("layer")
     layer.register_forward_hook(
         lambda module, arguments, output: output.masked_fill((output - expected).abs() < 1e-6, torch.nan)
@@ -178,8 +184,8 @@ def test_nan_in_a_later_chunk_names_its_stimulus(
         stack(rows)
 
 
-def test_every_pass_draws_the_same_random_numbers(make_rows: MakeRows) -> None:
-    rows = make_rows()
+def test_every_pass_draws_the_same_random_numbers(make_computer: MakeComputer) -> None:
+    rows = make_computer()
     rows.size = 2
     torch.manual_seed(99)
     state = torch.get_rng_state()
@@ -208,27 +214,6 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
         load(replace(spec, loaded=loaded), [], policy)
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
-    for module in (decoding, row_computation):
-        monkeypatch.setattr(module, "batch_size", lambda *_: 8)
-    sizes = []
-    decode = Decoder.__getitem__
-
-    def look(decoder: Decoder, work: Work) -> Any:
-        sizes.append(len(work.indices))
-        return decode(decoder, work)
-
-    monkeypatch.setattr(Decoder, "__getitem__", look)
-    layers = LayerEmbedding("small", Network(), [Tap("layer", "flatten", 5)], PLAIN)
-    frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-    rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Resources(Path(), "rows", workers), frozen)
-    rows.size = 20
-    assert [len(chunk) for chunk in rows] == [50]
-    assert sizes == ([] if workers else [8] * 6 + [2])
-
-
 @pytest.mark.parametrize(
     ("device", "capability", "amx", "precision"),
     [
@@ -246,3 +231,18 @@ def test_precision_by_device(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx})
     assert best_precision(torch.device(device)) == precision
+
+
+def test_passes_are_part_of_what_rows_depend_on() -> None:
+    on_cpu, on_gpu = (Policy(device=device).identity(224) for device in ("cpu", "cuda:0"))
+    assert (on_cpu["device"], on_cpu["pass"]) == ("cpu", 4)
+    assert (on_gpu["device"], on_gpu["pass"]) == ("cuda", 256)
+    for side in (32, 224, 225, 5000):
+        assert pass_size(side, "cpu") * side**2 <= 4 * 224**2 or pass_size(side, "cpu") == 1
+
+
+@pytest.mark.parametrize(("available", "kind"), [(True, "cuda"), (False, "cpu")])
+def test_torch_is_asked_for_a_gpu(monkeypatch: pytest.MonkeyPatch, available: bool, kind: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert Policy().kind == kind
+    assert [Policy(device=each).kind for each in ("cpu", "cuda:1", "mps:0")] == ["cpu", "cuda", "mps"]

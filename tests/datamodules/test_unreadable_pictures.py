@@ -8,22 +8,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from torch import Tensor
 
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
-from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.datamodules.row_computation import RowComputer
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
-from headstart.tests.material.computed_rows import MakeRows, NumberedPhotos, pixel_rows, stack
+from headstart.tests.material.stored_rows import NumberedPhotos
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_unreadable_photos_are_noted_and_black(workers: int) -> None:
-    rows = pixel_rows(NumberedPhotos(70, unreadable=(3, 66)), Preprocessing(resize=8, crop=4), workers)
-    pixels = stack(rows)
-    assert np.flatnonzero((pixels == 0).all((1, 2, 3))).tolist() == [3, 66]
-    assert rows.remarks == {3: "no more bytes", 66: "OSError"}
+    photos = NumberedPhotos(70, unreadable=(3, 66))
+    rows, _, remarks = RowComputer(photos, Preprocessing(8, 4), workers=workers).compute(range(70))
+    assert np.flatnonzero((rows == 0).all((1, 2, 3))).tolist() == [3, 66]
+    assert remarks == {3: "no more bytes", 66: "OSError"}
 
 
 @pytest.mark.parametrize("content", [b"", b"not a photo", None])
@@ -32,15 +31,9 @@ def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> N
     path.write_bytes(path.read_bytes()[:200] if content is None else content)
     photos = ClassFolders(str(photo_folder)).train()
     assert isinstance(photos, PhotoFiles)
-    rows = pixel_rows(photos, Preprocessing(resize=8, crop=8))
-    assert len(stack(rows)) == 24
-    assert [photos.names[index] for index in rows.remarks] == ["train/dark/3.jpg"]
-
-
-def test_unreadable_stimulus_is_refused(pictures: Stimuli, make_rows: MakeRows) -> None:
-    pictures.paths[3].write_bytes(pictures.paths[3].read_bytes()[:60])
-    with pytest.raises(UserError, match=r"'some/3\.png' cannot be decoded"):
-        stack(make_rows())
+    rows, _, remarks = RowComputer(photos, Preprocessing(8, 8), workers=0).compute(range(24))
+    assert len(rows) == 24
+    assert [photos.names[index] for index in remarks] == ["train/dark/3.jpg"]
 
 
 FAULTS = [
@@ -58,12 +51,11 @@ def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(
     def fail(self: Photos, index: int) -> Image.Image:
         raise error
 
-    rows = pixel_rows(NumberedPhotos(3), Preprocessing(resize=8, crop=4), workers)
+    computer = RowComputer(NumberedPhotos(3), Preprocessing(8, 4), workers=workers)
     monkeypatch.setattr(NumberedPhotos, "read", fail)
     reason = getattr(error, "strerror", None) or "memory does not suffice for it"
     with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
-        stack(rows)
-    assert not rows.remarks
+        computer.compute(range(3))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -79,19 +71,8 @@ def test_a_photo_that_fails_once_is_read_again(
             raise error
         return read(self, index)
 
-    rows = pixel_rows(NumberedPhotos(20), Preprocessing(resize=8, crop=4), workers)
+    computer = RowComputer(NumberedPhotos(20), Preprocessing(8, 4), workers=workers)
     monkeypatch.setattr(NumberedPhotos, "read", fail_once)
-    assert (stack(rows) == np.arange(1, 21)[:, None, None, None]).all()
-    assert not rows.remarks
-
-
-def test_lack_of_memory_is_reported_for_a_refused_stimulus(
-    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(photo: Image.Image) -> Tensor:
-        raise MemoryError
-
-    rows = make_rows()
-    monkeypatch.setattr(Preprocessing, "prepare", lambda self, photo: fail(photo))
-    with pytest.raises(UserError, match=r"'some/0\.png' cannot be decoded: memory does not suffice"):
-        stack(rows)
+    rows, _, remarks = computer.compute(range(20))
+    assert (rows[:, 0] == np.arange(1, 21)[:, None, None]).all()
+    assert not remarks
