@@ -30,8 +30,8 @@ from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.version import COMPARISON_SCHEMA
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import COMPARISON
+from headstart.store.ledger_reader import RunLedger
 
 # The digest of the stream's half of the keys, in the protocol of the results.
 STREAM = "stream_sha256"
@@ -103,11 +103,6 @@ class ComparisonRun(LedgerOptions):
             **({"per_class": True} if self.per_class else {}),
         }
         return digest_of(decided)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether these results were written before, and no trace of theirs is missing."""
-        return self.identity == self._known and not self.traces.missing.any()
 
     @property
     def is_repeated(self) -> bool:
@@ -207,8 +202,6 @@ class ComparisonRun(LedgerOptions):
             self._require_same()
         with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
             self.traces = self._find_traces(ledger)
-            if not self.before:
-                self.require_known(self.identity)
             self.criterion.follow(self.traces, self.methods, len(stream.validation_labels))
             yield self.traces
 

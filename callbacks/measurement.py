@@ -44,8 +44,6 @@ def measure(trainer: Trainer, comparison: Comparison, stream: SampleStream, run:
     stream.setup("fit")
     criterion = run.criterion
     with run.opened(stream, comparison):
-        if run.is_known:
-            return
         described = {**yaml.safe_load(run.folder.config), "run": _describe(run)}
         # Loggers that have this run already log nothing again.
         trainer.loggers = [

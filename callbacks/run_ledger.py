@@ -12,8 +12,9 @@ from headstart.modules.run_key import RunKey
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.accuracy_traces import Counted
-from headstart.store.ledger import Ledger, RunLedger
+from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import RUN, LedgerError, TraceKey
+from headstart.store.ledger_reader import RunLedger
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -33,16 +34,14 @@ class LedgerOptions:
         self.overwrite = overwrite
         self.ledger = ledger
         self._open_ledger: Callable[[], RunLedger] | None = None
-        self._known = ""
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
-        """Use the ledger of a sweep.
+    def use_ledger(self, open_ledger: Callable[[], RunLedger]) -> None:
+        """Use another ledger than that of the options, such as that of a sweep.
 
         Args:
             open_ledger: Opens the ledger.
-            known: Value of `identity` when the run's files were written; empty where they were not.
         """
-        self._open_ledger, self._known = open_ledger, known
+        self._open_ledger = open_ledger
 
     @contextmanager
     def opened_ledger(self, folder: Path) -> Iterator[RunLedger]:
@@ -60,22 +59,6 @@ class LedgerOptions:
                 yield ledger
         except LedgerError as error:
             raise UserError(f"results.ledger: {error}; choose another folder") from error
-
-    def require_known(self, identity: str) -> None:
-        """Raise an error if the sweep's folder, on another machine perhaps, has results of another origin.
-
-        Args:
-            identity: Digest of all that decides the results.
-
-        Raises:
-            UserError: The known results have another identity.
-        """
-        if self._known and identity != self._known and not self.overwrite:
-            raise UserError(
-                "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
-                "code, photos, weights, versions or options of results; choose another folder, or give "
-                "--results.overwrite=true"
-            )
 
 
 def record_run(ledger: RunLedger, task: str, config: str, keys: Collection[TraceKey]) -> None:
@@ -132,12 +115,7 @@ class AccuracyFiles(LedgerOptions):
         overwrite: Replace results of another origin that lie in the folder.
         ledger: Folder of the ledger; by default that in the environment variable HEADSTART_LEDGER, else `ledger` beside
             the run's folder.
-
-    Attributes:
-        identity: Digest of all that decides the results, empty until it is known.
     """
-
-    identity = ""
 
 
 class Accuracies:

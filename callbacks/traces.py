@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from headstart.callbacks.grid import Grid
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
 from headstart.modules.running_code import own_modules
-from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import Trace, TraceKey
+from headstart.store.ledger_reader import RunLedger
 
 
 class Traces:

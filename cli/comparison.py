@@ -133,22 +133,12 @@ class ComparisonCLI(TaskCLI):
         """Run the comparison.
 
         Returns:
-            The results, as results.json holds them; none where the run ended before anything was measured.
+            The results, as results.json holds them; why there are none where the run ended before that.
         """
         # Deterministic kernels come with filling fresh memory, which would touch all that is set aside for later.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         measure(self.trainer, self.model, self.datamodule, self.results)
-        return self.results.document
-
-    @property
-    def is_known(self) -> bool:
-        """Whether nothing was run, because a sweep has the results."""
-        return self.results.is_known
-
-    @property
-    def cut_off_because(self) -> str:
-        """What ended the run before anything was measured."""
-        return self.criterion.cut_off_because
+        return self.results.document or {"complete": False, "stopped_because": self.criterion.cut_off_because}
 
     def verify(self, choose: Choose) -> Verified:
         """Measure stored traces again, and compare them; see `TaskCLI.verify`."""

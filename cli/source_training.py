@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_lines, say
 from headstart.output.version import TRAINING_SCHEMA
-from headstart.store.ledger import RunLedger
+from headstart.store.ledger_reader import RunLedger
 
 
 @dataclass
@@ -48,15 +48,11 @@ class SourceFiles:
         name: Name of the model in the registry. The default is the name of the run's folder.
         registry: Registry to which the model is added. The default is registry.json in the run's folder.
         overwrite: Replace a model of another configuration in the folder, or of the same name in the registry.
-
-    Attributes:
-        identity: Digest of all that decides the weights.
     """
 
     name: str | None = None
     registry: str | None = None
     overwrite: bool = False
-    identity: str = field(default="", init=False)
 
 
 class SourceTrainingCLI(TrainingCLI):
@@ -84,7 +80,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             # Raises an error before training if the name is taken.
             other_entries(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+    def use_ledger(self, open_ledger: Callable[[], RunLedger]) -> None:
         """Do nothing: the run's folder alone decides whether the model is trained again."""
 
     def require_portable(self) -> None:
@@ -107,7 +103,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
         with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
         key = self.key(spec, preprocessing, yaml.safe_load(self.config_text)["model"])
-        self.results.identity = key.digest()
+        self.digest = key.digest()
         files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
 
         with files.locked():
@@ -134,7 +130,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
     @property
     def _checkpoint(self) -> Path:
         """File of the state of training until it is finished."""
-        return self.folder / f"{self.results.identity[:16]}.ckpt"
+        return self.folder / f"{self.digest[:16]}.ckpt"
 
     def _register(self, results: dict[str, Any], spec: NetworkSpec, preprocessing: Preprocessing, width: int) -> None:
         """Add the model's entry to the registry."""
@@ -174,7 +170,7 @@ Train a source model on a data set. Writes its weights and a registry entry.
             "held_out_accuracy": f"{accuracy:.4f}",
             "size": str(preprocessing.crop),
             "seed": str(batches.seed),
-            "key": self.results.identity,
+            "key": self.digest,
         }
         content = weights_bytes(network, metadata)
 

@@ -27,8 +27,8 @@ from headstart.output.printable import print_lines, say
 from headstart.output.version import TRAINING_SCHEMA
 from headstart.store.accuracy_traces import Counted, accuracies_of, only_classes, parts_of
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import RunLedger
 from headstart.store.ledger_file import DESCRIPTION
+from headstart.store.ledger_reader import RunLedger
 
 
 class TargetAccuracyCLI(TrainingCLI):
@@ -53,8 +53,6 @@ its accuracy. Accuracies in the ledger are reused.
         self.datamodule.prepare_data()
         self._identify()
         decided = {**self.run_key.describe(), "orderings": list(self.datamodule.orderings)}
-        self.results.identity = digest_of(decided)
-        self.results.require_known(self.results.identity)
         files = RunFolder(self.folder, self.config_text, self.results.overwrite, TRAINING_SCHEMA)
         is_known = files.holds(decided)
 

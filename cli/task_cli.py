@@ -25,7 +25,7 @@ from headstart.modules.provenance import code_of, describe, is_foreign
 from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
-from headstart.store.ledger import RunLedger
+from headstart.store.ledger_reader import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
@@ -69,29 +69,13 @@ class TaskCLI(LightningCLI):
             The content of results.json; `complete` says whether it was done to its end.
         """
 
-    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
-        """Use the ledger of a sweep.
+    def use_ledger(self, open_ledger: Callable[[], RunLedger]) -> None:
+        """Use another ledger than that of the options, such as that of a sweep.
 
         Args:
             open_ledger: Opens the ledger.
-            known: Value of `identity` when the run's files were written; empty where they were not.
         """
-        self.results.use_ledger(open_ledger, known)
-
-    @property
-    def identity(self) -> str:
-        """Digest of all that decides the results, known once the task was run."""
-        return str(self.results.identity)
-
-    @property
-    def is_known(self) -> bool:
-        """Whether nothing was run, because a sweep has the results."""
-        return False
-
-    @property
-    def cut_off_because(self) -> str:
-        """Reason why the run ended before anything was measured; empty if it did not."""
-        return ""
+        self.results.use_ledger(open_ledger)
 
     @property
     def chosen_precision(self) -> str:

@@ -143,7 +143,7 @@ def _measure(task: str, options: Any, ledger: Path, choose: Choose) -> Verified:
         file.write_text(yaml.safe_dump(options), encoding="utf-8")
         folder = Path(scratch) / "run"
         cli = command_line(task)([f"--config={file}", f"--trainer.default_root_dir={folder}", "--trainer.logger=false"])
-        cli.use_ledger(partial(LedgerReader, ledger), "")
+        cli.use_ledger(partial(LedgerReader, ledger))
         verified = cli.verify(choose)
     for method, orderings in verified.orderings.items():
         plural = "s" * (len(orderings) > 1)

@@ -1,15 +1,12 @@
 """The options that choose where independent tasks run."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.engines.ray_cluster import RayCluster
-from headstart.engines.task import Engine, TaskResources
-from headstart.engines.workers import Workers
 from headstart.output.errors import UserError
-from headstart.output.printable import say
-from headstart.output.processors import count_processors, list_gpus
+from headstart.output.processors import count_processors
 
 
 class EngineOptions:
@@ -34,7 +31,7 @@ class EngineOptions:
 
     @property
     def is_serial(self) -> bool:
-        """Whether tasks run one after the other."""
+        """Whether tasks run one after the other, in this process."""
         return self.workers is None and self.ray is None
 
     @property
@@ -42,21 +39,19 @@ class EngineOptions:
         """Number of processors for each task, if the workers share those of this machine evenly."""
         return max(1, count_processors() // self.workers) if self.workers else 1
 
-    def open_engine(self, resources: TaskResources, runtime_environment: dict[str, Any] | None = None) -> Engine:
-        """Open the engine.
 
-        Args:
-            resources: What each task needs.
-            runtime_environment: Ray's runtime environment of the tasks.
+@dataclass(frozen=True)
+class Needs:
+    """What each task needs.
 
-        Raises:
-            UserError: There is no such cluster.
-        """
-        if self.ray is not None:
-            return RayCluster(self.ray, resources, runtime_environment or {})
+    Attributes:
+        cpus: Processors; by default, workers share those of this machine evenly, and a task of a cluster gets one.
+        gpus: GPUs of a task of a cluster; a part of one where several tasks share it.
+        memory: Gigabytes, by which a cluster chooses a machine.
+        environment: Ray's runtime environment of the tasks: files, packages, environment variables.
+    """
 
-        available, used = count_processors(), resources.cpus * (self.workers or 1)
-        if used < available:
-            say(f"{used} of {available} processors are used; --workers runs more tasks at once")
-        # A single worker sees all GPUs.
-        return Workers(1, []) if self.workers is None else Workers(self.workers, list_gpus())
+    cpus: int | None = None
+    gpus: float = 0.0
+    memory: float | None = None
+    environment: dict[str, Any] = field(default_factory=dict)

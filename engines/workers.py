@@ -1,208 +1,163 @@
-"""Tasks in worker processes, which live as long as the command, so that each imports libraries once."""
-
-from __future__ import annotations
+"""Tasks in worker processes of this machine."""
 
 import multiprocessing
 import os
 import signal
-import socket
 import threading
 import time
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, CancelledError, Future, ProcessPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Any, NoReturn
+from pathlib import Path
+from typing import Any
 
-from headstart.engines.task import Outcome, Receive, Task, TaskMessage, deferred_signals, perform
+from headstart.engines.perform import Outcome, Task, perform
 from headstart.output.errors import Terminated, UserError, reason_of
-from headstart.output.processors import count_memory, peak_memory
+from headstart.output.processors import processors
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
-CONTEXT = multiprocessing.get_context("spawn")
-SECONDS_TO_WAIT = 1.0
-# Time for a task that is told to end to write its results so far.
-SECONDS_TO_STOP = 15.0
-# A process that has used more than this share of its part of the memory is replaced before the next task.
-SHARE_OF_MEMORY = 0.5
+SPAWN = multiprocessing.get_context("spawn")
+# Time for a process to begin, and for a task that is told to end to write its results so far.
+SECONDS_TO_START, SECONDS_TO_STOP = 60.0, 15.0
 
 
 class Workers:
-    """Runs as many tasks at once as there are processes.
+    """Runs as many tasks at once as there are processes, which live as long as this: each imports libraries once.
 
     Args:
         count: Number of processes.
-        gpus: The GPUs that they are spread over, as CUDA_VISIBLE_DEVICES names them; every process sees one of them.
+        cpus: Processors that each of them uses.
+        gpus: The GPUs, as CUDA_VISIBLE_DEVICES names them: each process sees one of them.
+        shared: The second argument of the tasks' functions, unless it is None.
     """
 
-    def __init__(self, count: int, gpus: list[str]) -> None:
-        # Memory that a task has not freed would be missing for those that follow it.
-        most = SHARE_OF_MEMORY * count_memory() / count
-        self.workers = [_Worker(gpus[index % len(gpus)] if gpus else None, most) for index in range(count)]
+    def __init__(self, count: int, cpus: int, gpus: list[str], shared: Any = None) -> None:  # noqa: ANN401 - whatever tasks share
+        self.workers = [_Worker(cpus, gpus[index % len(gpus)] if gpus else None) for index in range(count)]
+        self.shared = shared
 
-    def room(self) -> int:
-        """Return how many more tasks can be started."""
-        return sum(worker.task is None for worker in self.workers)
+    def has_room(self) -> bool:
+        """Return whether a process is idle."""
+        return any(worker.task is None for worker in self.workers)
 
-    def start(self, task: Task) -> bool:
-        """Start a task in an idle process, which may not answer."""
-        next(worker for worker in self.workers if worker.task is None).start(task)
-        return True
+    def start(self, task: Task, log: Path | None) -> None:
+        """Start a task in an idle process."""
+        next(worker for worker in self.workers if worker.task is None).start(task, log, self.shared)
 
-    def wait(self, receive: Receive, ended: list[tuple[Task, Outcome]]) -> None:
-        """Receive the messages of tasks, for a second or until a task ends; see `Engine.wait`."""
-        with deferred_signals():
-            for worker in self.workers:
-                worker.kill_if_overdue()
-            busy = {worker.connection: worker for worker in self.workers if worker.task is not None}
-            for connection in wait(list(busy), SECONDS_TO_WAIT):
-                worker = busy[connection]  # type: ignore[index]  # one of those that were given
-                task, outcome = worker.task, worker.receive(receive)
-                if outcome is not None and task is not None:
-                    ended.append((task, outcome))
-
-    def end(self, task: Task) -> None:
-        """Ask a running task to end; it is killed where that takes too long."""
-        for worker in self.workers:
-            if worker.task is task:
-                worker.terminate()
+    def wait(self) -> list[Outcome]:
+        """Wait until a task ends."""
+        busy = {worker.future: worker for worker in self.workers if worker.task is not None}
+        ended, _ = wait(busy, return_when=FIRST_COMPLETED)
+        return [busy[future].end() for future in ended]
 
     def close(self) -> None:
-        """Kill all processes."""
-        for worker in self.workers:
-            worker.kill()
+        """End all processes: a running task has some seconds to write what it has, unless a second signal comes."""
+        busy = [worker for worker in self.workers if worker.task is not None]
+        for worker in busy:
+            worker.signal(signal.SIGTERM)
+        try:
+            wait([worker.future for worker in busy], SECONDS_TO_STOP)
+        finally:
+            for worker in self.workers:
+                worker.kill()
 
 
 class _Worker:
-    """One process, started with its first task and, after its death, with the next one."""
+    """One process: a pool of its own, because a pool ends as a whole with one of its processes."""
 
-    def __init__(self, gpu: str | None, most_memory: float) -> None:
-        self.gpu, self.most_memory = gpu, most_memory
+    def __init__(self, cpus: int, gpu: str | None) -> None:
+        self.cpus, self.gpu = cpus, gpu
+        self.pool: ProcessPoolExecutor | None = None
+        self.number: Future[int]
         self.task: Task | None = None
-        self.process: SpawnProcess | None = None
-        self.connection: Connection[Any, Any]
-        # The time at which a task that was told to end is killed.
-        self.deadline: float | None = None
+        self.log: Path | None = None
+        self.future: Future[Outcome]
 
-    def start(self, task: Task) -> None:
-        if self.process is None:
-            self.connection, other_end = CONTEXT.Pipe()
-            # A daemon could not decode photos in processes of its own. This process ends when the command does.
-            process = CONTEXT.Process(target=_serve, args=(other_end, self.gpu, multiprocessing.get_start_method()))
-            try:
-                process.start()
-            except OSError as error:
-                raise UserError(
-                    f"workers: a process cannot be started ({reason_of(error)}); repeat the command, "
-                    "perhaps with fewer workers"
-                ) from error
-            self.process = process
-            # With its other end closed here, the connection ends with the process.
-            other_end.close()
-        self.task, self.deadline = task, None
-        # `receive` notices if the process has died in the meantime.
-        with suppress(OSError):
-            self.connection.send(task)
-
-    def receive(self, receive: Receive) -> Outcome | None:
-        """Receive one message; return the outcome if the task has ended."""
-        assert self.task is not None
+    def start(self, task: Task, log: Path | None, shared: Any) -> None:  # noqa: ANN401 - whatever tasks share
         try:
-            message = self.connection.recv()
-        except (EOFError, OSError):
-            return self._lost()
-        if isinstance(message, TaskMessage):
-            receive(self.task, message)
-            return None
+            if self.pool is None:
+                self.pool = ProcessPoolExecutor(1, SPAWN, _begin, (self.gpu,))
+                self.number = self.pool.submit(os.getpid)
+            self.future = self.pool.submit(_perform, task, log, shared, self.cpus)
+        except BrokenExecutor as error:
+            # It was killed while it was idle, or cannot start.
+            self.future = Future()
+            self.future.set_exception(error)
+        except OSError as error:
+            raise UserError(
+                f"workers: a process cannot be started ({reason_of(error)}); repeat the command, perhaps with fewer "
+                "workers"
+            ) from error
+        self.task, self.log = task, log
 
-        self.task = None
-        outcome: Outcome = message
-        if outcome.kind == "memory" or outcome.peak_memory > self.most_memory:
+    def end(self) -> Outcome:
+        """Return how the task has ended."""
+        assert self.task is not None
+        task, self.task = self.task, None
+        try:
+            return replace(self.future.result(), task=task)
+        except BrokenExecutor:
             self.kill()
-        return outcome
+            seen = f"; see {self.log}" if self.log is not None else ""
+            return Outcome(task, error=f"its process was killed, perhaps for lack of memory{seen}", died=True)
+        except Exception as error:
+            return Outcome(task, error=f"{type(error).__name__}: {reason_of(error)}")
 
-    def _lost(self) -> Outcome:
-        assert self.process is not None
-        self.process.join(SECONDS_TO_WAIT)
-        code = self.process.exitcode
-        self.kill()
-        self.task = None
-        by = f"by {signal.Signals(-code).name}" if code is not None and code < 0 else f"with code {code}"
-        host = socket.gethostname()
-        if self.deadline is not None:
-            return Outcome("stopped", where=host)
-        return Outcome("lost", error=f"its process ended {by}", where=host)
-
-    def terminate(self) -> None:
-        assert self.process is not None
-        # A second signal would interrupt what the task does at the first.
-        if self.deadline is None:
-            self.deadline = time.monotonic() + SECONDS_TO_STOP
-            self.process.terminate()
-
-    def kill_if_overdue(self) -> None:
-        # The connection stays open: its end is the end of the task.
-        if self.process is not None and self.deadline is not None and time.monotonic() > self.deadline:
-            self.process.kill()
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to the process, if it lives."""
+        with suppress(BrokenExecutor, CancelledError, TimeoutError, ProcessLookupError):
+            if self.pool is not None:
+                # It raises an error where the process is dead, whose number may be another's by now.
+                self.pool.submit(int)
+                os.kill(self.number.result(SECONDS_TO_START), number)
 
     def kill(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.join()
-            self.connection.close()
-            self.process = None
+        """End the process, whatever it does."""
+        self.signal(signal.SIGKILL)
+        if self.pool is not None:
+            self.pool.shutdown(cancel_futures=True)
+            self.pool = None
 
 
-def _serve(connection: Connection[Any, Any], gpu: str | None, start_method: str) -> None:
-    """Run tasks until the command is gone."""
-    # Ctrl-C reaches all processes of a terminal; the command decides which of its tasks end, and how.
+# Whether this worker performs a task, which SIGTERM then ends.
+_is_busy = False
+
+
+def _begin(gpu: str | None) -> None:
+    """Prepare this worker."""
+    # Ctrl-C reaches all processes of a terminal; the command ends its workers itself.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
-    threading.Thread(target=_end_with_command, daemon=True).start()
-    # Tasks start processes as the command does: forked decoders need not import torch again.
-    multiprocessing.set_start_method(start_method, force=True)
-    # The command notices the end of this process by the connection's end.
-    os.register_at_fork(after_in_child=connection.close)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
+    threading.Thread(target=_end_with_command, daemon=True).start()
 
-    # Reentrant, because pickling a message may print a warning.
-    lock, is_busy = threading.RLock(), False
 
-    def send(message: TaskMessage) -> None:
-        # The command would wait for the rest of a message that a signal cuts off.
-        with lock, deferred_signals():
-            # A thread may outlive its task.
-            if not is_busy:
-                return
-            try:
-                connection.send(message)
-            except OSError as error:  # the command is gone
-                raise Terminated from error
+def _perform(task: Task, log: Path | None, shared: Any, cpus: int) -> Outcome:  # noqa: ANN401 - whatever tasks share
+    global _is_busy
+    try:
+        _is_busy = True
+        with processors(cpus):
+            return perform(task, log, shared)
+    except Terminated:
+        return Outcome(replace(task, argument=None), error="it was terminated")
+    finally:
+        _is_busy = False
 
-    # An error here means that the command is gone, or ended this process between two tasks.
-    with suppress(EOFError, OSError, Terminated):
-        while True:
-            task, is_busy = connection.recv(), True
-            try:
-                outcome = perform(task, send)
-            except Terminated:
-                outcome = Outcome("stopped")
-            outcome = replace(outcome, peak_memory=peak_memory())
-            with lock, deferred_signals():
-                is_busy = False
-                connection.send(outcome)
-    # Threads that a library has left do not delay the end.
-    os._exit(0)
+
+def _terminate(*_: object) -> None:
+    # The command would wait for the rest of an outcome that is cut off.
+    if _is_busy:
+        raise Terminated
 
 
 def _end_with_command() -> None:
-    """End this process's task, like SIGTERM does, as soon as the command is gone."""
+    """End this process as soon as the command is gone, also where that was killed."""
     command = multiprocessing.parent_process()
     assert command is not None
     command.join()
+
+    deadline = time.monotonic() + SECONDS_TO_STOP
     os.kill(os.getpid(), signal.SIGTERM)
-
-
-def _terminate(*_: object) -> NoReturn:
-    raise Terminated
+    while _is_busy and time.monotonic() < deadline:
+        time.sleep(0.1)
+    os._exit(1)

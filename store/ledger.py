@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -18,44 +18,6 @@ from headstart.store.ledger_file import DESCRIPTION, IS_KEY, LedgerError, Ledger
 
 # Folder of the files that running processes lock.
 HOLDERS = "holders"
-
-
-class RunLedger(Protocol):
-    """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
-
-    Attributes:
-        folder: Folder of this machine.
-    """
-
-    folder: Path
-
-    def __enter__(self) -> Self:
-        """Return the ledger."""
-
-    def __exit__(self, *_: object) -> None:
-        """Close the ledger."""
-
-    @property
-    def location(self) -> str:
-        """Where it is, for messages."""
-
-    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
-        """Store a document, and return its digest."""
-
-    def origin(self, digest: str) -> dict[str, Any]:
-        """Return the document of a digest."""
-
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
-        """Return traces as far as they are stored."""
-
-    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
-        """Store traces."""
-
-    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
-        """Claim traces, and return those that others hold."""
-
-    def release(self, keys: Iterable[TraceKey]) -> None:
-        """Release claimed traces."""
 
 
 class Ledger(LedgerFile):

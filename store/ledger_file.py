@@ -144,6 +144,11 @@ class LedgerFile:
         """Close the ledger."""
         self.close()
 
+    def content(self) -> bytes:
+        """Return the content of the file, as of now."""
+        with self._errors():
+            return self._base.serialize()
+
     def close(self) -> None:
         """Close the file."""
         self._base.close()

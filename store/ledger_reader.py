@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
+from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import COMPARISON, RUN, LedgerFile, Trace, TraceKey
 
 
@@ -116,3 +117,7 @@ class LedgerReader(LedgerFile):
 
     def release(self, keys: Iterable[TraceKey]) -> None:
         """Do nothing."""
+
+
+# What a run needs of a ledger.
+RunLedger = Ledger | LedgerReader

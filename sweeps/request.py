@@ -1,11 +1,33 @@
-"""What passes between a sweep's command and its tasks: the requested run, and calls of the ledger."""
+"""What passes between a sweep's command and the tasks that are its runs, also to machines that see no disk of its."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import shutil
+import tarfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from headstart.store.ledger_file import Trace, TraceKey
+
+# A received folder lies here until it is complete; commands that look for runs skip hidden folders.
+INCOMING = ".incoming"
+
+
+@dataclass(frozen=True)
+class SentFolder:
+    """A folder that is sent to another machine, where its packed content arrives as bytes: few are in memory at once.
+
+    Attributes:
+        path: The folder, which may be missing.
+    """
+
+    path: Path
+
+    def __reduce__(self) -> tuple[type[bytes], tuple[bytes]]:
+        """Pack the folder when it is sent."""
+        return bytes, (pack(self.path) if self.path.is_dir() else b"",)
 
 
 @dataclass(frozen=True)
@@ -15,73 +37,64 @@ class RunRequest:
     Attributes:
         options: Options of headstart train.
         folder: The run's folder on the command's disk.
-        ledger: The ledger's folder on the command's disk; None where the task asks the command for the ledger.
+        ledger: The ledger's folder there.
         dashboard: The sweep's name, the run's parameters, and project and entity where the file names them.
-        cpus: Processors that the run may use.
-        known: Identity of the results in the folder, empty where there are none.
-        mark: A file on the command's disk; where it does not exist, the run's files are sent to the command.
-        token: The content of that file.
+        files: Content of the folder for a machine of a cluster.
     """
 
     options: tuple[str, ...]
-    folder: str
-    ledger: str | None
+    folder: Path
+    ledger: Path
     dashboard: Mapping[str, Any]
-    cpus: int
-    known: str
-    mark: str
-    token: str
+    files: SentFolder | bytes = b""
 
 
-class LedgerProxy:
-    """A ledger that another process holds, perhaps on another machine: forwards every method of `RunLedger`.
+@dataclass(frozen=True)
+class RunResult:
+    """What became of a run.
 
-    Args:
-        folder: Folder of this machine, for files that are kept beside a ledger.
-        call: Returns the result of a method, from its name and arguments, which can be pickled.
+    Attributes:
+        complete: Whether it was done to its end.
+        because: What cut it off.
+        computed_traces: Traces that it measured; the others were in the ledger.
+        files: Content of its folder where that is on another machine.
+        documents: What it recorded in the ledger there, with descriptions.
+        traces: Traces that it stored there.
     """
 
-    def __init__(self, folder: Path, call: Callable[..., Any]) -> None:
-        self.folder = folder
-        self._call = call
+    complete: bool
+    because: str
+    computed_traces: int
+    files: bytes = b""
+    documents: list[tuple[Mapping[str, Any], Mapping[str, Any] | None]] = field(default_factory=list)
+    traces: dict[TraceKey, Trace] = field(default_factory=dict)
 
-    def __enter__(self) -> Self:
-        """Return the ledger."""
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        """Release all claims."""
-        self._call("close")
+def pack(folder: Path) -> bytes:
+    """Return the content of a folder as a compressed archive."""
+    packed = BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        # The dashboard links to a log of its own elsewhere, which would be missing where this is unpacked.
+        archive.add(folder, ".", filter=lambda each: None if each.issym() else each)
+    return packed.getvalue()
 
-    @property
-    def location(self) -> str:
-        """Where it is, for messages."""
-        return "that of the sweep"
 
-    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
-        """Store a document; see `Ledger.record`."""
-        digest: str = self._call("record", dict(document), description)
-        return digest
+def unpack(archive: bytes, folder: Path) -> None:
+    """Replace a folder by the content of an archive, once that is complete.
 
-    def origin(self, digest: str) -> dict[str, Any]:
-        """Return the document of a digest; see `Ledger.origin`."""
-        document: dict[str, Any] = self._call("origin", digest)
-        return document
-
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
-        """Return traces as far as they are stored; see `Ledger.read`."""
-        traces: dict[TraceKey, Trace] = self._call("read", set(keys))
-        return traces
-
-    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
-        """Store traces; see `Ledger.write`."""
-        self._call("write", dict(traces))
-
-    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
-        """Claim traces for this task; see `Ledger.claim`."""
-        held: dict[TraceKey, str] = self._call("claim", set(keys))
-        return held
-
-    def release(self, keys: Iterable[TraceKey]) -> None:
-        """Release claimed traces; see `Ledger.release`."""
-        self._call("release", set(keys))
+    Args:
+        archive: As `pack` returned it.
+        folder: The folder, which may be missing.
+    """
+    incoming = folder.parent / INCOMING
+    new, old = incoming / "new", incoming / "old"
+    # A killed command leaves this folder.
+    shutil.rmtree(incoming, ignore_errors=True)
+    try:
+        with tarfile.open(fileobj=BytesIO(archive)) as packed:
+            packed.extractall(new, filter="data")
+        with suppress(FileNotFoundError):
+            folder.replace(old)
+        new.replace(folder)
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)

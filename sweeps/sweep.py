@@ -1,25 +1,21 @@
 """Sweeps of headstart train, on one machine or a cluster."""
 
-import json
 import os
-import secrets
 import shlex
-import socket
-import time
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from headstart.cli.task import find_task
-from headstart.engines.display import Display
-from headstart.engines.options import EngineOptions
-from headstart.engines.scheduler import MEMORY_RETRIES, RETRIES, run_tasks
-from headstart.engines.task import Task, TaskResources
+from headstart.engines.options import EngineOptions, Needs
+from headstart.engines.tasks import Outcome, Task, run_tasks
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import INCOMPLETE, UserError
 from headstart.output.files import alone_in, output_folder
@@ -27,12 +23,12 @@ from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
-from headstart.sweeps.request import RunRequest
-from headstart.sweeps.server import LOGS, TABLE, DryRunServer, RunsTable, SweepServer
+from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
 from headstart.sweeps.sweep_file import Sweep, read_mapping, read_sweep
+from headstart.sweeps.table import TABLE, Row, RunsTable
 from headstart.sweeps.thresholds import ASSUMED, add_thresholds, choose_threshold, reference_runs
 
-DRIVER, MARK = ".driver.json", ".mark"
+LOGS = "logs"
 # Reference runs lie here; commands that look for runs skip hidden folders.
 THRESHOLDS = ".thresholds"
 # The commands that show runs of a task side by side.
@@ -48,15 +44,11 @@ def sweep(
     gpus: NonNegativeFloat = 0.0,
     memory: PositiveFloat | None = None,
     runtime_env: str | None = None,
-    retries: NonNegativeInt = RETRIES,
-    memory_retries: NonNegativeInt = MEMORY_RETRIES,
-    timeout: PositiveFloat | None = None,
-    seed: NonNegativeInt = 0,
     choose: dict[str, str] | None = None,
     overwrite: bool = False,
     **options: Any,
 ) -> None:
-    """Run the runs of a sweep file, here or on a cluster. Existing results are reused, and interrupted sweeps continue.
+    """Run the runs of a sweep file, here or on a cluster. Traces in the ledger are not measured again.
 
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep. If it has the key `reference`, a list
@@ -69,10 +61,6 @@ def sweep(
         gpus: GPUs of each run on a Ray cluster. With 0.5, two runs share a GPU.
         memory: Memory of each run on a Ray cluster, in gigabytes.
         runtime_env: YAML file of Ray's runtime environment for the runs.
-        retries: Number of restarts of a run whose process or machine was lost.
-        memory_retries: Number of restarts of a run that ran out of memory.
-        timeout: Minutes after which a run is stopped and fails. The next sweep continues it.
-        seed: Seed of a random search.
         choose: Variants of a method that become one row of a leaderboard, by the row's name: --choose.ridge='ridge (*'.
             On each data set the row is the variant that is best on the other data sets. The leaderboard is written when
             all runs are complete.
@@ -82,7 +70,7 @@ def sweep(
     engines = EngineOptions(**options)
     if gpus > 1 and gpus % 1:
         raise UserError(f"gpus: {gpus:g} is neither a fraction of one GPU nor a whole number; give 0.5, 1 or 2")
-    content = read_sweep(find_file(file), seed)
+    content = read_sweep(find_file(file))
 
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
@@ -91,34 +79,36 @@ def sweep(
         advice = "see Ray's documentation of runtime environments"
         environment = read_mapping("runtime_env", Path(runtime_env), advice)
 
-    if not dry_run:
-        _require_usable(ledger_folder)
-
-    patience = retries, memory_retries, timeout
-    command = _Command(engines, TaskResources(cpus, gpus, memory), environment, ledger_folder, patience, overwrite)
-    carry_out = command.dry_run if dry_run else command.run
-    if references := reference_runs(content) if content.reference else {}:
-        before = folder / THRESHOLDS
-        try:
-            carry_out(Sweep(content.name, list(references.values()), content.dashboard), before)
-        except SystemExit:
-            if dry_run:
-                raise
-            say("The other runs start when all reference runs are complete, since their thresholds follow from these.")
-            raise
-        if not dry_run:
-            thresholds = {configs: choose_threshold(before / run.name) for configs, run in references.items()}
-            for configs, threshold in thresholds.items():
-                say(f"{references[configs].name}: the threshold is {threshold:.0%}")
-            content = add_thresholds(content, thresholds)
-        else:
+    command = _Command(engines, Needs(cpus, gpus, memory, environment), ledger_folder.absolute(), overwrite)
+    if dry_run:
+        references = reference_runs(content) if content.reference else {}
+        if references:
             say(f"The thresholds of {len(references)} targets are not known yet; {ASSUMED:.0%} stands for them.")
-            content = add_thresholds(content, dict.fromkeys(references, ASSUMED))
+        whole = add_thresholds(content, dict.fromkeys(references, ASSUMED))
+        command.dry_run(replace(whole, runs=[*references.values(), *whole.runs]), folder)
+        return
 
-    carry_out(content, folder)
-    if choose and not dry_run:
+    command.run(_with_thresholds(content, folder, command), folder)
+    if choose:
         runs = [str(folder / run.name) for run in content.runs]
         leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
+
+
+def _with_thresholds(content: Sweep, folder: Path, command: "_Command") -> Sweep:
+    """Run the reference runs, if the sweep has any, and return it with the thresholds that follow."""
+    references = reference_runs(content) if content.reference else {}
+    if not references:
+        return content
+    before = folder / THRESHOLDS
+    try:
+        command.run(replace(content, runs=list(references.values())), before)
+    except SystemExit:
+        say("The other runs start when all reference runs are complete, since their thresholds follow from these.")
+        raise
+    thresholds = {configs: choose_threshold(before / run.name) for configs, run in references.items()}
+    for configs, threshold in thresholds.items():
+        say(f"{references[configs].name}: the threshold is {threshold:.0%}")
+    return add_thresholds(content, thresholds)
 
 
 @dataclass(frozen=True)
@@ -127,103 +117,94 @@ class _Command:
 
     Attributes:
         engines: Where they run.
-        resources: What each of them needs.
-        environment: Ray's runtime environment.
+        needs: What each of them needs.
         ledger: Folder of the ledger.
-        patience: Attempts after a lost process, attempts after a lack of memory, and minutes.
         overwrite: Whether results are replaced that other code, photos, weights or versions gave.
     """
 
     engines: EngineOptions
-    resources: TaskResources
-    environment: dict[str, Any]
+    needs: Needs
     ledger: Path
-    patience: tuple[int, int, float | None]
     overwrite: bool
 
     def run(self, content: Sweep, folder: Path) -> None:
         """Measure what the ledger lacks of the runs; exit where one is not complete."""
-        with _alone_in(folder) as token:
-            table = RunsTable(folder, content.runs)
-            tasks = self._tasks(content, folder, "measure", table, token)
-            engine = self.engines.open_engine(self.resources, self.environment)
-            with (
-                Display(content.name, len(tasks)) as display,
-                closing(SweepServer(folder, self.ledger, table, display)) as server,
-            ):
-                run_tasks(engine, tasks, server, *self.patience)
+        # Before the first run, the ledger has to be usable.
+        with _opened(self.ledger) as ledger:
+            shared = ledger.content() if self.engines.ray is not None else None
+        with alone_in("output", folder):
+            table, tasks = RunsTable(folder, content.runs), self._tasks(content, folder, "measure")
+            if self.engines.ray is not None:
+                tasks = [_sent(task) for task in tasks]
+            how: dict[str, Any] = {"title": content.name, "logs": folder / LOGS, "needs": self.needs, "shared": shared}
+            with closing(run_tasks(tasks, self.engines, **how)) as outcomes:
+                for done, outcome in enumerate(outcomes, 1):
+                    row = table.rows[outcome.task.name]
+                    self._enter(row, outcome)
+                    table.write()
+                    say(f"[{done}/{len(tasks)}] {row.describe()}", sys.stderr)
         _conclude(table, folder)
 
     def dry_run(self, content: Sweep, folder: Path) -> None:
-        """Print what the ledger lacks of the runs."""
-        tasks = self._tasks(content, folder, "find_missing", RunsTable(folder, content.runs), "")
-        engine = self.engines.open_engine(self.resources, self.environment)
-        outcomes = run_tasks(engine, tasks, DryRunServer(self.ledger), *self.patience)
-        if any(outcome.kind != "done" for outcome in outcomes.values()):
+        """Print what the ledger lacks of the runs; what they print themselves is left out."""
+        tasks, mistakes = self._tasks(content, folder, "find_missing"), 0
+        engines = EngineOptions(self.engines.workers)
+        with TemporaryDirectory() as logs, closing(run_tasks(tasks, engines, logs=Path(logs))) as outcomes:
+            for outcome in outcomes:
+                mistakes += bool(outcome.error)
+                say(f"{outcome.task.name}: {outcome.error or outcome.value}")
+                say(f"  headstart train {shlex.join(outcome.task.argument.options)}")
+        if mistakes:
             raise SystemExit(UserError.code)
 
-    def _tasks(self, content: Sweep, folder: Path, function: str, table: RunsTable, token: str) -> list[Task]:
-        # Files that Ray brings lie where a task starts.
-        working_folder = "" if "working_dir" in self.environment else str(Path.cwd())
+    def _tasks(self, content: Sweep, folder: Path, function: str) -> list[Task]:
+        added = ["--results.overwrite=true"] * self.overwrite
         tasks = []
         for run in content.runs:
-            request = RunRequest(
-                options=(*run.options, *["--results.overwrite=true"] * self.overwrite),
-                folder=str((folder / run.name).absolute()),
-                ledger=str(self.ledger.absolute()) if self.engines.ray is None else None,
-                dashboard={**content.dashboard, "parameters": dict(run.parameters)},
-                cpus=self.resources.cpus,
-                known="" if self.overwrite else table.known(run.name),
-                mark=str((folder / MARK).absolute()),
-                token=token,
-            )
-            tasks.append(Task(run.name, f"headstart.sweeps.measure:{function}", request, working_folder))
+            dashboard = {**content.dashboard, "parameters": dict(run.parameters)}
+            request = RunRequest((*run.options, *added), (folder / run.name).absolute(), self.ledger, dashboard)
+            tasks.append(Task(run.name, f"headstart.sweeps.run:{function}", request))
         return tasks
 
+    def _enter(self, row: Row, outcome: Outcome) -> None:
+        """Enter the end of a run into its row; store what comes from another machine."""
+        row.where, row.seconds = outcome.host, round(outcome.seconds, 1)
+        row.state, row.error, row.computed_traces = "failed", outcome.error, 0
+        if not outcome.error:
+            result: RunResult = outcome.value
+            if result.files:
+                unpack(result.files, outcome.task.argument.folder)
+                with _opened(self.ledger) as ledger:
+                    for document, description in result.documents:
+                        ledger.record(document, description)
+                    ledger.write(result.traces)
+            row.state = "complete" if result.complete else "incomplete"
+            row.error, row.computed_traces = result.because * (not result.complete), result.computed_traces
 
-def _require_usable(ledger: Path) -> None:
-    """Raise a UserError before the first run where the ledger cannot be written."""
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[Ledger]:
+    """Open the ledger; its errors are the user's."""
     try:
-        Ledger(ledger).close()
+        with Ledger(folder) as ledger:
+            yield ledger
     except LedgerError as error:
         raise UserError(f"ledger: {error}; choose another folder") from error
 
 
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[str]:
-    """Lock a sweep's folder; return the token that marks this command's disk.
-
-    Raises:
-        UserError: Another command holds the lock; the message names it.
-    """
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(alone_in("output", folder))
-        except UserError as error:
-            other = ""
-            with suppress(OSError, ValueError, KeyError):
-                driver = json.loads((folder / DRIVER).read_text())
-                other = f", process {driver['process']} on {driver['machine']} since {driver['since']}"
-            raise UserError(
-                f"output: another sweep runs in {str(folder)!r}{other}; wait for it, or choose another folder"
-            ) from error
-
-        for name in (MARK, DRIVER):
-            stack.callback((folder / name).unlink, missing_ok=True)
-        token = secrets.token_hex(8)
-        driver = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%F %T")}
-        (folder / DRIVER).write_text(json.dumps(driver))
-        (folder / MARK).write_text(token)
-        yield token
+def _sent(task: Task) -> Task:
+    """Return a run for a machine of a cluster, which gets the content of the run's folder."""
+    argument = replace(task.argument, files=SentFolder(task.argument.folder))
+    return replace(task, function="headstart.sweeps.run:measure_there", argument=argument)
 
 
 def _conclude(table: RunsTable, folder: Path) -> None:
     """Print how the runs ended, each error once, and exit with a code that depends on it."""
     rows = list(table.rows.values())
     counts = Counter(row.state for row in rows)
-    errors = Counter((row.state, row.where, row.error) for row in rows if row.state != "complete")
-    for (state, where, error), count in errors.most_common():
-        say(f"{count} {'run' if count == 1 else 'runs'} {state} on {where or 'no machine'}: {error or 'see the log'}")
+    errors = Counter((row.state, row.error) for row in rows if row.state != "complete")
+    for (state, error), count in errors.most_common():
+        say(f"{count} {'run' if count == 1 else 'runs'} {state}: {error or 'see the log'}")
     listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     say(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
 

@@ -14,15 +14,15 @@ import yaml
 
 from headstart.contract.limited_yaml import UniqueKeyLoader
 from headstart.output.errors import UsageError, UserError, broken_yaml, reason_of
-from headstart.sweeps.parameters import OWN, flatten, in_one_line, list_points, overrides, short_name
+from headstart.sweeps.parameters import AGENTS, OF_AGENTS, OWN, flatten, in_one_line, list_points, overrides, short_name
 
 PROGRAM = "train.py"
 KEY_MEANINGS = {
     "program": "`train.py`, the only program that can be swept; not needed where the command is `headstart train`.",
-    "method": "`grid` for all combinations of the values, `random` for a sample of `run_cap` runs.",
-    "parameters": "The options that vary, each with `value`, `values` or a distribution. Nested names are allowed.",
+    "method": "`grid`, for all combinations of the values. Agents of Weights & Biases run the other methods.",
+    "parameters": "The options that vary, each with `value` or `values`. Nested names are allowed.",
     "command": "The command of a run. `${args}` stands for the parameters; other parts are options of every run.",
-    "run_cap": "Number of runs of a random search; largest number of runs of a grid.",
+    "run_cap": "Largest number of runs.",
     "name": "Name of the sweep; by default that of the file.",
     "project": "Project of the runs in the dashboard.",
     "entity": "User or team that owns the project in the dashboard.",
@@ -64,7 +64,7 @@ class Sweep:
 
     Attributes:
         name: Its name.
-        runs: The runs, in the order of the grid or of sampling.
+        runs: The runs, in the order of the grid.
         dashboard: Name of the `sweep`, and `project` and `entity` in the dashboard if the file has them.
         reference: Options of the runs from which thresholds follow; none where the targets state theirs.
     """
@@ -91,15 +91,14 @@ def require_no_run_options(args: Sequence[str]) -> None:
             raise UsageError(f"{name}: it is an option of the runs; {instead}")
 
 
-def read_sweep(path: Path, seed: int) -> Sweep:
+def read_sweep(path: Path) -> Sweep:
     """Read a sweep file.
 
     Args:
         path: The file.
-        seed: Seed of a random search.
 
     Raises:
-        UserError: It cannot be read, or needs an account of Weights & Biases.
+        UserError: It cannot be read, or needs agents of Weights & Biases.
     """
     content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
     _check_keys(content)
@@ -112,7 +111,7 @@ def read_sweep(path: Path, seed: int) -> Sweep:
 
     varied = [key for key, parameter in parameters.items() if "value" not in parameter]
     runs: dict[str, Run] = {}
-    for point in list_points(content["method"], parameters, content.get("run_cap"), seed):
+    for point in list_points(parameters, content.get("run_cap")):
         options = (*before, *(f"--{key}={in_one_line(value)}" for key, value in point.items()), *after)
         run = Run(name_run([point[key] for key in varied], options), options, point)
         runs.setdefault(run.name, run)
@@ -150,21 +149,18 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
 
 
 def _check_keys(content: Mapping[str, Any]) -> None:
-    unknown = sorted(map(str, content.keys() - KEY_MEANINGS.keys()))
-    if unknown:
-        raise UserError(
-            f"file: {', '.join(unknown)} is not supported here; the keys are {', '.join(sorted(KEY_MEANINGS))}"
-        )
+    if unknown := sorted(map(str, content.keys() - KEY_MEANINGS.keys())):
+        advice = AGENTS if set(unknown) <= set(OF_AGENTS) else f"the keys are {', '.join(sorted(KEY_MEANINGS))}"
+        raise UserError(f"file: {', '.join(unknown)} is not supported here; {advice}")
     if Path(str(content.get("program", PROGRAM))).name != PROGRAM:
         raise UserError(f"file: program is {content['program']!r}; only {PROGRAM} can be swept")
-    if content.get("method") not in ("grid", "random"):
-        raise UserError(
-            f"file: method is {content.get('method')!r}; here it is grid or random, others need an agent of W&B"
-        )
+    if content.get("method") != "grid":
+        advice = AGENTS if content.get("method") in ("random", "bayes") else "give grid"
+        raise UserError(f"file: method is {content.get('method')!r}, but only grid is run here; {advice}")
     if not isinstance(content.get("parameters"), dict) or not content["parameters"]:
         raise UserError("file: there are no parameters; give each of them values")
     cap = content.get("run_cap")
-    if (content["method"] == "random" or cap is not None) and (type(cap) is not int or cap < 1):
+    if cap is not None and (type(cap) is not int or cap < 1):
         raise UserError(f"file: run_cap is {cap!r}; give the number of runs, 1 or more")
 
 

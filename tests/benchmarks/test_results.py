@@ -10,7 +10,6 @@ import torch
 
 import headstart
 from headstart.tests.conftest import list_options, write_photos
-from headstart.tests.material.in_process import InProcess
 from headstart.tests.material.root import require_checkout
 from headstart.tests.material.sweeps import run, write
 
@@ -24,11 +23,9 @@ def sweeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     options = list_options(write_photos(folder / "pictures"))
     widths = {"values": [{"width_mult": 0.25}, {"width_mult": 0.35}]}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("headstart.engines.options.Workers", lambda count, gpus: InProcess())
-        run(write(folder, [*options, "--data.orderings=4"], data__backbone__model_args=widths), folder / "plain")
-        balanced = [*options, "--data.orderings=4", "--data.order=balanced", "--criterion.until=limit"]
-        run(write(folder, balanced, data__backbone__model_args=widths), folder / "balanced")
+    run(write(folder, [*options, "--data.orderings=4"], data__backbone__model_args=widths), folder / "plain")
+    balanced = [*options, "--data.orderings=4", "--data.order=balanced", "--criterion.until=limit"]
+    run(write(folder, balanced, data__backbone__model_args=widths), folder / "balanced")
     return folder
 
 

@@ -1,35 +1,27 @@
 """The engines."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from headstart.engines.ray_cluster import RayCluster
-from headstart.engines.task import TaskResources
-from headstart.engines.workers import Workers
-from headstart.tests.material.listeners import Open
+from headstart.engines.options import EngineOptions
+
+Choose = Callable[[], EngineOptions]
 
 
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Any]:
+@pytest.fixture(scope="session")
+def ray_address() -> Iterator[str]:
+    """Start a cluster of two processors."""
     pytest.importorskip("ray")
     from ray.cluster_utils import Cluster
 
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        for _ in range(2):
-            cluster.add_node(num_cpus=1)
-        yield cluster
-    finally:
-        cluster.shutdown()
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    yield cluster.address
+    cluster.shutdown()
 
 
-@pytest.fixture(
-    params=["one worker", "workers", pytest.param("ray", marks=pytest.mark.slow)],
-)
-def open_engine(request: pytest.FixtureRequest) -> Open:
+@pytest.fixture(params=["here", "workers", pytest.param("ray", marks=pytest.mark.slow)])
+def engine(request: pytest.FixtureRequest) -> EngineOptions:
     if request.param == "ray":
-        address = request.getfixturevalue("cluster").address
-        return lambda: RayCluster(address, TaskResources(), {})
-    return lambda: Workers(1 if request.param == "one worker" else 2, [])
+        return EngineOptions(ray=request.getfixturevalue("ray_address"))
+    return EngineOptions(workers=2 if request.param == "workers" else None)

@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
-from headstart.engines.options import EngineOptions
-from headstart.engines.task import Outcome, Task
 from headstart.tests.material.arena import ENTRIES, Arena
 
 
@@ -68,44 +66,10 @@ def test_the_mistake_is_the_same(
     assert messages[0].startswith("error: ")
 
 
-class Ending:
-    """Stands for workers, in which every task ends as it is told to."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-        self.tasks: list[Task] = []
-
-    def room(self) -> int:
-        return not self.tasks
-
-    def start(self, task: Task) -> None:
-        self.tasks.append(task)
-
-    def wait(self, receive: Any, ended: list[tuple[Task, Outcome]]) -> None:
-        ended.append((self.tasks.pop(), self.outcome))
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.mark.parametrize("kind", ["lost", "memory"])
-def test_a_task_that_ended_a_process_is_not_run_in_the_command(
-    kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = Ending(Outcome(kind, error="it was too large", where="host"))
-    monkeypatch.setattr(EngineOptions, "open_engine", lambda *args: engine)
-    monkeypatch.setattr(
-        "headstart.datamodules.row_computation.load", lambda *args: pytest.fail("a network was loaded here")
-    )
-    with pytest.raises(SystemExit, match="1"):
-        score(arena, "out", "--workers=2")
-    assert f", {kind} on host: it was too large" in capfd.readouterr().err
-
-
 @pytest.mark.slow
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
-    monkeypatch.setattr(EngineOptions, "open_engine", lambda *args: pytest.fail("an engine was opened"))
+    monkeypatch.setattr("headstart.engines.tasks.Workers", lambda *args: pytest.fail("a process was begun"))
     assert score(arena, "there", "--workers=2") == here
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from headstart import sweep
 
-Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
+Traces = dict[tuple[str, str, int], list[Any]]
 
 
 def write(folder: Path, options: list[str], **parameters: Any) -> Path:
@@ -42,14 +42,17 @@ def table(output: Path) -> dict[str, dict[str, Any]]:
 
 
 def traces(output: Path) -> Traces:
+    """Return all traces of a sweep's ledger, with their counts of classes."""
     with sqlite3.connect(f"{output}-ledger/traces.sqlite") as base:
-        rows = base.execute("SELECT stream, method, ordering, correct, diverged FROM traces WHERE NOT open")
-        return {(stream, method, ordering): (counts, end) for stream, method, ordering, counts, end in rows}
+        rows = base.execute("SELECT stream, method, ordering, correct, diverged, classes FROM traces")
+        return {(stream, method, ordering): counts for stream, method, ordering, *counts in rows}
 
 
 def results(output: Path) -> dict[str, dict[str, Any]]:
     """Read the results of all runs, without what differs between two that are equal."""
     documents = {path.parent.name: json.loads(path.read_text()) for path in output.glob("*/results.json")}
     for document in documents.values():
-        del document["times"], document["environment"]
+        del document["times"], document["environment"], document["sha256"]
+        # The configuration names the folder.
+        document.get("files_sha256", {}).pop("config.yaml", None)
     return documents

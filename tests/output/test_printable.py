@@ -6,8 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from headstart.engines.display import Display
-from headstart.engines.task import Task, TaskMessage
 from headstart.evaluation.alignment.score_files import print_score
 from headstart.output.errors import UserError
 from headstart.output.figures import shorten
@@ -32,12 +30,6 @@ def show_progress() -> None:
         progress.show(50, HOSTILE)
 
 
-def show_tasks() -> None:
-    with Display(HOSTILE, 2) as display:
-        display.receive(Task(HOSTILE, "", None), TaskMessage("started", "here"))
-        display.show_end(HOSTILE, "failed", HOSTILE, again=False)
-
-
 def fail() -> None:
     with pytest.raises(SystemExit), one_line_errors():
         raise UserError(f"models: {HOSTILE} is unknown")
@@ -49,7 +41,6 @@ def fail() -> None:
     [
         print_scored,
         show_progress,
-        show_tasks,
         fail,
         lambda: print_table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], HOSTILE),
         lambda: print_lines([HOSTILE]),

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from headstart.tests.material.in_process import InProcess
 from headstart.tests.material.sweeps import write
 
 
@@ -22,13 +21,7 @@ def cluster() -> Iterator[Any]:
     from ray.cluster_utils import Cluster
 
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
-    try:
-        yield cluster
-    finally:
-        cluster.shutdown()
-
-
-@pytest.fixture(autouse=True)
-def tasks_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Run tasks without workers, which would import torch again, and would not have what a test replaces."""
-    monkeypatch.setattr("headstart.engines.options.Workers", lambda count, gpus: InProcess())
+    for _ in range(2):
+        cluster.add_node(num_cpus=1)
+    yield cluster
+    cluster.shutdown()

@@ -1,52 +1,53 @@
-"""A sweep measures what the ledger lacks."""
+"""A sweep measures what the ledger lacks, and tells of every run how it ended."""
 
 import json
-import os
 import shlex
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
-from headstart import sweep
-from headstart.sweeps.server import RunsTable
+from headstart import sweep, train
+from headstart.output.errors import UserError
+from headstart.output.files import alone_in
 from headstart.sweeps.sweep import _conclude
 from headstart.sweeps.sweep_file import Run, read_sweep
-from headstart.tests.material.sweeps import results, run, traces, write
+from headstart.sweeps.table import RunsTable
+from headstart.tests.material.sweeps import results, run, write
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.slow
-def test_runs_are_those_of_train_py_and_are_not_run_again(
+def test_runs_are_those_of_train_py_and_nothing_is_measured_twice(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rows = run(file, tmp_path / "a")
-    assert {row["state"] for row in rows.values()} == {"complete"}
-    assert [row["computed_traces"] > 0 for row in rows.values()] == [True] * 2
+    assert [(row["state"], row["computed_traces"] > 0) for row in rows.values()] == [("complete", True)] * 2
     assert set(results(tmp_path / "a")) == set(rows)
     assert "2 runs: 2 complete" in capfd.readouterr().out
     # The same options have the same result.
-    from headstart import train
-
     name, row = next(iter(rows.items()))
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
     train.main([*row["options"], f"--trainer.default_root_dir={tmp_path / 'alone' / name}"])
     assert results(tmp_path / "alone")[name] == results(tmp_path / "a")[name]
-    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*/*.*") if path.suffix != ".log"}
-    again = run(file, tmp_path / "a")
-    assert [row["computed_traces"] for row in again.values()] == [0] * 2
-    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
-    assert {path.name for path in (tmp_path / "a").iterdir()} == {*rows, "sweep.json", "logs"}
-    # A folder that was removed is written again, from the ledger.
+
+    # A folder that was removed is written again, from the ledger; another file keeps the rows of this one.
     before = results(tmp_path / "a")
     shutil.rmtree(tmp_path / "a" / name)
-    assert run(file, tmp_path / "a")[name]["computed_traces"] == 0
-    assert results(tmp_path / "a") == before
+    parameters = {"criterion.evaluate_every": {"values": [1, 2, 3]}}
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "parameters": parameters}))
+    again = run(file, tmp_path / "a")
+    assert [again[each]["computed_traces"] for each in rows] == [0, 0]
+    assert "all its traces were in the ledger" in capfd.readouterr().err
+    assert {each: results(tmp_path / "a")[each] for each in before} == before
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {*again, "sweep.json", "logs"}
+    assert all("Complete" in (tmp_path / "a" / "logs" / f"{each}.log").read_text() for each in again)
+    parameters["criterion.evaluate_every"]["values"] = [1]
+    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), "parameters": parameters}))
+    assert set(run(file, tmp_path / "a")) == set(again)
 
 
 @pytest.mark.slow
@@ -55,57 +56,26 @@ def test_dry_run_tells_and_does_nothing(
 ) -> None:
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
     file = write(tmp_path, options, criterion__evaluate_every={"values": [1, 2]}, seed_everything={"values": [0, 1]})
-    sweep.main(
-        [str(file), f"--output={tmp_path / 'new' / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run", "true"]
-    )
+    first = read_sweep(file).runs[0]
+    only = write(tmp_path, [each for each in first.options if "seed" not in each], seed_everything={"values": [0]})
+    dry = ["--dry_run", "true", f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}"]
+    sweep.main([str(file), *dry])
     output = capfd.readouterr().out
-    assert not (tmp_path / "new").exists()
     assert output.count("still have to pass through the network") == 4
-    assert not (tmp_path / "a").exists()
-    assert not (tmp_path / "a-ledger").exists()
-    first = read_sweep(file, 0).runs[0]
     assert f"{first.name}: " in output
-    only = write(
-        tmp_path, [option for option in first.options if "seed" not in option], seed_everything={"values": [0]}
-    )
-    rows = run(only, tmp_path / "a")
+    assert not list(tmp_path.glob("a*"))
+
+    run(only, tmp_path / "a")
     before = {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()}
+    capfd.readouterr()
     # The same holds while it runs.
-    with sweep_alone(tmp_path / "a"):
-        sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    with alone_in("output", tmp_path / "a"):
+        sweep.main([str(file), *dry])
     output = capfd.readouterr().out
-    assert {row["computed_traces"] for row in rows.values()} == {4}
     # The traces of a finished run, of one that is evaluated elsewhere, and of two with other random weights.
     assert [output.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
     assert output.count("still have to pass through the network") == 2
     assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
-
-
-def test_dry_run_of_mistakes_ends_as_they_would(file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    shutil.rmtree(tmp_path / "pictures")
-    with pytest.raises(SystemExit) as ended:
-        sweep.main([str(file), f"--output={tmp_path / 'a'}", "--dry_run"])
-    assert ended.value.code == 1
-    assert capfd.readouterr().out.count("data.photos.root: ") == 2
-
-
-@pytest.mark.slow
-def test_workers_measure_the_same_traces(
-    tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    options = [
-        option for option in small_comparison(tmp_path) if "photos" not in option and "num_workers" not in option
-    ]
-    photos = [f"{path},{path.parent.name},{path.parents[1].name}" for path in sorted(tmp_path.glob("*/*/*/*.jpg"))]
-    (tmp_path / "photos.csv").write_text("\n".join(["path,label,split", *photos]))
-    source = [f"--data.photos.{key}" for key in ("class_path=CsvPhotos", f"init_args.file={tmp_path / 'photos.csv'}")]
-    file = write(tmp_path, [*options, *source, "--data.num_workers=1", "--trainer.logger=false"])
-    run(file, tmp_path / "a")
-    # The processes decode the photos themselves.
-    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "empty"))
-    run(file, tmp_path / "b", "--workers=2")
-    assert traces(tmp_path / "b") == traces(tmp_path / "a") != {}
-    assert results(tmp_path / "b") == results(tmp_path / "a")
 
 
 @pytest.mark.slow
@@ -119,58 +89,36 @@ def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
     assert sorted(row["state"] for row in rows.values()) == ["complete", "failed"]
     (failed,) = (row for row in rows.values() if row["state"] == "failed")
     assert failed["error"].startswith("data.photos.root: ")
-    assert f"1 run failed on {failed['where']}: data.photos.root: " in capfd.readouterr().out
+    assert "1 run failed: data.photos.root: " in capfd.readouterr().out
+    with pytest.raises(SystemExit, match="1"):
+        sweep.main([str(file), f"--output={tmp_path / 'new'}", "--dry_run"])
+    assert "data.photos.root: " in capfd.readouterr().out
+
     shutil.copytree(tmp_path / "pictures", missing)
     rows = run(file, tmp_path / "a")
-    assert {row["state"] for row in rows.values()} == {"complete"}
     # Equal photos, wherever they lie: the other run has measured them.
-    assert {row["computed_traces"] for row in rows.values()} == {0}
-    assert {row["error"] for row in rows.values()} == {""}
+    assert {(row["state"], row["error"], row["computed_traces"]) for row in rows.values()} == {("complete", "", 0)}
 
-
-def test_a_run_that_is_cut_off_is_incomplete(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> None:
-    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
-    file = write(tmp_path, [*options, "--trainer.max_time=00:00:00:00"], seed_everything={"values": [0]})
-    (row,) = run(file, tmp_path / "a", code=75).values()
+    cut_off = write(tmp_path, [*options, "--trainer.max_time=00:00:00:00"], seed_everything={"values": [0]})
+    (row,) = run(cut_off, tmp_path / "b", code=75).values()
     assert row["state"] == "incomplete"
     assert row["error"]
 
 
 @pytest.mark.slow
-def test_an_edited_sweep_is_refused_unless_it_overwrites(
-    tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
+def test_results_of_other_code_are_replaced_on_request_alone(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
-    file = write(tmp_path, options, seed_everything={"values": [0]})
     run(file, tmp_path / "a")
     monkeypatch.setattr("headstart.modules.provenance.suite_digest", lambda: "edited")
     before = results(tmp_path / "a")
-    # Here, and on a machine that does not see these results.
-    for shared in (lambda request: True, lambda request: False):
-        monkeypatch.setattr("headstart.sweeps.measure._shares_disk", shared)
-        (row,) = run(file, tmp_path / "a", code=1).values()
+    for row in run(file, tmp_path / "a", code=1).values():
         assert "--results.overwrite=true" in row["error"]
         assert row["computed_traces"] == 0
-        assert results(tmp_path / "a") == before
-    (row,) = run(file, tmp_path / "a", "--overwrite").values()
-    assert row["state"] == "complete"
-    assert row["computed_traces"] > 0
-
-
-def test_the_second_of_two_commands_names_the_first(
-    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with sweep_alone(tmp_path / "a"):
-        with pytest.raises(SystemExit, match="1"):
-            sweep.main([str(file), f"--output={tmp_path / 'a'}"])
-        assert f"process {os.getpid()} on " in capfd.readouterr().err
-    assert not (tmp_path / "a").exists()
-
-
-def sweep_alone(folder: Path) -> Any:
-    from headstart.sweeps.sweep import _alone_in
-
-    return _alone_in(folder)
+    assert results(tmp_path / "a") == before
+    for row in run(file, tmp_path / "a", "--overwrite").values():
+        assert row["state"] == "complete"
+        assert row["computed_traces"] > 0
 
 
 def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -186,16 +134,9 @@ def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys:
     assert output.stdout.strip() == str(folder / "a" / "wandb" / "offline-run-1")
     assert shlex.split(lines[-2])[-1] == str(folder)
 
-
-@pytest.mark.slow
-def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: Path) -> None:
-    first = run(file, tmp_path / "a")
-    content = yaml.safe_load(file.read_text())
-    file.write_text(yaml.safe_dump({**content, "parameters": {"criterion.evaluate_every": {"values": [2, 3]}}}))
-    both = run(file, tmp_path / "a")
-    assert set(first) < set(both)
-    assert {row["state"] for row in both.values()} == {"complete"}
-    assert len(both) == 3
+    (folder / "sweep.json").write_text('{"schema": 2, "runs": []}')
+    with pytest.raises(UserError, match=r"has schema 2, but this version .* reads schema 1\); choose another"):
+        RunsTable(folder, [])
 
 
 @pytest.mark.slow
@@ -224,26 +165,27 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
         assert row["tuned"] == f"recursive_least_squares (ridge {float(best)}), chosen on other data sets"
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        ([], 2, "file: it is required"),
-        (["nowhere.yaml"], 1, "file: 'nowhere.yaml' cannot be read (No such file or directory)"),
-        (["FILE", "--worker=2"], 2, "worker: there is no such option (closest: workers)"),
-        (["FILE", "--workers=0"], 2, "workers"),
-        (["FILE", "--workers=2", "--ray=auto"], 1, "leave out --workers or --ray"),
-        (["FILE", "--runtime_env=nowhere.yaml"], 1, "runtime_env: 'nowhere.yaml' cannot be read"),
-        (["FILE", "--output=FILE"], 1, "output: "),
-        (["FILE", "--ledger=FILE/ledger"], 1, "ledger: "),
-        (["FILE", "--ray=auto", "--gpus=1.5"], 1, "gpus: 1.5 is neither"),
-    ],
-)
-def test_mistakes_are_one_line(
-    options: list[str], code: int, words: str, file: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit) as ended:
-        sweep.main([option.replace("FILE", str(file)) for option in options])
-    assert ended.value.code == code
-    output = capfd.readouterr().err
-    assert words in output
-    assert output.count("\n") == 1
+def test_mistakes_are_one_line(file: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    mistakes = {
+        (): "file: it is required",
+        ("nowhere.yaml",): "file: 'nowhere.yaml' cannot be read (No such file or directory)",
+        ("FILE", "--worker=2"): "worker: there is no such option (closest: workers)",
+        ("FILE", "--workers=0"): "workers",
+        ("FILE", "--workers=2", "--ray=auto"): "leave out --workers or --ray",
+        ("FILE", "--runtime_env=nowhere.yaml"): "runtime_env: 'nowhere.yaml' cannot be read",
+        ("FILE", "--output=FILE"): "output: ",
+        ("FILE", "--ledger=FILE/ledger"): "ledger: ",
+        ("FILE", "--ray=auto", "--gpus=1.5"): "gpus: 1.5 is neither",
+        ("FILE", "--trainer.logger=false"): "trainer.logger: it is an option of the runs; write it into the command",
+        ("FILE", "--data.batch_size", "3"): "data.batch_size: it is an option of the runs; write it into the command",
+        ("FILE", "--results.ledger=x"): "results.ledger: it is an option of the runs; give --ledger instead",
+    }
+    with alone_in("output", file.parent / "held"):
+        mistakes["FILE", f"--output={file.parent / 'held'}"] = "output: another process writes to"
+        for options, words in mistakes.items():
+            with pytest.raises(SystemExit) as ended:
+                sweep.main([option.replace("FILE", str(file)) for option in options])
+            output = capfd.readouterr().err
+            assert words in output
+            assert output.count("\n") == 1
+            assert ended.value.code == (2 if not options or "option" in words or words == "workers" else 1), options

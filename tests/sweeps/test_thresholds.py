@@ -41,7 +41,7 @@ def targets(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Pa
 
 @pytest.mark.slow
 def test_a_target_that_asks_for_a_threshold_gets_one_from_its_reference_run(targets: Path, tmp_path: Path) -> None:
-    assert [Path(name.removeprefix("--config=")).stem for (name,) in reference_runs(read_sweep(targets, 0))] == ["open"]
+    assert [Path(name.removeprefix("--config=")).stem for (name,) in reference_runs(read_sweep(targets))] == ["open"]
     rows = run(targets, tmp_path / "a")
     assert [row["state"] for row in rows.values()] == ["complete"] * 2
 
@@ -92,4 +92,4 @@ def test_a_reference_that_does_not_learn_is_an_error(targets: Path, tmp_path: Pa
 def test_reference_is_a_list_of_options(targets: Path, wrong: object) -> None:
     targets.write_text(yaml.safe_dump({**yaml.safe_load(targets.read_text()), "reference": wrong}))
     with pytest.raises(UserError, match=r"reference is .*; give a list of options"):
-        read_sweep(targets, 0)
+        read_sweep(targets)
