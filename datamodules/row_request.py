@@ -135,7 +135,7 @@ class RowRequest:
         """Everything that all the rows depend on, as JSON values: the key of their table."""
         # These packages decode and scale pictures and run networks. Which formats are read decides what is unreadable.
         versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
-        decoding = {"decoding": self.pictures.decoding, "formats": list(formats())}
+        decoding = {"decoding": self.pictures.decoding, "formats": sorted(formats())}
         return {**self._settings(), **decoding, **versions}
 
     def _settings(self) -> dict[str, Any]:

@@ -239,7 +239,9 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
 def _store(table: FeatureTable, parts: Iterable[tuple[bytes, ComputedPart]]) -> int:
     """Store rows that came with a task; return their number."""
     count = 0
-    for digests, computed in parts:
-        table.write(np.frombuffer(digests, "S32"), *computed)
-        count += len(computed.rows)
+    for names, computed in parts:
+        digests = np.frombuffer(names, "S32")
+        with table.taken(digests, wait=True):
+            table.write(digests, *computed)
+        count += len(digests)
     return count

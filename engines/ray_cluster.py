@@ -1,11 +1,10 @@
 """Tasks on a Ray cluster, by Ray Core alone."""
 
-import os
 import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, chdir, nullcontext, suppress
+from contextlib import chdir
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,7 +13,6 @@ from typing import Any
 from headstart.engines.options import Needs
 from headstart.engines.perform import Outcome, Task, perform
 from headstart.output.errors import UserError, explain_write_errors, reason_of
-from headstart.output.import_paths import ROOT
 from headstart.output.printable import say
 from headstart.output.processors import processors
 
@@ -47,7 +45,7 @@ class RayCluster:
         _warn_of_no_room(ray.nodes(), {"CPU": cpus, "GPU": needs.gpus, "memory": memory or 0})
 
         # Files that Ray brings lie where a task starts.
-        self.folder = "" if "working_dir" in needs.environment else str(Path.cwd())
+        self.folder = "." if "working_dir" in needs.environment else str(Path.cwd())
         self.cpus, self.shared = cpus, ray.put(shared)
         # A task that died is started again by the command, which reports it.
         self.remote = ray.remote(num_cpus=cpus, num_gpus=needs.gpus, memory=memory, max_retries=0)(_perform)
@@ -65,7 +63,7 @@ class RayCluster:
         # Ray replaces the command's handler by its own.
         on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
-            self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=_with_code(environment))
+            self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
             # At an address something answers, as was seen before.
             is_refused = address != "auto" or isinstance(error, self.ray.exceptions.AuthenticationError)
@@ -86,7 +84,10 @@ class RayCluster:
 
     def wait(self) -> list[Outcome]:
         """Wait until a task ends, or for a second."""
-        ended, _ = self.ray.wait(list(self.running), timeout=SECONDS_TO_WAIT)
+        try:
+            ended, _ = self.ray.wait(list(self.running), timeout=SECONDS_TO_WAIT)
+        except self.ray.exceptions.RayError as error:
+            raise UserError(f"ray: the cluster was lost ({reason_of(error)}); run the command again") from error
         return [self._outcome(reference, *self.running.pop(reference)) for reference in ended]
 
     def _outcome(self, reference: Any, task: Task, log: Path | None) -> Outcome:  # noqa: ANN401 - Ray's own class
@@ -137,49 +138,14 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
         say(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", sys.stderr)
 
 
-def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
-    """Return a runtime environment in which tasks import this command's checkout from its path on their own disk.
-
-    An installed package has to be installed on every machine instead.
-    """
-    if not (ROOT / "pyproject.toml").is_file():
-        return environment
-    variables = environment.get("env_vars") or {}
-    paths = [*filter(None, [variables.get("PYTHONPATH")]), str(_link_to_checkout())]
-    return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(paths)}}
-
-
-def _link_to_checkout() -> Path:
-    """Return a folder of the checkout, seen by all machines, in which a link to it has the name of the package."""
-    folder = ROOT / ".import"
-    link = folder / "headstart"
-    with explain_write_errors(f"ray: {str(folder)!r}", "make it writable"):
-        if not link.is_symlink():
-            folder.mkdir(exist_ok=True)
-            with suppress(FileExistsError):  # another command was faster
-                link.symlink_to("..", target_is_directory=True)
-    return folder
-
-
 def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int) -> tuple[Outcome, bytes]:  # noqa: ANN401 - whatever tasks share
     """Perform a task on a machine of the cluster; return how it ended, and what it printed."""
-    with TemporaryDirectory(prefix="headstart-") as scratch:
+    host = socket.gethostname()
+    if not Path(folder).is_dir():
+        error = f"ray: the working folder {folder!r} is not on {host}; put the same files there"
+        return Outcome(task, error=error, is_mistake=True, host=host), b""
+    # Paths are relative to the command's working folder.
+    with TemporaryDirectory(prefix="headstart-") as scratch, chdir(folder), processors(cpus):
         log = Path(scratch) / "log"
         log.touch()
-        try:
-            with processors(cpus), _working_in(folder):
-                outcome = perform(task, log if is_logged else None, shared)
-        except UserError as error:
-            outcome = Outcome(task, error=str(error), is_mistake=True, host=socket.gethostname())
-        return outcome, log.read_bytes()
-
-
-def _working_in(folder: str) -> AbstractContextManager[None]:
-    """Change to the command's working folder, because paths are relative to it."""
-    if not folder:
-        return nullcontext()
-    if not Path(folder).is_dir():
-        raise UserError(
-            f"ray: the working folder {folder!r} is not on {socket.gethostname()}; put the same files there"
-        )
-    return chdir(folder)
+        return perform(task, log if is_logged else None, shared), log.read_bytes()

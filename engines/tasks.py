@@ -66,10 +66,10 @@ def run_tasks(
     if not tasks:
         return
     if engine.is_serial:
-        with processors(needs.cpus) if needs.cpus else nullcontext():
-            for task in tasks:
+        for task in tasks:
+            with processors(needs.cpus) if needs.cpus else nullcontext():
                 outcome = perform(task, _log_of(task, logs), shared)
-                yield replace(outcome, task=task)
+            yield replace(outcome, task=task)
         return
 
     waiting, running, died = deque(tasks), 0, set[str]()

@@ -67,7 +67,7 @@ class _Worker:
     def __init__(self, cpus: int, gpu: str | None) -> None:
         self.cpus, self.gpu = cpus, gpu
         self.pool: ProcessPoolExecutor | None = None
-        self.number: Future[int]
+        self.number: Future[int] | None = None
         self.task: Task | None = None
         self.log: Path | None = None
         self.future: Future[Outcome]
@@ -105,7 +105,8 @@ class _Worker:
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to the process, if it lives."""
         with suppress(BrokenExecutor, CancelledError, TimeoutError, ProcessLookupError):
-            if self.pool is not None:
+            # A signal may come while the process is started.
+            if self.pool is not None and self.number is not None:
                 # It raises an error where the process is dead, whose number may be another's by now.
                 self.pool.submit(int)
                 os.kill(self.number.result(SECONDS_TO_START), number)
@@ -115,7 +116,7 @@ class _Worker:
         self.signal(signal.SIGKILL)
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
-            self.pool = None
+            self.pool = self.number = None
 
 
 # Whether this worker performs a task, which SIGTERM then ends.

@@ -17,7 +17,7 @@ from headstart.cli.task import find_task
 from headstart.engines.options import EngineOptions, Needs
 from headstart.engines.tasks import Outcome, Task, run_tasks
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import INCOMPLETE, UserError
+from headstart.output.errors import INCOMPLETE, UserError, explain_write_errors
 from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
@@ -173,7 +173,9 @@ class _Command:
         if not outcome.error:
             result: RunResult = outcome.value
             if result.files:
-                unpack(result.files, outcome.task.argument.folder)
+                folder = outcome.task.argument.folder
+                with explain_write_errors(f"output: {str(folder)!r}", "make room there, and give the same command"):
+                    unpack(result.files, folder)
                 with _opened(self.ledger) as ledger:
                     for document, description in result.documents:
                         ledger.record(document, description)

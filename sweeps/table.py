@@ -1,11 +1,10 @@
 """The table of a sweep's runs: which are complete, and why the others are not."""
 
 import json
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
-from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
 from headstart.sweeps.sweep_file import Run
 
@@ -42,42 +41,21 @@ class Row:
 
 
 class RunsTable:
-    """The table rows of a sweep's runs, by name.
+    """The table rows of a sweep's runs.
 
     Args:
         folder: The sweep's folder.
-        runs: Its runs; the rows of the folder's table are kept, also those of other runs.
+        runs: Its runs.
 
     Attributes:
-        rows: The rows of the runs.
-
-    Raises:
-        UserError: The folder's table cannot be read.
+        rows: The rows, by name.
     """
 
     def __init__(self, folder: Path, runs: list[Run]) -> None:
         self.folder = folder
-        before = _read(folder / TABLE)
-        self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
-        self.others = [row for name, row in before.items() if name not in self.rows]
+        self.rows = {run.name: Row(run.name, list(run.options)) for run in runs}
 
     def write(self) -> None:
         """Replace the table's file."""
-        document = {"schema": SCHEMA, "runs": [asdict(row) for row in (*self.rows.values(), *self.others)]}
+        document = {"schema": SCHEMA, "runs": [asdict(row) for row in self.rows.values()]}
         write_texts(self.folder, {TABLE: json.dumps(document, indent=1)})
-
-
-def _read(path: Path) -> dict[str, Row]:
-    if not path.exists():
-        return {}
-    try:
-        document = json.loads(path.read_text())
-        if document["schema"] != SCHEMA:
-            raise ValueError(f"it has schema {document['schema']}, but this version of Headstart reads schema {SCHEMA}")
-        names = {field.name for field in fields(Row)}
-        rows = [Row(**{key: value for key, value in row.items() if key in names}) for row in document["runs"]]
-        return {row.name: row for row in rows}
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(
-            f"output: {str(path)!r} is not a table of a sweep ({reason_of(error)}); choose another folder"
-        ) from error

@@ -24,7 +24,7 @@ require_checkout()
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
 NOT_INSTALLED = {("benchmarks",), ("docs",), ("tests",)}
-NO_CODE = {".venv", ".import", ".git", ".ci", "build", "dist", "docs"}
+NO_CODE = {".venv", ".git", ".ci", "build", "dist", "docs"}
 
 
 def load(path: str) -> ModuleType:

@@ -33,8 +33,6 @@ class HuggingFacePhotos(Photos):
         sizes: Number of photos of each split, one after the other, by its name.
     """
 
-    has_small_parts = True
-
     def __init__(
         self,
         dataset: Any,  # noqa: ANN401 - of a package without types

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_request import Resources, RowRequest
@@ -20,28 +19,12 @@ from headstart.engines.options import EngineOptions
 from headstart.output.errors import UserError
 from headstart.store.feature_table import pack
 from headstart.store.part_file import Part
-from headstart.tests.material.stored_rows import NumberedPhotos, features_of, find_in, parts_in
-
-# A second of decoding for each part of 64 pictures.
-COUNT, SECONDS = 640, 1 / 64
-
-
-class SlowPhotos(NumberedPhotos):
-    """Photos that take a moment to decode."""
-
-    def read(self, index: int) -> Image.Image:
-        time.sleep(SECONDS)
-        return super().read(index)
-
-
-def main(cache: str, engine: str, value: str) -> None:
-    """Compute all rows in a cache, on an engine that one option of a command chooses."""
-    engines = EngineOptions(workers=int(value)) if engine == "workers" else EngineOptions(ray=value)
-    find(features_of(SlowPhotos(COUNT)), Resources(Path(cache), "features", 0, engines=engines))
+from headstart.tests.material.slow_photos import COUNT, SlowPhotos
+from headstart.tests.material.stored_rows import SMALL, NumberedPhotos, features_of, find_in, parts_in
 
 
 def start(cache: Path, *engine: str) -> "subprocess.Popen[str]":
-    code = "import sys; from headstart.tests.datamodules.test_row_tasks import main; main(*sys.argv[1:])"
+    code = "import sys; from headstart.tests.material.slow_photos import main; main(*sys.argv[1:])"
     command = [sys.executable, "-c", code, str(cache), *engine]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
@@ -86,7 +69,8 @@ def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_workers_share_several_requests(tmp_path: Path) -> None:
-    requests = {"a": features_of(NumberedPhotos(300)), "b": features_of(NumberedPhotos(300, unreadable=(3,)))}
+    photos = NumberedPhotos(300, unreadable=(3,))
+    requests = {"a": features_of(photos), "b": RowRequest(photos, SMALL)}
     resources = Resources(tmp_path / "cache", "both", 0, engines=EngineOptions(workers=2))
     assert compute_elsewhere(requests, resources) == {"a": 300, "b": 300}
     for request in requests.values():

@@ -63,6 +63,9 @@ class NumberedPhotos(Photos):
         unreadable: Those that cannot be read.
     """
 
+    # That of other processes, which load other modules.
+    _own_code = ""
+
     def __init__(self, count: int, unreadable: tuple[int, ...] = ()) -> None:
         self.names = [f"photo {i}" for i in range(count)]
         self.labels = np.arange(count) % 2

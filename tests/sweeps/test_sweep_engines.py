@@ -20,6 +20,7 @@ from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
 from headstart.sweeps.request import RunRequest, pack, unpack
 from headstart.sweeps.run import measure, measure_there
+from headstart.tests.conftest import list_options
 from headstart.tests.material.offline_runs import OfflineRun
 from headstart.tests.material.sweeps import results, run, table, traces, write
 from headstart.tests.material.training import CONFIGS, small_training
@@ -29,12 +30,12 @@ FINE_TUNING = [
     f"--config={CONFIGS / 'demo.yaml'}",
     "--data=headstart.datamodules.PhotoStream",
     "--data.photos.train_size=60",
-    "--data.max_samples=12",
-    "--data.validation_size=30",
+    "--data.max_samples=8",
+    "--data.validation_size=20",
     "--data.dropout=true",
     f"--model={CONFIGS / 'model' / 'fine_tuning.yaml'}",
     "--criterion.evaluation=lazy",
-    "--criterion.consecutive=4",
+    "--criterion.consecutive=3",
     "--criterion.threshold=0.6",
     "--trainer.accelerator=cpu",
     "--trainer.logger=false",
@@ -95,15 +96,12 @@ def test_a_source_that_would_be_registered_elsewhere_is_refused(photo_folder: Pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["features", "fine tuning", "target accuracies"])
-def test_every_engine_gives_the_same(
-    kind: str, tmp_path: Path, small_comparison: Callable[[Path], list[str]], photo_folder: Path, cluster: Any
-) -> None:
+def test_every_engine_gives_the_same(kind: str, tmp_path: Path, photo_folder: Path, cluster: Any) -> None:
     if kind == "features":
-        file = write(tmp_path, [*small_comparison(tmp_path), "--results.per_class=true"])
+        file = write(tmp_path, [*list_options(photo_folder), "--results.per_class=true"])
     elif kind == "fine tuning":
-        boundaries: dict[str, Any] = {"data__trainable_from": {"values": ["all", "features.14"]}}
-        orderings = {"data__first_ordering": {"values": [0, 2]}, "data__orderings": {"value": 2}}
-        file = write(tmp_path, FINE_TUNING, **boundaries, **orderings)
+        orderings = {"data__first_ordering": {"values": [0, 1]}, "data__orderings": {"value": 1}}
+        file = write(tmp_path, FINE_TUNING, **orderings)
     else:
         target = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
         widths = {"data__backbone__model_args__width_mult": {"values": [0.25, 0.35]}}
@@ -163,8 +161,8 @@ def test_what_a_cluster_lacks_is_told(
 ) -> None:
     show = [Task("a", "headstart.tests.material.tasks:show", None)]
     engine = EngineOptions(ray=cluster.address)
-    for needs, message in (({"cpus": 64}, "64 CPU"), ({"memory": 10**6}, "1 CPU, 1e+15 memory")):
-        outcomes = run_tasks(show, engine, needs=Needs(**needs))
+    for needs, message in ((Needs(64), "64 CPU"), (Needs(1, 0, 10**6), "1 CPU, 1e+15 memory")):
+        outcomes = run_tasks(show, engine, needs=needs)
         monkeypatch.setattr("headstart.engines.ray_cluster.RayCluster.wait", lambda self: pytest.skip("waits for ever"))
         with pytest.raises(pytest.skip.Exception):
             next(outcomes)

@@ -1,4 +1,4 @@
-"""A sweep of fine-tuning sources on targets: wherever it runs, the accuracies are those of a single run."""
+"""A sweep of fine-tuning sources on targets gives the accuracies of single runs, and one choice of each grid."""
 
 from pathlib import Path
 from typing import Any
@@ -9,63 +9,37 @@ from headstart import sweep
 from headstart.evaluation.performances import performances
 from headstart.modules.photo_training import PhotoTraining
 from headstart.output.errors import UserError
-from headstart.tests.material.sweeps import results, run, traces, write
-from headstart.tests.material.training import CONFIGS, small_training
+from headstart.tests.material.sweeps import results, run, write
+from headstart.tests.material.training import CONFIGS, refuse, small_training
 from headstart.tests.material.training import run as train_alone
 
-
-@pytest.fixture
-def file(tmp_path: Path, photo_folder: Path) -> Path:
-    """Write a sweep of two sources, whole network and head, in two orderings."""
-    options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
-    parameters: dict[str, Any] = {
-        "data__backbone__model_args__width_mult": {"values": [0.25, 0.35]},
-        "model__trained": {"values": ["all", "head"]},
-        "data__orderings": {"value": 2},
-    }
-    return write(tmp_path, options, **parameters)
+pytestmark = pytest.mark.slow
 
 
-@pytest.mark.slow
 def test_runs_are_those_of_train_py_and_are_not_run_again(
-    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    photo_folder: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
+    widths = {"data__backbone__model_args__width_mult": {"values": [0.25, 0.35]}}
+    file = write(tmp_path, [*options, "--data.orderings=2"], **widths)
     sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
-    assert capfd.readouterr().out.count("2 of 2 accuracies to measure") == 4
+    assert capfd.readouterr().out.count("2 of 2 accuracies to measure") == 2
     rows = run(file, tmp_path / "a")
-    assert [(row["state"], row["computed_traces"]) for row in rows.values()] == [("complete", 2)] * 4
+    assert [(row["state"], row["computed_traces"]) for row in rows.values()] == [("complete", 2)] * 2
     assert "To compare: headstart performances" in capfd.readouterr().out
+
     name, row = next(iter(rows.items()))
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
     alone = train_alone(tmp_path / name, *row["options"])
     assert alone["accuracies"] == results(tmp_path / "a")[name]["accuracies"]
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("trained again")
-
     monkeypatch.setattr(PhotoTraining, "training_step", refuse)
     again = run(file, tmp_path / "a")
-    assert [(row["state"], row["computed_traces"]) for row in again.values()] == [("complete", 0)] * 4
-    with pytest.raises(
-        ValueError,
-        match=r"in network\.arguments\.width_mult \(0.\d+, 0.\d+\), .*; both are of the source",
-    ):
+    assert [(row["state"], row["computed_traces"]) for row in again.values()] == [("complete", 0)] * 2
+    message = r"in network\.arguments\.width_mult \(0.\d+, 0.\d+\), .*; both are of the source"
+    with pytest.raises(ValueError, match=message):
         performances(f"{tmp_path / 'a'}/*", trained="all", output=str(tmp_path / "table.csv"))
 
 
-@pytest.mark.slow
-def test_one_after_the_other_by_workers_and_on_ray(file: Path, tmp_path: Path, cluster: Any) -> None:
-    run(file, tmp_path / "serial")
-    stored = traces(tmp_path / "serial")
-    assert len(stored) == 8
-    cluster.add_node(num_cpus=2)
-    for name, option in (("workers", "--workers=2"), ("ray", f"--ray={cluster.address}")):
-        run(file, tmp_path / name, option)
-        assert traces(tmp_path / name) == stored
-        assert results(tmp_path / name) == results(tmp_path / "serial")
-
-
-@pytest.mark.slow
 def test_a_grid_of_recipes_has_one_choice_for_each_pair(tmp_path: Path, photo_folder: Path) -> None:
     options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder)]
     few = ["--model.trained=head", "--trainer.max_epochs=2", "--data.selection_share=0.25"]

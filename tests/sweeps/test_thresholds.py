@@ -86,10 +86,3 @@ def test_a_reference_that_does_not_learn_is_an_error(targets: Path, tmp_path: Pa
     seal(folder, document)
     with pytest.raises(UserError, match=r"largest class is 100\.0%"):
         choose_threshold(folder)
-
-
-@pytest.mark.parametrize("wrong", ["--a=1", ["a"], [1], {"a": 1}])
-def test_reference_is_a_list_of_options(targets: Path, wrong: object) -> None:
-    targets.write_text(yaml.safe_dump({**yaml.safe_load(targets.read_text()), "reference": wrong}))
-    with pytest.raises(UserError, match=r"reference is .*; give a list of options"):
-        read_sweep(targets)
