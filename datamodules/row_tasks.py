@@ -98,37 +98,29 @@ def _computer(request: RowRequest, workers: int | None, frozen: FrozenNetwork | 
     return RowComputer(request.pictures, request.preprocessing, request.policy.precision, workers, frozen)
 
 
-class _Sent:
-    """A request for some of the pictures of another one, which is made when it is pickled for a task."""
-
-    def __init__(self, request: RowRequest, indices: Indices) -> None:
-        self.request, self.indices = request, indices
-
-    def __reduce__(self) -> Any:  # noqa: ANN401 - pickle's protocol
-        return _received, (self.request.part(self.indices),)
-
-
-def _received(request: RowRequest) -> RowRequest:
-    return request
-
-
 @dataclass(frozen=True)
 class Run:
     """Parts that one task computes.
 
     Attributes:
-        request: The rows, of the pictures of the run alone.
+        request: The rows.
+        parts: Indices of the pictures of each part.
         table: Name of the table.
-        limits: Where the second and every further part begins.
         cache: The cache folder; None where the command stores the rows, because the task may not see its disk.
         workers: Processes that decode.
     """
 
-    request: Any
+    request: RowRequest
+    parts: Sequence[Indices]
     table: str
-    limits: Sequence[int]
     cache: Path | None
     workers: int | None
+
+    def __reduce__(self) -> Any:  # noqa: ANN401 - pickle's protocol
+        """Leave the pictures of other runs behind on the way to a task."""
+        indices, limits = np.concatenate(self.parts), np.cumsum([len(part) for part in self.parts])[:-1]
+        parts = np.split(np.arange(len(indices)), limits)
+        return Run, (self.request.part(indices), parts, self.table, self.cache, self.workers)
 
 
 def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) -> dict[str, int]:
@@ -149,16 +141,13 @@ def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) 
 
     engines, cache = resources.engines, resources.cache.absolute()
     stored_here = engines.ray is not None
-    runs, digests = dict[str, Run](), dict[str, Digests]()
-    computed, failed = dict.fromkeys(requests, 0), None
+    tasks, computed, failed = list[Task](), dict.fromkeys(requests, 0), None
     for name, request in requests.items():
-        digests[name] = pack(request.pictures.digests(cache))
-        for number, run in enumerate(_cut_runs(request, digests[name], resources)):
-            runs[f"{name}, run {number}"] = run
+        for number, run in enumerate(_cut_runs(request, resources)):
+            tasks.append(Task(f"{name}, run {number}", f"{__name__}:compute_run", run))
 
     on_gpu = any(request.policy.kind == "cuda" for request in requests.values())
     cpus = max(1, resources.workers or 1) if stored_here else None
-    tasks = [Task(name, f"{__name__}:compute_run", run) for name, run in runs.items()]
     needs = Needs(cpus, gpus=float(on_gpu))
     with closing(run_tasks(tasks, engines, title=resources.title, needs=needs)) as outcomes:
         for outcome in outcomes:
@@ -174,10 +163,11 @@ def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) 
     return computed
 
 
-def _cut_runs(request: RowRequest, digests: Digests, resources: Resources) -> list[Run]:
+def _cut_runs(request: RowRequest, resources: Resources) -> list[Run]:
     """Cut the missing rows of a request into runs of parts."""
     engines, cache = resources.engines, resources.cache.absolute()
     table, workers = request.table(cache), engines.workers
+    digests = pack(request.pictures.digests(cache))
     missing = table.find(digests).missing
     if not len(missing):
         return []
@@ -189,13 +179,9 @@ def _cut_runs(request: RowRequest, digests: Digests, resources: Resources) -> li
     # Each process sees the device that is meant for it.
     request = replace(request, policy=replace(request.policy, device=request.policy.kind))
 
-    runs = []
-    for first in range(0, len(parts), most):
-        some = parts[first : first + most]
-        limits = np.cumsum([len(part) for part in some])[:-1].tolist()
-        stored = None if engines.ray is not None else cache
-        runs.append(Run(_Sent(request, np.concatenate(some)), table.folder.name, limits, stored, resources.workers))
-    return runs
+    stored = None if engines.ray is not None else cache
+    some = [parts[first : first + most] for first in range(0, len(parts), most)]
+    return [Run(request, each, table.folder.name, stored, resources.workers) for each in some]
 
 
 # The network of the last run of this process, by the name of its table.
@@ -214,8 +200,7 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
     Raises:
         UserError: As for `rows.find`, or this machine has other versions of packages than the command's.
     """
-    request: RowRequest = run.request
-    table = request.table(run.cache or Path())
+    table = run.request.table(run.cache or Path())
     if table.folder.name != run.table:
         raise UserError(
             "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
@@ -223,15 +208,14 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
         )
     if run.table not in _loaded:
         _loaded.clear()
-        _loaded[run.table] = _load(request)
-    digests = pack(request.pictures.digests())
-    parts = np.split(np.arange(len(digests)), run.limits)
-    computer = _computer(request, run.workers, _loaded[run.table])
+        _loaded[run.table] = _load(run.request)
+    digests = pack(run.request.pictures.digests())
+    computer = _computer(run.request, run.workers, _loaded[run.table])
     with explain_decoding_errors():
         if run.cache is None:
-            return [(digests[part].tobytes(), computer.compute(part.tolist())) for part in parts]
+            return [(digests[part].tobytes(), computer.compute(part.tolist())) for part in run.parts]
         try:
-            return fill(table, computer, digests, parts, lambda count: None)
+            return fill(table, computer, digests, run.parts, lambda count: None)
         except StoreError as error:
             raise UserError(f"cache_dir: {error}; choose another folder") from error
 

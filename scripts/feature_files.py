@@ -19,8 +19,9 @@ from headstart.store.feature_table import StoredRows
 
 Dtype = Literal["float32", "float16"]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
-# Bytes of features that are read, and written to Parquet, at once. A header of safetensors has 100 MB at most.
-CHUNK, MOST_NAMES = 2**26, 10**8
+# Bytes of features, and pictures, that are read and written to Parquet at once. A header of safetensors has 100 MB at
+# most.
+CHUNK, PICTURES, MOST_NAMES = 2**26, 2**14, 10**8
 
 
 def feature_file(export: str, overwrite: bool) -> Path:
@@ -108,7 +109,7 @@ class FeatureColumns:
 
     def chunks(self) -> Iterator[dict[str, Any]]:
         """Yield the columns of some pictures after the other."""
-        size = max(1, CHUNK // max(1, self.stored.rows[:1].nbytes))
+        size = max(1, min(PICTURES, CHUNK // max(1, self.stored.rows[:1].nbytes)))
         with Progress("export", len(self.pictures), "pictures") as progress:
             for first in range(0, len(self.pictures), size):
                 columns = self.read(slice(first, first + size))

@@ -74,8 +74,6 @@ class FeatureTable:
         # Parts never change, so that each is opened, and its checksum verified, once.
         self._parts: dict[str, Part] = {}
         self._verified: set[str] = set()
-        # Damaged parts, which a cache that can only be read keeps.
-        self._kept: set[str] = set()
 
     def find(self, digests: Digests) -> Found:
         """Find rows. Damaged parts are removed with a warning, as if they had never been computed.
@@ -118,7 +116,7 @@ class FeatureTable:
     def _open_parts(self) -> list[Part]:
         """Return all parts, by name; a file that is none is removed."""
         try:
-            names = {path.name for path in self.folder.iterdir() if path.suffix == SUFFIX} - self._kept
+            names = {path.name for path in self.folder.iterdir() if path.suffix == SUFFIX}
         except FileNotFoundError:
             names = set()
         for name in names - self._parts.keys():
@@ -147,12 +145,10 @@ class FeatureTable:
         self.remove(name)
 
     def remove(self, name: str) -> None:
-        """Remove a part; one that cannot be removed is not read again."""
+        """Remove a part; a StoreError if it cannot be removed."""
         self._parts.pop(name, None)
-        try:
+        with explain_os_errors(self.folder / name, "removed"):
             (self.folder / name).unlink(missing_ok=True)
-        except OSError:
-            self._kept.add(name)
 
     def has(self, digests: Digests) -> bool:
         """Whether there is a part of exactly these pictures."""

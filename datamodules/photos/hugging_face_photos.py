@@ -48,12 +48,12 @@ class HuggingFacePhotos(Photos):
         self.labels = np.array(labels, dtype=np.int64)
         self.names: NumberedNames = NumberedNames.of_sizes(sizes)
         self.classes = tuple(classes)
-        self._known: dict[int, str] = {}
+        self._known: list[str | None] = [None] * len(self.labels)
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, whose bytes must be those that were digested, if any were."""
         content, path = self._cell(index)
-        digest = self._known.get(index)
+        digest = self._known[index]
         if content is None:
             return decode(read_digested(path, digest))
         if digest is not None and hashlib.sha256(content).hexdigest() != digest:
@@ -62,10 +62,12 @@ class HuggingFacePhotos(Photos):
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
-        if index not in self._known:
+        digest = self._known[index]
+        if digest is None:
             content, path = self._cell(index)
-            self._known[index] = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
-        return self._known[index]
+            digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+            self._known[index] = digest
+        return digest
 
     def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
         """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
@@ -73,7 +75,7 @@ class HuggingFacePhotos(Photos):
         photos.dataset = self.dataset.select(indices)
         photos.labels = self.labels[indices]
         photos.names = self.names.take(indices)
-        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        photos._known = [self._known[index] for index in indices.tolist()]
         photos._digested = None
         return photos
 

@@ -15,6 +15,9 @@ from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
 from headstart.store.json_digest import digest_of
 
+# Pictures that are digested before the next ones wait for it.
+SPAN = 4096
+
 
 class Pictures(ABC):
     """Pictures that are decoded on demand.
@@ -107,8 +110,12 @@ class Pictures(ABC):
             indices: Their indices.
             cache: As for `digests`.
         """
+        requested, digests = list(indices), list[str]()
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(self.digest, indices))
+            # What waits for a thread takes more memory than its digest.
+            for first in range(0, len(requested), SPAN):
+                digests += pool.map(self.digest, requested[first : first + SPAN])
+        return digests
 
 
 class PicturePart(Pictures):

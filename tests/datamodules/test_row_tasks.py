@@ -1,10 +1,12 @@
 """Parts as tasks: workers and machines compute the rows of a plain loop, each part once, whatever is killed."""
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,28 +45,27 @@ def require_right(cache: Path) -> None:
 
 def test_runs_hold_all_missing_rows(tmp_path: Path) -> None:
     request = features_of(NumberedPhotos(1000))
-    digests = pack(request.pictures.digests())
     for engines in (EngineOptions(workers=2), EngineOptions(ray="auto")):
-        runs = _cut_runs(request, digests, Resources(tmp_path, "", 0, engines=engines))
+        runs = _cut_runs(request, Resources(tmp_path, "", 0, engines=engines))
         assert (len(runs) >= 8, {run.cache for run in runs}) == (True, {None if engines.ray else tmp_path})
-        assert np.array_equal(np.concatenate([run.request.indices for run in runs]), np.arange(1000))
-        assert max(len(each) for run in runs for each in np.split(run.request.indices, run.limits)) == 64
+        parts = [part for run in runs for part in run.parts]
+        assert np.array_equal(np.concatenate(parts), np.arange(1000))
+        assert max(map(len, parts)) == 64
 
 
 def test_a_task_stores_rows_or_returns_them(photos: Photos, tmp_path: Path) -> None:
     request, alone = features_of(photos), find_in(tmp_path / "alone", features_of(photos))
     digests = pack(photos.digests())
-    (run,) = _cut_runs(request, digests, Resources(tmp_path / "stored", "", 0, engines=EngineOptions(workers=1)))
-    # As it is pickled on its way.
-    received = type(run)(run.request.__reduce__()[1][0], run.table, run.limits, run.cache, 0)
+    (run,) = _cut_runs(request, Resources(tmp_path / "stored", "", 0, engines=EngineOptions(workers=1)))
+    received = pickle.loads(pickle.dumps(run))
     assert compute_run(received) == 24
     assert compute_run(received) == 0
     assert np.array_equal(find_in(tmp_path / "stored", request).rows, alone.rows)
-    ((names, part),) = compute_run(type(run)(received.request, run.table, run.limits, None, 0))  # type: ignore[misc]
+    ((names, part),) = compute_run(replace(received, cache=None))  # type: ignore[misc]
     assert names == digests.tobytes()
     assert np.array_equal(part.rows, alone.rows)
     with pytest.raises(UserError, match=r"^ray: this machine has other versions of torch"):
-        compute_run(type(run)(received.request, "another", run.limits, None, 0))
+        compute_run(replace(received, table="another"))
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def shrink_photos() -> None:
         small = replace(large, resize=SMALL, crop=SMALL) if large.crop > LARGE else large
         start(self, pictures, small, *others, **options)
 
-    Decoder.__init__ = start_small  # type: ignore[method-assign]
+    Decoder.__init__ = start_small  # type: ignore[method-assign, assignment]
 
 
 def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:
