@@ -18,7 +18,7 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoredRows
+from headstart.store.feature_table import TABLES, Digests, FeatureTable, HexDigests, StoredRows, pack
 from headstart.store.first_measured import first_measured
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class RowRequest:
     def part(self, indices: NDArray[np.int64]) -> RowRequest:
         """Return a request for some of the pictures, which is small when it is pickled for another process."""
         pictures, digests = self.pictures.part(indices), self.pictures.digests()
-        pictures.set_digests([digests[index] for index in indices.tolist()])
+        pictures.set_digests(HexDigests(pack(digests)[indices]))
         # What the network's copy has computed of itself stays behind.
         network = None if self.network is None else replace(self.network)
         return replace(self, pictures=pictures, network=network)

@@ -13,10 +13,11 @@ from PIL import Image
 
 from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
+from headstart.store.feature_table import HexDigests, pack
 from headstart.store.json_digest import digest_of
 
-# Pictures that are digested before the next ones wait for it.
-SPAN = 4096
+# Pictures that are digested at once: what waits for a thread takes more memory than a digest.
+SPAN = 2**14
 
 
 class Pictures(ABC):
@@ -96,7 +97,9 @@ class Pictures(ABC):
             cache: The cache folder, which remembers the digests of files that have not changed since.
         """
         if self._digested is None:
-            self._digested = self.digest_some(range(len(self)), cache)
+            spans = [range(len(self))[first : first + SPAN] for first in range(0, len(self), SPAN)]
+            packed = [pack(self.digest_some(span, cache)) for span in spans]
+            self._digested = HexDigests(np.concatenate([np.empty(0, "S32"), *packed]))
         return self._digested
 
     def set_digests(self, digests: Sequence[str]) -> None:
@@ -110,12 +113,8 @@ class Pictures(ABC):
             indices: Their indices.
             cache: As for `digests`.
         """
-        requested, digests = list(indices), list[str]()
         with ThreadPoolExecutor() as pool:
-            # What waits for a thread takes more memory than its digest.
-            for first in range(0, len(requested), SPAN):
-                digests += pool.map(self.digest, requested[first : first + SPAN])
-        return digests
+            return list(pool.map(self.digest, indices))
 
 
 class PicturePart(Pictures):
