@@ -52,9 +52,9 @@ class Workers:
     def close(self) -> None:
         """End all processes: a running task has some seconds to write what it has, unless a second signal comes."""
         busy = [worker for worker in self.workers if worker.task is not None]
-        for worker in busy:
-            worker.signal(signal.SIGTERM)
         try:
+            for worker in busy:
+                worker.send(signal.SIGTERM)
             wait([worker.future for worker in busy], SECONDS_TO_STOP)
         finally:
             for worker in self.workers:
@@ -102,7 +102,7 @@ class _Worker:
         except Exception as error:
             return Outcome(task, error=f"{type(error).__name__}: {reason_of(error)}")
 
-    def signal(self, number: signal.Signals) -> None:
+    def send(self, number: signal.Signals) -> None:
         """Send a signal to the process, if it lives."""
         with suppress(BrokenExecutor, CancelledError, TimeoutError, ProcessLookupError):
             # A signal may come while the process is started.
@@ -113,7 +113,7 @@ class _Worker:
 
     def kill(self) -> None:
         """End the process, whatever it does."""
-        self.signal(signal.SIGKILL)
+        self.send(signal.SIGKILL)
         if self.pool is not None:
             self.pool.shutdown(cancel_futures=True)
             self.pool = self.number = None

@@ -1,16 +1,13 @@
-"""The processors, GPUs and memory that a command may use."""
+"""The processors and GPUs that a command may use."""
 
 import math
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # The kernel writes the processor time that a container may use here: microseconds of each period, or max.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# It writes the memory that a container may use here: bytes, or max.
-MEMORY_LIMIT = Path("/sys/fs/cgroup/memory.max")
 
 # NVIDIA's driver has a folder for every GPU here.
 GPUS = Path("/proc/driver/nvidia/gpus")
@@ -43,23 +40,3 @@ def list_gpus() -> list[str]:
     if visible is not None:
         return [name for name in visible.split(",") if name.strip()]
     return [str(index) for index, _ in enumerate(GPUS.glob("*"))]
-
-
-def count_memory() -> float:
-    """Return the bytes of memory that this process may use, of its machine or container; infinite where unknown."""
-    limits = [math.inf]
-    with suppress(OSError, ValueError, AttributeError):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, ValueError):
-        limits.append(int(MEMORY_LIMIT.read_text()))
-    return min(limits)
-
-
-def peak_memory() -> int:
-    """Return the most bytes of memory that this process has used so far; 0 where the system does not report it."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak

@@ -24,9 +24,9 @@ from headstart.output.shipped_files import find_file
 from headstart.store.ledger import Ledger
 from headstart.store.ledger_file import LedgerError
 from headstart.sweeps.request import RunRequest, RunResult, SentFolder, unpack
-from headstart.sweeps.sweep_file import Sweep, read_mapping, read_sweep
+from headstart.sweeps.sweep_file import Run, Sweep, read_mapping, read_sweep
 from headstart.sweeps.table import TABLE, Row, RunsTable
-from headstart.sweeps.thresholds import ASSUMED, add_thresholds, choose_threshold, reference_runs
+from headstart.sweeps.thresholds import ASSUMED, Configs, add_thresholds, choose_threshold, reference_runs
 
 LOGS = "logs"
 # Reference runs lie here; commands that look for runs skip hidden folders.
@@ -80,32 +80,30 @@ def sweep(
         environment = read_mapping("runtime_env", Path(runtime_env), advice)
 
     command = _Command(engines, Needs(cpus, gpus, memory, environment), ledger_folder.absolute(), overwrite)
+    references = reference_runs(content) if content.reference else {}
     if dry_run:
-        references = reference_runs(content) if content.reference else {}
         if references:
             say(f"The thresholds of {len(references)} targets are not known yet; {ASSUMED:.0%} stands for them.")
-        whole = add_thresholds(content, dict.fromkeys(references, ASSUMED))
-        command.dry_run(replace(whole, runs=[*references.values(), *whole.runs]), folder)
+            content = add_thresholds(content, dict.fromkeys(references, ASSUMED))
+        command.dry_run(replace(content, runs=[*references.values(), *content.runs]), folder)
         return
 
-    command.run(_with_thresholds(content, folder, command), folder)
+    if references:
+        content = _with_thresholds(content, references, folder / THRESHOLDS, command)
+    command.run(content, folder)
     if choose:
         runs = [str(folder / run.name) for run in content.runs]
         leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
 
 
-def _with_thresholds(content: Sweep, folder: Path, command: "_Command") -> Sweep:
-    """Run the reference runs, if the sweep has any, and return it with the thresholds that follow."""
-    references = reference_runs(content) if content.reference else {}
-    if not references:
-        return content
-    before = folder / THRESHOLDS
+def _with_thresholds(content: Sweep, references: dict[Configs, Run], folder: Path, command: "_Command") -> Sweep:
+    """Run the reference runs of a sweep, and return it with the thresholds that follow."""
     try:
-        command.run(replace(content, runs=list(references.values())), before)
+        command.run(replace(content, runs=list(references.values())), folder)
     except SystemExit:
         say("The other runs start when all reference runs are complete, since their thresholds follow from these.")
         raise
-    thresholds = {configs: choose_threshold(before / run.name) for configs, run in references.items()}
+    thresholds = {configs: choose_threshold(folder / run.name) for configs, run in references.items()}
     for configs, threshold in thresholds.items():
         say(f"{references[configs].name}: the threshold is {threshold:.0%}")
     return add_thresholds(content, thresholds)
@@ -137,6 +135,7 @@ class _Command:
             if self.engines.ray is not None:
                 tasks = [_sent(task) for task in tasks]
             how: dict[str, Any] = {"title": content.name, "logs": folder / LOGS, "needs": self.needs, "shared": shared}
+            table.write()
             with closing(run_tasks(tasks, self.engines, **how)) as outcomes:
                 for done, outcome in enumerate(outcomes, 1):
                     row = table.rows[outcome.task.name]
@@ -148,8 +147,8 @@ class _Command:
     def dry_run(self, content: Sweep, folder: Path) -> None:
         """Print what the ledger lacks of the runs; what they print themselves is left out."""
         tasks, mistakes = self._tasks(content, folder, "find_missing"), 0
-        engines = EngineOptions(self.engines.workers)
-        with TemporaryDirectory() as logs, closing(run_tasks(tasks, engines, logs=Path(logs))) as outcomes:
+        how: dict[str, Any] = {"engine": EngineOptions(self.engines.workers), "needs": Needs(self.needs.cpus)}
+        with TemporaryDirectory() as logs, closing(run_tasks(tasks, logs=Path(logs), **how)) as outcomes:
             for outcome in outcomes:
                 mistakes += bool(outcome.error)
                 say(f"{outcome.task.name}: {outcome.error or outcome.value}")
