@@ -81,6 +81,12 @@ class HexDigests(Sequence[str]):
         digest: bytes = self.packed[index]
         return digest.ljust(32, b"\0").hex()
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence holds the same digests."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
 
 def pack(digests: Sequence[str]) -> Digests:
     """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
