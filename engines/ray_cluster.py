@@ -65,11 +65,10 @@ class RayCluster:
         try:
             self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError, self.ray.exceptions.AuthenticationError) as error:
-            # At an address something answers, as was seen before.
-            is_refused = address != "auto" or isinstance(error, self.ray.exceptions.AuthenticationError)
-            refused = "the cluster refuses this process", "give its token as RAY_AUTH_TOKEN, and its version of Ray"
-            problem, remedy = refused if is_refused else ("no cluster answers", "ray start --head starts one here")
-            raise UserError(f"ray: {problem} at {address!r} ({reason_of(error)}); {remedy}") from error
+            raise UserError(
+                f"ray: no cluster takes this process at {address!r} ({reason_of(error)}); ray start --head starts one "
+                "here, and a running one wants its version of Ray, and its token as RAY_AUTH_TOKEN if it has one"
+            ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
 
@@ -91,18 +90,14 @@ class RayCluster:
         return [self._outcome(reference, *self.running.pop(reference)) for reference in ended]
 
     def _outcome(self, reference: Any, task: Task, log: Path | None) -> Outcome:  # noqa: ANN401 - Ray's own class
-        errors = self.ray.exceptions
-        died = errors.WorkerCrashedError, errors.NodeDiedError, errors.LocalRayletDiedError, errors.OutOfMemoryError
         try:
             outcome: Outcome
             outcome, printed = self.ray.get(reference)
-        except (*died, errors.ObjectLostError) as error:
-            kind = type(error).__name__
-            return Outcome(
-                task, error=f"its process or machine was lost ({kind}); Ray's own logs may tell more", died=True
-            )
-        except errors.RayError as error:
+        except self.ray.exceptions.RayTaskError as error:
             return Outcome(task, error=f"{type(error).__name__}: {str(error).splitlines()[-1]}")
+        except self.ray.exceptions.RayError as error:
+            lost = f"its process or machine was lost ({type(error).__name__}); Ray's own logs may tell more"
+            return Outcome(task, error=lost, died=True)
 
         if log is not None:
             with explain_write_errors(f"logs: {str(log)!r}", "make room there"):

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from headstart.engines.options import EngineOptions, Needs
 from headstart.engines.perform import Outcome, Task, perform
@@ -18,22 +18,6 @@ from headstart.output.processors import list_gpus, processors
 from headstart.output.progress import Progress
 
 __all__ = ["EngineOptions", "Needs", "Outcome", "Task", "run_tasks"]
-
-
-class Engine(Protocol):
-    """Runs tasks in other processes."""
-
-    def has_room(self) -> bool:
-        """Return whether another task can be started."""
-
-    def start(self, task: Task, log: Path | None) -> None:
-        """Start a task."""
-
-    def wait(self) -> list[Outcome]:
-        """Wait until a task ends, or for about a second."""
-
-    def close(self) -> None:
-        """End everything that still runs."""
 
 
 def run_tasks(
@@ -107,7 +91,7 @@ def _log_of(task: Task, folder: Path | None, is_second: bool = False) -> Path | 
     return path
 
 
-def _open(engine: EngineOptions, needs: Needs, shared: Any) -> Engine:  # noqa: ANN401 - whatever tasks share
+def _open(engine: EngineOptions, needs: Needs, shared: Any) -> Workers | RayCluster:  # noqa: ANN401 - whatever tasks share
     if engine.ray is not None:
         return RayCluster(engine.ray, needs, shared)
     assert engine.workers is not None

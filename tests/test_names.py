@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -101,18 +101,6 @@ def write_sweep(folder: Path, options: list[str]) -> Path:
     return folder / "sweep.yaml"
 
 
-@pytest.fixture
-def ray() -> Iterator[str]:
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
-    try:
-        yield str(cluster.address)
-    finally:
-        cluster.shutdown()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("door", [True, False])
 @pytest.mark.parametrize("engine", ["workers", "ray"])
@@ -120,7 +108,7 @@ def test_in_the_processes_of_a_sweep(
     door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     sweep = [sys.executable, str(ROOT / "sweep.py")] if door else [*COMMANDS["command"][:1], "sweep"]
-    where = f"--ray={request.getfixturevalue('ray')}" if engine == "ray" else "--workers=2"
+    where = f"--ray={request.getfixturevalue('cluster').address}" if engine == "ray" else "--workers=2"
     # The package is installed on every machine.
     (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
     more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []

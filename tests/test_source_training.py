@@ -94,7 +94,7 @@ def test_other_results_are_kept(
 ) -> None:
     first = train_source(tmp_path / "source")
     line = error_line(capsys, tmp_path / "source", *options, "--data.batch_size=4", "--seed_everything=3")
-    assert "holds results of another network, batch_size, seed; choose another folder" in line
+    assert "results of another configuration (network, batch_size, seed); choose another folder" in line
     again = train_source(tmp_path / "source", "--data.batch_size=4", "--results.overwrite=true")
     assert again["weights_sha256"] != first["weights_sha256"]
 

@@ -1,7 +1,6 @@
 """Networks that run elsewhere give what they give here."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,10 @@ from headstart.tests.material.arena import ENTRIES, Arena
 
 
 @pytest.fixture(params=["workers", pytest.param("ray", marks=pytest.mark.slow)])
-def elsewhere(request: pytest.FixtureRequest) -> Iterator[str]:
+def elsewhere(request: pytest.FixtureRequest) -> str:
     if request.param == "workers":
-        yield "--workers=2"
-        return
-    pytest.importorskip("ray")
-    from ray.cluster_utils import Cluster
-
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
-    yield f"--ray={cluster.address}"
-    cluster.shutdown()
+        return "--workers=2"
+    return f"--ray={request.getfixturevalue('cluster').address}"
 
 
 def cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:

@@ -200,7 +200,6 @@ def test_killed_again_and_again_it_ends_with_the_same(
         if process.poll() is None:
             victim = chance.choice(victims)
             if victim == "node":
-                cluster.remove_node(cluster.add_node(num_cpus=1), allow_graceful=False)
                 lost = next(each for each in cluster.list_all_nodes() if each is not cluster.head_node)
                 cluster.remove_node(lost, allow_graceful=False)
                 cluster.add_node(num_cpus=1)
