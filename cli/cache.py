@@ -18,10 +18,11 @@ from headstart.output.printable import print_lines, say
 from headstart.output.tables import print_table
 from headstart.store import ledger, ledger_file
 from headstart.store.cache import cache_folder
-from headstart.store.segments import JOURNAL
+from headstart.store.feature_table import ABOUT, TABLES
+from headstart.store.part_file import SUFFIX, DamagedError, Part
 
 # Folders of the cache whose entries are removed one by one. Other folders are removed as a whole.
-FOLDERS = {"features": "rows", "downloads": "datasets"}
+FOLDERS = {"features": TABLES, "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
 # Folder of the cache in which running sweeps keep their state; it is not listed.
 LENT = "lent"
@@ -40,7 +41,7 @@ class Entry:
         path: The file or folder.
         parts: Paths that are removed: the path itself, or the files of a ledger.
         size: Bytes.
-        written: Time when one of its files was last written, in seconds since 1970.
+        used: Time when features were last used, or others last written, in seconds since 1970.
         content: What it holds, in a few words.
     """
 
@@ -49,7 +50,7 @@ class Entry:
     path: Path
     parts: tuple[Path, ...]
     size: int
-    written: float
+    used: float
     content: str = ""
 
 
@@ -67,7 +68,7 @@ def cache(
 
     Args:
         remove: Names or kinds to remove: features, downloads, ledgers, others.
-        older_than: Show or remove only what was last written at least this many days ago.
+        older_than: Show or remove only what was last used or written at least this many days ago.
         cache_dir: Folder of the cache. The default is the environment variable HEADSTART_CACHE, or else a folder in the
             user's cache directory.
         ledgers: Folder to search for ledgers, besides the one in HEADSTART_LEDGER.
@@ -81,7 +82,7 @@ def cache(
     folder = cache_folder(cache_dir)
     entries = sorted(_entries(folder, Path(ledgers)), key=lambda entry: (KINDS.index(entry.kind), -entry.size))
     named = entries if remove is None else _choose(entries, [remove] if isinstance(remove, str) else remove)
-    chosen = [entry for entry in named if not older_than or entry.written < time.time() - older_than * DAY]
+    chosen = [entry for entry in named if not older_than or entry.used < time.time() - older_than * DAY]
     if remove is None:
         _show(chosen, folder)
         return chosen
@@ -132,14 +133,14 @@ def _measure(parts: Sequence[Path]) -> tuple[int, float]:
 
 
 def _describe_table(path: Path) -> str:
-    """Return the number of rows of a table and their model, read from its journals; damaged journals do not count."""
-    rows, model = 0, ""
-    for journal in path.glob(f"*{JOURNAL}"):
-        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            first, *records = map(json.loads, journal.read_text().splitlines())
-            model = first["key"].get("network", {}).get("model", "")
-            rows += sum(each["count"] for each in records if "count" in each)
-    return f"{rows} rows of {model}" if model else f"{rows} decoded photos"
+    """Return the number of rows of a table and what they are; what cannot be read does not count."""
+    rows, kind = 0, "an unknown kind"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        kind = str(json.loads((path / ABOUT).read_text())["rows"])
+    for part in path.glob(f"*{SUFFIX}"):
+        with suppress(OSError, DamagedError):
+            rows += len(Part(part).digests)
+    return f"{rows} rows of {kind}"
 
 
 def _describe_ledger(path: Path) -> str:
@@ -153,10 +154,10 @@ def _describe_ledger(path: Path) -> str:
 def _show(entries: list[Entry], folder: Path) -> None:
     rows = [["name", "kind", "size", "days", "holds"]]
     for entry in entries:
-        days = int((time.time() - entry.written) / DAY)
+        days = int((time.time() - entry.used) / DAY)
         rows.append([entry.name, entry.kind, _readable(entry.size), str(days), entry.content])
     if entries:
-        print_table("Stored on this machine", rows, "days: since it was last written")
+        print_table("Stored on this machine", rows, "days: since features were last used, or others last written")
 
     sizes = {kind: sum(entry.size for entry in entries if entry.kind == kind) for kind in KINDS}
     folders = {kind: folder / inside for kind, inside in FOLDERS.items()} | {"others": folder}

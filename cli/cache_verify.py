@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt
+from jsonargparse.typing import NonNegativeInt
 
 from headstart.callbacks.run_folder import CONFIG
 from headstart.cli.task import begin
@@ -12,8 +12,8 @@ from headstart.output.errors import UserError
 from headstart.output.printable import say
 
 
-def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt = 0) -> RowCheck:
-    """Compute stored features of a comparison's photos again, and remove those that are wrong.
+def cache_verify(run: str, all: bool = False, seed: NonNegativeInt = 0) -> RowCheck:  # noqa: A002 - name of the option
+    """Compute stored features of a comparison's photos again, and remove parts with wrong ones.
 
     The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that
     cannot be decoded are checked as well. Rounding on another processor, or with another number of threads, is no
@@ -21,11 +21,11 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
 
     Args:
         run: Folder of a run of headstart train, or a configuration of a comparison.
-        share: Share of the stored rows to compute again.
-        seed: Seed of the sample of rows.
+        all: Compute all parts again, and not one of each split.
+        seed: Seed of the choice of that part.
 
     Returns:
-        How many rows were checked, were wrong, and were removed.
+        How many rows were checked and were wrong, and how many parts were removed.
 
     Raises:
         UserError: There is no such run, it is no comparison, or a row is wrong.
@@ -37,14 +37,14 @@ def cache_verify(run: str, share: ClosedUnitInterval = 0.1, seed: NonNegativeInt
     if not isinstance(task.datamodule, SampleStream):
         raise UserError(f"run: {run!r} is not a comparison and has no features to check; give the folder of one")
 
-    stream, check = task.datamodule, RowCheck(share, seed)
+    stream, check = task.datamodule, RowCheck(all, seed)
     stream.trainer = task.trainer
     stream.prepare_data()
     stream.check_rows(check)
     if check.wrong:
         raise UserError(
-            f"{check.wrong} of {check.checked} rows were wrong; {check.removed} were removed; they are computed again. "
-            "Traces measured from them are still in ledgers: measure them again with --results.recompute=true"
+            f"{check.wrong} of {check.checked} rows were wrong; {check.removed} parts were removed, and are computed "
+            "again. Traces measured from them are still in ledgers: measure them again with --results.recompute=true"
         )
     say(f"{check.checked} rows checked, none wrong")
     return check

@@ -20,7 +20,7 @@ from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
 from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
-from headstart.datamodules.row_policy import NotStoredError
+from headstart.datamodules.row_request import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.processors import count_memory

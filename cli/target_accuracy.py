@@ -164,7 +164,7 @@ its accuracy. Accuracies in the ledger are reused.
         if hasattr(batches, "train_inputs"):
             return
         if self.head_alone:
-            batches.load_features(self.spec, self.backbone.width, device)
+            batches.load_features(self.spec, device)
         else:
             batches.load_photos(self.backbone.preprocessing, device)
         batches.select()

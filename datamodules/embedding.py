@@ -5,25 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from headstart.datamodules.feature_extraction import Choice, describe, request_of
+from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import Picture, read_pictures
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import Precision, Resources
+from headstart.datamodules.row_computation import best_precision, require_device
+from headstart.datamodules.row_request import Policy, Precision, Resources, RowRequest
 from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
-
-if TYPE_CHECKING:
-    from headstart.modules.networks.backbone import Backbone
+from headstart.store.feature_table import COPIED, StoredRows
 
 
 def embed(
@@ -84,20 +87,34 @@ class Embedded:
     """Features of pictures by one network.
 
     Attributes:
-        features: `[samples, width]`; of a black picture where one cannot be decoded.
-        thumbnails: By which pictures are compared, `[samples, 64]`.
-        unreadable: Why pictures cannot be decoded, by index.
+        stored: Features `[samples, width]`; of a black picture where one cannot be decoded, with a remark.
         backbone: The network.
-        digest: SHA-256 of its weights.
+        network: Its definition, with its preprocessing and the SHA-256 of its weights.
         precision: Its arithmetic.
+        device: Its device.
     """
 
-    features: NDArray[np.float32]
-    thumbnails: NDArray[np.float32]
-    unreadable: dict[int, str]
+    stored: StoredRows
     backbone: Backbone
-    digest: str
+    network: NetworkSpec
     precision: Precision
+    device: str
+
+    @property
+    def features(self) -> NDArray[np.float32]:
+        """The features in memory, `[samples, width]`."""
+        return np.array(self.stored.rows)
+
+    @property
+    def unreadable(self) -> dict[int, str]:
+        """Why pictures cannot be decoded, by index."""
+        return self.stored.remarks
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the weights of the network."""
+        assert self.network.loaded is not None
+        return self.network.loaded
 
 
 def embed_readable(
@@ -110,6 +127,7 @@ def embed_readable(
     seed: int = 0,
     workers: int | None = None,
     ray: str | None = None,
+    copied: int = COPIED,
 ) -> Embedded:
     """Compute features of pictures, also where some cannot be decoded; arguments and errors as for `embed`.
 
@@ -123,18 +141,23 @@ def embed_readable(
         seed: As for `embed`.
         workers: Processes that compute missing rows side by side; by default this one computes them.
         ray: Address of a Ray cluster that computes them instead.
+        copied: As for `rows.find`.
     """
-    described, network = describe(Choice(chosen, precision, device, seed))
-    engines = EngineOptions(workers, ray)
+    settle_arithmetic()
+    cache, is_elsewhere = cache_folder(cache_dir), ray is not None and device != "auto"
+    if is_elsewhere and precision == "auto":
+        raise UserError(f"precision: the best one on {device} of the cluster is not known here; give one")
+    # A cluster may have devices that this machine lacks.
+    target = torch.device("cpu") if is_elsewhere else require_device(Policy(device=device))
+    with prefix_errors("backbone"):
+        network, backbone = build_chosen(chosen, seed, target)
+    arithmetic = best_precision(target) if precision == "auto" else precision
     with prefix_errors("photos"):
-        pictures.digests(cache_folder(cache_dir))
-    stored = find(
-        request_of(pictures, described),
-        Resources(cache_folder(cache_dir), "features", num_workers, engines=engines),
-    )
-    features, thumbnails = (np.array(part) for part in np.split(np.asarray(stored.rows), [network.width], axis=1))
-    assert described.network.loaded is not None
-    return Embedded(features, thumbnails, dict(stored.remarks), network, described.network.loaded, described.precision)
+        pictures.digests(cache)
+    policy = Policy(arithmetic, folded=True, device=device if is_elsewhere else str(target))
+    resources = Resources(cache, "features", num_workers, engines=EngineOptions(workers, ray))
+    stored = find(RowRequest(pictures, backbone.preprocessing, policy, network), resources, copied)
+    return Embedded(stored, backbone, network, arithmetic, policy.device)
 
 
 def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:

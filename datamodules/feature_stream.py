@@ -8,11 +8,9 @@ from torch import Tensor
 
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Policy, Resources
-from headstart.datamodules.rows import rows
+from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
-from headstart.store.row_store import StoredRows
 
 # Bytes of the logits of one method in all orderings at once.
 LOGITS = 64 * 2**20
@@ -34,19 +32,15 @@ class FeatureStream(SampleStream):
         """Features that are classified together: as many as have room for their logits in all orderings."""
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
-    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Return the features of one split with thumbnails after them, `[samples, features + 64]`."""
+    def request(self, photos: Pictures) -> RowRequest:
+        """Return the request for the features of one split, `[samples, features]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
-        policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
-        return rows(self.spec, [], photos, policy, resources)
+        policy = Policy(self.arithmetic, folded=True, device=str(self.device))
+        return RowRequest(photos, self.backbone.preprocessing, policy, self.spec)
 
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return the features in rows."""
-        return rows[:, : self.backbone.width]
-
-    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
-        """Return the thumbnails after the features."""
-        return rows[:, self.backbone.width :]
+        return rows
 
     def trainable_backbone(self) -> None:
         """Return None: the methods see features only."""

@@ -87,23 +87,5 @@ def tensor_of(rows: Rows, convert: Convert) -> Tensor:
     return convert(_read(rows, slice(None)))
 
 
-def read_in_parts(rows: Rows, count: int, convert: Convert) -> Tensor:
-    """Read the first rows, some at a time, and return what follows from each, in memory, `[count, ...]`.
-
-    Args:
-        rows: The rows, `[rows, ...]`.
-        count: How many, 1 at least.
-        convert: Returns what follows from some rows, `[rows, ...]`.
-    """
-    step = max(1, READ_AT_ONCE * len(rows) // rows.nbytes)
-    parts = [slice(first, min(first + step, count)) for first in range(0, count, step)]
-    first = convert(_read(rows, parts[0]))
-    values = first.new_empty(count, *first.shape[1:])
-    values[parts[0]] = first
-    for part in parts[1:]:
-        values[part] = convert(_read(rows, part))
-    return values
-
-
 def _read(rows: Rows, chosen: slice | NDArray[np.int64]) -> Tensor:
     return torch.from_numpy(np.asarray(rows[chosen]))

@@ -15,8 +15,8 @@ from headstart.datamodules.orderings import sample_epoch, sample_seed, sample_se
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Policy, Precision
-from headstart.datamodules.rows import label_maps, pixels, rows
+from headstart.datamodules.row_request import Policy, Precision, RowRequest
+from headstart.datamodules.rows import find, label_maps
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import WHOLE, NetworkSpec
@@ -26,7 +26,7 @@ from headstart.store.cache import cache_folder
 # Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250
 PIXELS_AT_ONCE = 2**20
-PLAIN = Policy()
+PLAIN = Policy(device="cpu")
 
 
 class EpochBatches(Sampler[Tensor]):
@@ -120,7 +120,6 @@ class PhotoBatches(PhotoData):
         device: torch.device,
         source: NetworkSpec | None = None,
         policy: Policy = PLAIN,
-        width: int | None = None,
     ) -> None:
         """Load the prepared photos of both splits, uint8 `[photos, 3, crop, crop]`, or a network's rows of them.
 
@@ -129,13 +128,12 @@ class PhotoBatches(PhotoData):
             device: Where they are moved to, if its memory suffices.
             source: The network, whose rows are fed instead of the photos.
             policy: Settings that change its rows.
-            width: The first columns of the rows, which are fed; all by default.
 
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
         train, validation = (
-            self._load(photos, split, preprocessing, source, policy, width)
+            self._load(photos, split, preprocessing, source, policy)
             for photos, split in ((self.train_photos, "training"), (self.validation_photos, "validation"))
         )
         self.train_inputs, self.train_labels, self.readable = train
@@ -149,17 +147,13 @@ class PhotoBatches(PhotoData):
         preprocessing: Preprocessing,
         source: NetworkSpec | None,
         policy: Policy,
-        width: int | None,
     ) -> tuple[Any, Tensor, Tensor | None]:
         """Load the inputs and labels of the readable photos, and which ones these are; None where all are."""
         resources = self.resources(split)
         with self.explain_row_errors(photos):
-            if source is None:
-                stored = pixels(preprocessing, photos, resources)
-            else:
-                stored = rows(source, [], photos, policy, resources)
+            stored = find(RowRequest(photos, preprocessing, policy, source), resources)
         readable = self.find_readable(photos, stored, split)
-        inputs, labels = samples_of(stored.rows, lambda part: part[:, :width]), torch.from_numpy(photos.labels)
+        inputs, labels = samples_of(stored.rows, lambda part: part), torch.from_numpy(photos.labels)
 
         if photos.maps is not None:
             with self.explain_row_errors(photos.maps):
@@ -301,18 +295,15 @@ class TargetBatches(PhotoBatches):
             return self.val_dataloader()
         return self.load_evaluated(self.selection_inputs, self.selection_labels)
 
-    def load_features(self, source: NetworkSpec, width: int, device: torch.device) -> None:
+    def load_features(self, source: NetworkSpec, device: torch.device) -> None:
         """Load the features, float32 `[photos, features]`: the rows that a comparison is fed.
 
         Where every pixel has a class, they are of pixels, `[photos, height, width, features]`.
 
         Args:
             source: The source, with its preprocessing.
-            width: Number of features.
             device: Where it runs.
         """
-        with_thumbnails = not self.of_pixels
-        policy = Policy(self.arithmetic(device), True, "remark", str(device), with_thumbnails)
         assert source.preprocessing is not None
-        # The columns after the features are thumbnails.
-        self.load_photos(source.preprocessing, device, source, policy, width if with_thumbnails else None)
+        policy = Policy(self.arithmetic(device), folded=True, device=str(device))
+        self.load_photos(source.preprocessing, device, source, policy)

@@ -13,15 +13,14 @@ from torch import Tensor
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.datamodules.row_policy import NotStoredError, Resources
+from headstart.datamodules.row_request import NotStoredError, Resources
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import is_downloaded
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
 from headstart.store.cache import cache_folder
-from headstart.store.row_store import StoredRows
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoredRows, StoreError
 
 # Unreadable photos that a message names.
 NAMED = 10

@@ -5,26 +5,19 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any, Literal
 
-import torch
 from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
-from headstart.datamodules.activation_rows import unpack
-from headstart.datamodules.photos.near_duplicates import thumbnails
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
-from headstart.datamodules.rows import activations, pixels
+from headstart.datamodules.row_computation import best_precision, unpack
+from headstart.datamodules.row_request import Policy, Precision, RowRequest, pass_size
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
 from headstart.modules.networks.freeze_boundary import SplitBackbone, cut
 from headstart.modules.networks.spec import WHOLE
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
-from headstart.store.row_store import StoredRows
 
-# Photos of which thumbnails are computed at once, in a processor's cache.
-PHOTOS_AT_ONCE = 16
 # On a processor, larger passes through a tail gain nothing.
 MOST_AT_ONCE = 32
 
@@ -101,25 +94,19 @@ class PhotoStream(SampleStream):
         chunk = max(1, int(whole * self._cut.relief))
         return min(chunk, max(whole, MOST_AT_ONCE)) if self.device.type == "cpu" else chunk
 
-    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Return the prepared photos of one split, or their activations at the freeze boundary."""
+    def request(self, photos: Pictures) -> RowRequest:
+        """Return the request for the prepared photos of one split, or for their activations at the freeze boundary."""
         # A part that cannot be trained raises an error here, before photos are decoded.
         with prefix_errors("data"):
             self.trainable_backbone()
         if self._cut is None:
-            return pixels(self.backbone.preprocessing, photos, resources)
-        policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
-        return activations(self.spec, self.trainable_from, photos, policy, resources)
+            return RowRequest(photos, self.backbone.preprocessing)
+        policy = Policy(self.arithmetic, folded=True, device=str(self.device))
+        return RowRequest(photos, self.backbone.preprocessing, policy, self.spec, boundary=self.trainable_from)
 
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return the photos, or the activations in rows."""
-        return rows if self._cut is None else unpack(rows, notes)[0]
-
-    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
-        """Compute the thumbnails of photos, or return those in rows of activations."""
-        if self._cut is not None:
-            return unpack(rows, notes)[1]
-        return torch.cat([thumbnails(photos) for photos in rows.split(PHOTOS_AT_ONCE)])
+        return rows if self._cut is None else unpack(rows, notes)
 
     @cached_property
     def _trainable(self) -> TrainableBackbone:

@@ -1,23 +1,18 @@
 """How missing rows are computed: a frozen network run on decoded pictures in equal passes."""
 
 import math
-import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from headstart.datamodules.activation_rows import notes_of, pack
-from headstart.datamodules.decoding import Fault, batch_size, decode_chunks
-from headstart.datamodules.extraction_progress import DECODING, NETWORK, WRITING, Report, Step
-from headstart.datamodules.photos.near_duplicates import thumbnails
+from headstart.datamodules.decoding import BATCH_PIXELS, Decoder, Fault
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import CHUNK, Policy, Precision, Resources, device_kind, pass_size
+from headstart.datamodules.row_request import Policy, Precision, pass_size
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.networks.backbone import build_backbone
@@ -31,6 +26,8 @@ from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
 from headstart.output.processors import count_processors
 
+# Rows that are computed at once, at least.
+CHUNK = 64
 SEED = 0
 
 
@@ -67,6 +64,13 @@ class FrozenNetwork:
     device: torch.device
     widths: list[int] | None
     weights: str
+
+    def notes(self, rows: Tensor) -> dict[str, Any]:
+        """Return what all rows share, JSON values: of activations also their shape and type, which `unpack` needs."""
+        if self.widths is not None:
+            return {"weights": self.weights, "widths": self.widths}
+        kind = str(rows.dtype).removeprefix("torch.")
+        return {"weights": self.weights, "shape": list(rows.shape[1:]), "dtype": kind}
 
 
 def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str = "") -> FrozenNetwork:
@@ -112,131 +116,122 @@ def require_device(policy: Policy) -> torch.device:
     Raises:
         UserError: torch cannot use it.
     """
-    device = device_kind("auto") if policy.device == "auto" else policy.device
+    device = policy.kind if policy.device == "auto" else policy.device
     try:
         return torch.empty(0, device=device).device
     except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
         raise UserError(f"device: torch cannot use {device} on this machine; choose another") from error
 
 
-@dataclass
-class ComputedRows:
-    """Rows that a frozen network computes of pictures, or without a network the prepared pictures, uint8.
+class ComputedPart(NamedTuple):
+    """Rows of some pictures.
+
+    Attributes:
+        rows: float32 or uint8, `[pictures, ...]`.
+        notes: Values that all rows share: `weights` and `widths` of a network, JSON values.
+        remarks: Why pictures are unreadable, by position.
+    """
+
+    rows: NDArray[Any]
+    notes: dict[str, Any]
+    remarks: dict[int, str]
+
+
+# Receives the number of pictures whose rows are computed.
+Report = Callable[[int], None]
+
+
+class RowComputer:
+    """Computes rows of pictures by a frozen network, or without one the prepared pictures, uint8.
 
     Decoding runs in processes of its own: ahead of a network on a GPU, between the passes of one on the processor.
         Every pass through the network has the same number of pictures and the same random numbers. The last one is
         filled up with black pictures. A row thus does not depend on the pictures that it is computed with.
 
-    Attributes:
+    Args:
         pictures: The pictures.
-        indices: Which of them, in order.
         preprocessing: How they are prepared.
-        policy: Settings that change the rows.
-        resources: Decoding processes.
+        precision: Arithmetic of the network.
+        workers: Processes that decode; None for one per processor that this process may use.
         frozen: The network.
-        report: Receives the progress, after every chunk.
-        size: Pictures of a pass.
-        notes: Values that all rows share: `weights` and `widths` of a network, JSON values.
-        remarks: Why a picture is unreadable and its row that of a black one, by position among the rows.
     """
 
-    pictures: Pictures
-    indices: Sequence[int]
-    preprocessing: Preprocessing
-    policy: Policy
-    resources: Resources
-    frozen: FrozenNetwork | None = None
-    report: Report = lambda _: None
-    size: int = field(default=1, init=False)
-    notes: dict[str, Any] = field(default_factory=dict, init=False)
-    remarks: dict[int, str] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        """Set what follows from the network."""
-        if self.frozen is not None:
-            widths = {"widths": self.frozen.widths} if self.frozen.widths else {}
-            self.notes = {"weights": self.frozen.weights, **widths}
-            self.size = pass_size(self.preprocessing.crop, self.frozen.device.type)
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.indices)
-
-    @property
-    def on_processor(self) -> bool:
-        """Whether a network runs on the processor, all of which it uses."""
-        return self.frozen is not None and self.frozen.device.type == "cpu"
+    def __init__(
+        self,
+        pictures: Pictures,
+        preprocessing: Preprocessing,
+        precision: Precision = "float32",
+        workers: int | None = None,
+        frozen: FrozenNetwork | None = None,
+    ) -> None:
+        self.pictures, self.preprocessing, self.precision, self.frozen = pictures, preprocessing, precision, frozen
+        self.device = torch.device("cpu") if frozen is None else frozen.device
+        self.size = 1 if frozen is None else pass_size(preprocessing.crop, self.device.type)
+        on_processor = frozen is not None and frozen.device.type == "cpu"
+        if workers is None:
+            count = count_processors()
+            # One process would only take turns with this one.
+            workers = 0 if count == 1 and self.device.type == "cpu" else count
+        # Whole passes, and a batch for every process where the network waits for all of them.
+        rows = max(CHUNK, workers * max(1, BATCH_PIXELS // preprocessing.crop**2)) if on_processor else CHUNK
+        chunk = self.size * math.ceil(rows / self.size)
+        self._decoder = Decoder(pictures, preprocessing, workers, chunk, ahead=not on_processor)
 
     @property
-    def workers(self) -> int:
-        """Processes that decode."""
-        if self.resources.workers is not None:
-            return self.resources.workers
-        count = count_processors()
-        # One process would only take turns with this one.
-        return 0 if count == 1 and (self.frozen is None or self.on_processor) else count
+    def row_bytes(self) -> int:
+        """Bytes of a row, for which a network runs on a black picture."""
+        side = self.preprocessing.crop
+        if self.frozen is None:
+            return 3 * side**2
+        with deterministic():
+            black, _ = self._start(self.frozen, torch.zeros(1, 3, side, side, dtype=torch.uint8, device=self.device))
+        return black.nbytes
 
-    @property
-    def chunk(self) -> int:
-        """Rows of a chunk: whole passes, and a batch for every process where the network waits for all of them."""
-        rows = max(CHUNK, self.workers * batch_size(self.preprocessing.crop)) if self.on_processor else CHUNK
-        return self.size * math.ceil(rows / self.size)
+    def compute(self, indices: Sequence[int], report: Report = lambda count: None) -> ComputedPart:
+        """Compute rows, with deterministic arithmetic and without TensorFloat-32.
 
-    def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Compute the rows in chunks, with deterministic arithmetic and without TensorFloat-32."""
-        done = unreadable = 0
-        seconds = {DECODING: 0.0, NETWORK: 0.0, WRITING: 0.0}
-        clock = time.perf_counter()
+        Args:
+            indices: Indices of the pictures.
+            report: Receives the progress, after every chunk.
 
-        def passed() -> float:
-            nonlocal clock
-            before, clock = clock, time.perf_counter()
-            return clock - before
-
+        Raises:
+            UserError: The network cannot run or gives a number that is not finite. Or a picture cannot be read at the
+                moment.
+        """
+        rows, remarks, notes = list[Tensor](), dict[int, str](), dict[str, Any]()
         # A GPU computes a chunk while the next one is decoded and copied to it.
-        ahead = 1 if self.frozen is not None and self.frozen.device.type == "cuda" else 0
-        started = deque[tuple[Tensor, Tensor | None]]()
+        started, decoded = deque[tuple[Tensor, Tensor | None]](), 0
+
+        def finish() -> None:
+            rows.append(self._finish(indices, sum(map(len, rows)), *started.popleft()))
+            report(len(rows[-1]))
+
         # A custom network's module may have changed these settings when it was imported.
         with deterministic():
-            for pixels in chain(self._decoded_chunks(), [None] * ahead):
-                seconds[DECODING] += passed()
-                if pixels is not None:
-                    started.append((pixels, None) if self.frozen is None else self._start(self.frozen, pixels))
-                    if len(started) <= ahead:
-                        continue
-                rows = self._finish(done, *started.popleft()).numpy()
-                seconds[NETWORK] += passed()
-                yield rows
-                seconds[WRITING] += passed()
-                done += len(rows)
-                self.report(Step(len(rows), len(self.remarks) - unreadable, dict(seconds)))
-                seconds, unreadable = dict.fromkeys(seconds, 0.0), len(self.remarks)
+            for pixels, faults in self._decoder.decode(indices, self.device):
+                for position, fault in faults.items():
+                    remarks[decoded + position] = self._remark(indices[decoded + position], fault)
+                decoded += len(pixels)
+                if self.frozen is None:
+                    # The decoder may use its memory again.
+                    started.append((pixels.contiguous(), None))
+                else:
+                    computed, finite = self._start(self.frozen, pixels)
+                    started.append((pack(computed) if self.frozen.widths is None else computed, finite))
+                    notes = self.frozen.notes(computed)
+                if len(started) > (self.device.type == "cuda"):
+                    finish()
+            while started:
+                finish()
+        return ComputedPart(torch.cat(rows).numpy(), notes, remarks)
 
-    def _decoded_chunks(self) -> Iterator[Tensor]:
-        """Decode the pictures in chunks of equal size, except for the last."""
-        chunks = decode_chunks(
-            self.pictures,
-            self.indices,
-            self.preprocessing,
-            self.workers,
-            torch.device("cpu") if self.frozen is None else self.frozen.device,
-            self.chunk,
-            ahead=not self.on_processor,
-        )
-        for pixels, faults in chunks:
-            for position, fault in faults.items():
-                self._remark(position, fault)
-            yield pixels
-
-    def _remark(self, position: int, fault: Fault) -> None:
-        if self.policy.unreadable == "refuse":
-            raise UserError(f"{self._name(position)} cannot be decoded: {fault.reason}".replace("\n", " "))
+    def _remark(self, index: int, fault: Fault) -> str:
         if not fault.lasting:
-            raise UserError(f"{self._name(position)} cannot be read at the moment ({fault.reason}); try again")
-        self.remarks[position] = fault.reason
+            raise UserError(f"{self._name(index)} cannot be read at the moment ({fault.reason}); try again")
+        return fault.reason
 
-    def _name(self, position: int) -> str:
-        return f"{self.pictures.kind} {self.pictures.names[self.indices[position]]!r}"
+    def _name(self, index: int) -> str:
+        return f"{self.pictures.kind} {self.pictures.names[index]!r}"
 
     @torch.inference_mode()
     def _start(self, frozen: FrozenNetwork, pixels: Tensor) -> tuple[Tensor, Tensor]:
@@ -244,22 +239,17 @@ class ComputedRows:
         batch = f"a pass of {self.size} pictures of {pixels.shape[-1]} x {pixels.shape[-1]} pixels"
         with (
             explain_memory_errors(f"model {frozen.name!r}: {batch}", "take a smaller crop or a smaller network"),
-            torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"),
+            torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"),
             torch.random.fork_rng([frozen.device] if frozen.device.type == "cuda" else []),
         ):
             rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])
-
         finite = rows.isfinite().flatten(1).all(1)
-        if frozen.widths is None:
-            self.notes |= notes_of(rows)
-            return pack(rows, thumbnails(pixels)), finite
-        rows = rows.float()
-        return torch.cat([rows, thumbnails(pixels)], 1) if self.policy.thumbnails else rows, finite
+        return rows if frozen.widths is None else rows.float(), finite
 
-    def _finish(self, first: int, rows: Tensor, finite: Tensor | None) -> Tensor:
+    def _finish(self, indices: Sequence[int], first: int, rows: Tensor, finite: Tensor | None) -> Tensor:
         """Return the rows of a chunk when they are computed; its first picture is at a position among all."""
         if self.frozen is not None and finite is not None and not finite.all():
-            name = self._name(first + int(finite.logical_not().nonzero()[0]))
+            name = self._name(indices[first + int(finite.logical_not().nonzero()[0])])
             raise UserError(f"model {self.frozen.name!r} returns NaN or infinite embeddings, first for {name}")
         return rows.cpu()
 
@@ -272,3 +262,30 @@ class ComputedRows:
         (torch.default_generator if frozen.device.type == "cpu" else torch).manual_seed(SEED)
         rows: Tensor = frozen.network(pixels)
         return rows[:count]
+
+
+def pack(activations: Tensor) -> Tensor:
+    """Return activations as rows of bytes, uint8 `[pictures, bytes]`; those of feature maps are channels-last.
+
+    Args:
+        activations: `[pictures, channels, height, width]`, `[pictures, tokens, width]` or `[pictures, values]`.
+    """
+    values = activations.permute(0, 2, 3, 1) if activations.dim() == 4 else activations
+    return values.flatten(1).contiguous().view(torch.uint8)
+
+
+def unpack(rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
+    """Return the activations in rows, which are not copied; maps in the channels-last layout.
+
+    Args:
+        rows: Rows of `pack`.
+        notes: Notes of their part, with their shape and type.
+    """
+    values: Tensor = rows.view(getattr(torch, notes["dtype"]))
+    shape = notes["shape"]
+    if len(shape) == 3:
+        channels, height, width = shape
+        maps: Tensor = values.unflatten(1, (height, width, channels))
+        return maps.permute(0, 3, 1, 2)
+    values = values.unflatten(1, shape)
+    return values

@@ -1,38 +1,113 @@
-"""Which rows are needed: of which pictures, by which network, and how."""
+"""Which rows are needed: of which pictures, by which network, how, and with what; without torch where that is known."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.datamodules.extraction_progress import Report
+from headstart.datamodules.photos.picture_decoding import formats
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import CHUNK, PIECE_BYTES, Policy, Resources, device_kind, pass_size, piece_size
+from headstart.engines.options import EngineOptions
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.store.name_index import take
-from headstart.store.row_store import first_measured
+from headstart.store.feature_table import TABLES, Digests, FeatureTable, HexDigests, StoredRows, pack
+from headstart.store.first_measured import first_measured
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
+Precision = Literal["float32", "bfloat16"]
 
-# Folders of the cache with tables of rows, and with the widths of embeddings whose output_dim the registry leaves out.
-TABLES = "rows"
+# Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
 MEASURED_WIDTHS = "measured_widths"
-# Messages of torch's loader, at any moment, on a process that was killed or found no shared memory.
-DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
+# Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
+# allocator hands memory back to the system, and page faults then take half of the time.
+PASS_PIXELS = {"cpu": 4 * 224**2}
+PASS_PIXELS_ELSEWHERE = 256 * 224**2
+# Pictures of a part, and bytes of its rows. A request is cut into so many parts at least, if these are not too small.
+FEWEST, MOST, PART_BYTES, PARTS = 64, 4096, 2**26, 64
+
+
+@dataclass(frozen=True)
+class Policy:
+    """Settings that change the rows of a picture; rows of one policy are never used for another.
+
+    Attributes:
+        precision: Arithmetic of the network.
+        folded: Whether every batch norm is folded into the convolution before it, for speed. The network then has no
+            layers left for embeddings: its rows are the inputs of its classifier.
+        device: Where the network runs, `auto` for a GPU where torch can use one. Rows depend on its kind.
+    """
+
+    precision: Precision = "float32"
+    folded: bool = False
+    device: str = "auto"
+
+    @cached_property
+    def kind(self) -> str:
+        """Kind of the device, such as `cuda`; only `auto` needs torch."""
+        if self.device != "auto":
+            return self.device.partition(":")[0]
+        import torch
+
+        return "cuda" if torch.cuda.is_available() else "cpu"
+
+    def identity(self, side: int) -> dict[str, Any]:
+        """Return what rows depend on, as JSON values: also the number of pictures in a pass through the network.
+
+        Args:
+            side: Side of the prepared pictures in pixels.
+        """
+        settings = {"precision": self.precision, "folded": self.folded, "device": self.kind}
+        return {**settings, "pass": pass_size(side, self.kind)}
+
+
+@dataclass(frozen=True)
+class Resources:
+    """Resources with which rows are computed and stored; rows do not depend on them.
+
+    Attributes:
+        cache: The cache folder.
+        title: Title of the progress.
+        workers: Processes that decode; None for one per processor that this process may use.
+        only_stored: Whether missing rows raise NotStoredError instead of being computed.
+        before: Pictures computed earlier, which the progress counts too.
+        after: Pictures to compute later, which the progress counts too.
+        engines: Where missing rows are computed.
+    """
+
+    cache: Path
+    title: str
+    workers: int | None = None
+    only_stored: bool = False
+    before: int = 0
+    after: int = 0
+    engines: EngineOptions = EngineOptions()  # noqa: RUF009 - nothing changes it
+
+
+class NotStoredError(Exception):
+    """Rows are missing and must not be computed."""
+
+
+def pass_size(side: int, kind: str) -> int:
+    """Return how many pictures go through a network together.
+
+    Args:
+        side: Side of the pictures in pixels.
+        kind: Kind of the device that the network runs on.
+
+    Returns:
+        A number of pictures, 1 or more.
+    """
+    return max(1, PASS_PIXELS.get(kind, PASS_PIXELS_ELSEWHERE) // side**2)
 
 
 @dataclass(frozen=True)
@@ -50,7 +125,7 @@ class RowRequest:
 
     pictures: Pictures
     preprocessing: Preprocessing
-    policy: Policy
+    policy: Policy = Policy(device="cpu")
     network: NetworkSpec | None = None
     taps: Sequence[Tap] = ()
     boundary: str = ""
@@ -58,84 +133,48 @@ class RowRequest:
     @cached_property
     def key(self) -> Mapping[str, Any]:
         """Everything that all the rows depend on, as JSON values: the key of their table."""
-        # These packages decode and scale pictures and run networks, so that rows depend on their versions.
+        # These packages decode and scale pictures and run networks. Which formats are read decides what is unreadable.
         versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
-        return {**self._settings(), "decoding": self.pictures.decoding, **versions}
+        decoding = {"decoding": self.pictures.decoding, "formats": sorted(formats())}
+        return {**self._settings(), **decoding, **versions}
 
     def _settings(self) -> dict[str, Any]:
-        preprocessing, policy = self.preprocessing, self.policy
+        preprocessing = self.preprocessing
         if self.network is None:
-            return {
-                "resize": preprocessing.resize,
-                "crop": preprocessing.crop,
-                "interpolation": preprocessing.interpolation,
-                "unreadable": policy.unreadable,
-                "device": "cpu",  # whichever device they are used on
-            }
+            names = ("resize", "crop", "interpolation")
+            return {name: getattr(preprocessing, name) for name in names}
         return {
             "network": self.network.identity,
             "preprocessing": asdict(preprocessing),
             **({"boundary": self.boundary} if self.boundary else {"taps": [asdict(tap) for tap in self.taps]}),
-            "policy": policy.identity(preprocessing.crop),
+            "policy": self.policy.identity(preprocessing.crop),
         }
 
-    @property
-    def piece(self) -> int:
-        """Pictures of a piece."""
-        kind = "cpu" if self.network is None else device_kind(self.policy.device)
-        return piece_size(self.preprocessing.crop, kind)
+    def table(self, cache: Path) -> FeatureTable:
+        """Return the table of the rows."""
+        return FeatureTable(cache / TABLES, self.key)
 
-    def cut(self, missing: NDArray[np.int64], most: int | None = None) -> list[NDArray[np.int64]]:
-        """Cut pictures into pieces of some seconds of work, by their number and by the bytes of their files.
+    def cut(self, digests: Digests, missing: NDArray[np.int64], row_bytes: int) -> list[NDArray[np.int64]]:
+        """Cut missing rows into parts. Their limits follow from all pictures, so that processes cut alike.
 
         Args:
-            missing: Indices of the pictures.
-            most: Pictures of a piece, so that each of several processes gets some; whole chunks are cut all the same.
-
-        Returns:
-            The indices of each piece, in their order.
+            digests: Digests of all pictures.
+            missing: Indices of the missing ones.
+            row_bytes: Bytes of a row.
         """
-        ends = np.cumsum(self.pictures.file_sizes(missing))
-        kind = "cpu" if self.network is None else device_kind(self.policy.device)
-        unit = max(CHUNK, pass_size(self.preprocessing.crop, kind))
-        piece = self.piece if most is None else min(self.piece, -(-most // unit) * unit)
-        pieces, first = [], 0
-        while first < len(missing):
-            before = ends[first - 1] if first else 0
-            by_bytes = int(np.searchsorted(ends, before + PIECE_BYTES, side="right"))
-            end = max(first + 1, min(first + piece, by_bytes))
-            pieces.append(missing[first:end])
-            first = end
-        return pieces
+        size = min(MOST, max(FEWEST, -(-len(digests) // PARTS)), max(1, PART_BYTES // row_bytes))
+        limits = np.searchsorted(missing, np.arange(size, len(digests), size))
+        return [part for part in np.split(missing, limits) if len(part)]
 
     def part(self, indices: NDArray[np.int64]) -> RowRequest:
         """Return a request for some of the pictures, which is small when it is pickled for another process."""
         pictures, digests = self.pictures.part(indices), self.pictures.digests()
-        pictures.set_digests(take(digests, indices))
+        pictures.set_digests(HexDigests(pack(digests)[indices]))
         # What the network's copy has computed of itself stays behind.
         network = None if self.network is None else replace(self.network)
         return replace(self, pictures=pictures, network=network)
 
-    def load(self, cache: Path) -> FrozenNetwork | None:
-        """Load the network, None without one; check the widths of its rows before a long computation, not after it.
-
-        Args:
-            cache: The cache folder.
-
-        Raises:
-            UserError: As for `row_computation.load` and `check_widths`.
-        """
-        if self.network is None:
-            return None
-        # This imports torch, which stored rows do not need.
-        from headstart.datamodules.row_computation import load
-
-        frozen = load(self.network, self.taps, self.policy, self.boundary)
-        if frozen.widths is not None:
-            self.check_widths(frozen.widths, cache)
-        return frozen
-
-    def check_widths(self, widths: Sequence[int], cache: Path) -> None:
+    def require_widths(self, widths: Sequence[int], cache: Path) -> None:
         """Check that embeddings without an output_dim are as wide as they were when first measured.
 
         Measurements are found without weights and library versions: an update that changes a width must be noticed.
@@ -165,38 +204,9 @@ class RowRequest:
                     f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
                 )
 
-    def compute(
-        self, indices: Sequence[int], resources: Resources, frozen: FrozenNetwork | None, report: Report
-    ) -> ComputedRows:
-        """Return the source of the rows of some pictures.
 
-        Args:
-            indices: Indices of the pictures.
-            resources: Decoding processes.
-            frozen: The network, loaded.
-            report: Receives the progress.
-        """
-        from headstart.datamodules.row_computation import ComputedRows
-
-        return ComputedRows(self.pictures, indices, self.preprocessing, self.policy, resources, frozen, report)
-
-    def end(self) -> None:
-        """End the processes that decode, when all rows are computed."""
-        from headstart.datamodules.decoding import end_decoding
-
-        end_decoding()
-
-
-@contextmanager
-def explain_decoding_errors() -> Iterator[None]:
-    """Raise the end of a decoding process as the user's error, which names the option."""
-    try:
-        yield
-    except RuntimeError as error:
-        if not DECODING_ENDED.search(str(error)):
-            raise
-        *_, reason = str(error).strip().splitlines()
-        raise UserError(
-            f"num_workers: a process that decodes pictures stopped ({reason}); computed rows are kept, so "
-            "try again, with fewer processes or more memory"
-        ) from error
+def require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:
+    """Return rows of pictures, of which each can be decoded; a UserError names the first that cannot."""
+    for index, reason in stored.remarks.items():
+        raise UserError(f"{pictures.kind} {pictures.names[index]!r} cannot be decoded: {reason}".replace("\n", " "))
+    return stored

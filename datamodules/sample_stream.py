@@ -2,8 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from functools import partial
 from typing import Any, ClassVar
 
@@ -13,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.mapped_samples import read_in_parts, samples_of, tensor_of
+from headstart.datamodules.mapped_samples import samples_of, tensor_of
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
@@ -21,7 +20,8 @@ from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_check import RowCheck
-from headstart.datamodules.row_policy import NotStoredError, Resources
+from headstart.datamodules.row_request import RowRequest
+from headstart.datamodules.rows import find
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.method import Start
 from headstart.modules.networks.backbone_spec import RANDOM, plain_weights
@@ -30,7 +30,6 @@ from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import printable, say
 from headstart.output.processors import count_processors
-from headstart.store.row_store import StoredRows
 
 # Increase this whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
@@ -114,24 +113,16 @@ class SampleStream(PhotoData):
         """Validation samples in one step of an evaluation."""
 
     @abstractmethod
-    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Return the rows of one split, from the store or computed.
+    def request(self, photos: Pictures) -> RowRequest:
+        """Return the request for the rows of one split.
 
         Args:
             photos: The split's photos, or their views.
-            resources: Cache, decoding processes and progress.
-
-        Returns:
-            One row per photo or view; remarks on the unreadable ones.
         """
 
     @abstractmethod
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return what is fed of some rows of a split with their notes, `[rows, ...]`."""
-
-    @abstractmethod
-    def thumbnails_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
-        """Return the thumbnails by which the photos of some rows are compared, `[rows, 64]`."""
 
     @abstractmethod
     def trainable_backbone(self) -> TrainableBackbone | None:
@@ -150,15 +141,17 @@ class SampleStream(PhotoData):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
 
         self.classes = train.classes
-        self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
-        validation, (self.validation_inputs, self.validation_labels, held_out) = self._load_validation(validation)
+        self.train_inputs, self.train_labels = self._load(train, "training")
+        validation, (self.validation_inputs, self.validation_labels) = self._load_validation(validation)
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
         self._limit_samples()
 
         self.check_duplicates(train, validation)
         if self.finds_near_duplicates:
-            self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out)
+            with self.explain_row_errors(train):
+                preprocessing = self.backbone.preprocessing
+                self.near_duplicates = warn_of_near_duplicates(train, validation, preprocessing, self.num_workers)
         self.fingerprints = digest_splits(train, validation)
         self.own_decoding = sorted({train.own_code, validation.own_code} - {""})
         self.move_samples(self.device)
@@ -177,8 +170,8 @@ class SampleStream(PhotoData):
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         for photos, split in ((train, "training"), (validation, "validation")):
-            with self.explain_row_errors(photos), suppress(NotStoredError):
-                self.rows(self._pictures(photos, split), replace(self.resources(split), check=check))
+            with self.explain_row_errors(photos):
+                check.compare(self.request(self._pictures(photos, split)), self.resources(split))
 
     def _pictures(self, photos: Photos, split: str) -> Pictures:
         """Return the photos of a split, the training photos with their further views if there are any."""
@@ -209,7 +202,7 @@ class SampleStream(PhotoData):
                 f"{len(validation.classes)} classes; give {len(validation.classes)} or more"
             )
 
-    def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor, Tensor]]:
+    def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor]]:
         """Load all validation photos, or a sample of the requested size from the readable ones."""
         if self.validation_size is None:
             return photos, self._load(photos, "validation")
@@ -222,18 +215,17 @@ class SampleStream(PhotoData):
                 return part, loaded
             without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
-    def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor, Tensor]:
-        """Load the inputs of the readable photos, view by view, their labels, and the thumbnails of all photos."""
+    def _load(self, photos: Photos, split: str) -> tuple[Any, Tensor]:
+        """Load the inputs of the readable photos, view by view, and their labels."""
         with self.explain_row_errors(photos):
-            stored = self.rows(self._pictures(photos, split), self.resources(split))
+            stored = find(self.request(self._pictures(photos, split)), self.resources(split))
         readable = self.find_readable(photos, stored, split)
         # Methods may compute with the whole validation set, but only with some of the training samples at once.
         load: Any = samples_of if split == "training" else tensor_of
         inputs, labels = load(stored.rows, partial(self.inputs_in, notes=stored.notes)), torch.from_numpy(photos.labels)
-        thumbnails = read_in_parts(stored.rows, len(photos), partial(self.thumbnails_in, notes=stored.notes))
         if readable is not None:
             inputs, labels = inputs[readable.repeat(len(inputs) // len(readable))], labels[readable]
-        return inputs, labels, thumbnails
+        return inputs, labels
 
     @staticmethod
     def _require(option: str, requested: int, available: int, kind: str) -> None:

@@ -11,17 +11,14 @@ from jsonargparse.typing import NonNegativeInt
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.pieces import compute_missing
-from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
-from headstart.datamodules.row_request import RowRequest
-from headstart.datamodules.rows import find_embeddings
+from headstart.datamodules.row_request import NotStoredError, Policy, Resources, RowRequest, require_readable
+from headstart.datamodules.rows import find
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.cache import cache_folder
-from headstart.store.row_store import StoredRows
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoredRows, StoreError
 
 
 @dataclass(frozen=True)
@@ -111,9 +108,12 @@ def embed_all(jobs: Mapping[str, Job], engines: EngineOptions) -> dict[str, Stor
     computed: dict[str, int] = {}
     if not engines.is_serial and jobs:
         options = next(iter(jobs.values())).options
-        resources = Resources(options.cache, "embeddings", options.num_workers)
+        resources = Resources(options.cache, "embeddings", options.num_workers, engines=engines)
+        # This imports torch, which stored rows do not need.
+        from headstart.datamodules.row_tasks import compute_elsewhere
+
         with prefix_extraction():
-            computed = compute_missing({name: job.request for name, job in jobs.items()}, resources, engines)
+            computed = compute_elsewhere({name: job.request for name, job in jobs.items()}, resources)
 
     found = {name: embed(job) for name, job in jobs.items()}
     return {name: replace(each, computed=each.computed + computed.get(name, 0)) for name, each in found.items()}
@@ -146,7 +146,7 @@ def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) 
     title = f"embeddings of {job.network.name}"
     resources = Resources(options.cache, title, options.num_workers, only_stored, before, after)
     with prefix_extraction():
-        return find_embeddings(job.request, resources)
+        return require_readable(job.pictures, find(job.request, resources))
 
 
 @contextmanager

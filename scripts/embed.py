@@ -1,29 +1,23 @@
-"""`headstart embed`: compute features of pictures once, and write them to files."""
+"""`headstart embed`: compute features of pictures once, and write them to a file."""
 
-import shlex
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
 from jsonargparse.typing import NonNegativeInt
 
-from headstart.datamodules.feature_extraction import Choice, Described, Extracted, extract
+from headstart.datamodules.embedding import Embedded, embed_readable
 from headstart.datamodules.photos.folder_listing import report_left_out
 from headstart.datamodules.photos.given_pictures import find_source, read_pictures
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import Resources, device_kind
 from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
-from headstart.output.arguments import as_arguments
-from headstart.output.errors import UserError
-from headstart.output.printable import say
-from headstart.scripts.exported_features import Dtype, ExportedFeatures, count_pictures
-from headstart.scripts.feature_folder import FeatureFolder
-from headstart.scripts.feature_formats import Format
+from headstart.output.errors import UserError, prefix_errors
+from headstart.output.printable import print_written, say
+from headstart.output.version import describe_version
+from headstart.scripts.feature_files import Dtype, FeatureColumns, feature_file
 from headstart.store.cache import cache_folder
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoreError
 
 # Unreadable pictures that a line names.
 QUOTED = 5
@@ -33,7 +27,6 @@ def embed(
     pictures: str,
     backbone: BackboneSpec = BackboneSpec(),  # noqa: B008 - frozen
     export: str | None = None,
-    format: Format = "npy",  # noqa: A002 - name of the option
     dtype: Dtype = "float32",
     overwrite: bool = False,
     on_bad_image: Literal["skip", "stop"] = "skip",
@@ -43,22 +36,20 @@ def embed(
     num_workers: NonNegativeInt | None = None,
     cache_dir: str | None = None,
     **options: Any,
-) -> dict[str, Any]:
+) -> dict[str, int]:
     """Compute features of pictures with a frozen network: the input of its classifier.
 
-    Features are kept in the store, where all commands find them. `--export` also writes them to files, with an index of
-    the pictures and a card that describes how they were made.
+    Features are kept in the cache, where all commands find them. `--export` also writes them to a file.
 
     Args:
         pictures: A folder of pictures, or of folders of pictures; a picture; a CSV file with the column path; a data
             set of the Hugging Face Hub, `hf://owner/name`; or tar shards or Parquet files, by a path or URL with
             wildcards.
         backbone: The network.
-        export: Folder for the files. By default no files are written.
-        format: `npy` writes features.npy and index.csv. `safetensors` writes files of a gigabyte and index.csv.
-            `parquet` writes one table, features.parquet.
-        dtype: Type of the numbers in the files. float16 takes half the space and keeps 11 significant bits.
-        overwrite: Replace other features in the folder.
+        export: File for the features, whose ending chooses the format: .npz, .safetensors or .parquet. By default no
+            file is written.
+        dtype: Type of the numbers in the file. float16 takes half the space and keeps 11 significant bits.
+        overwrite: Replace the file if it exists.
         on_bad_image: `skip` reports pictures that cannot be decoded and writes NaN as their features. `stop` raises an
             error after all others are computed.
         precision: Arithmetic of the network. `auto` uses bfloat16 if the hardware supports it, else float32.
@@ -71,42 +62,31 @@ def embed(
         **options: Options of `EngineOptions`.
 
     Returns:
-        Number of pictures that were `computed` and `reused`; and what card.json holds if it was written.
+        Number of pictures that were `computed` and `reused`.
     """
     engines = EngineOptions(**options)
-    folder = None
-    if export is not None:
-        folder = FeatureFolder(export, format, overwrite)
-    elif (format, dtype, overwrite) != ("npy", "float32", False):
-        raise UserError("export: --format, --dtype and --overwrite need a folder; give one")
+    path = None if export is None else feature_file(export, overwrite)
+    given = read_pictures(pictures, cache_folder(cache_dir), "pictures")
+    settings = (precision, device, num_workers, cache_dir, int(seed), engines.workers, engines.ray)
+    try:
+        with prefix_errors("pictures"):
+            given.digests(cache_folder(cache_dir))
+        # Rows are read when they are written.
+        embedded = embed_readable(given, backbone, *settings, copied=0)
+    except StoreError as error:
+        raise UserError(f"cache_dir: {error}; choose another folder") from error
 
-    choice = Choice(backbone, precision, device, int(seed))
-    resources = Resources(cache_folder(cache_dir), "pictures", num_workers, engines=engines)
-    given = read_pictures(pictures, resources.cache, "pictures")
-    extracted = compute(given, choice, resources, engines)
-    stored = extracted.stored
-
-    exported = ExportedFeatures(
-        given,
-        find_root(pictures),
-        given.digests(resources.cache),
-        stored.rows,
-        extracted.backbone.width,
-        stored.remarks,
-        dtype,
-    )
-
-    summary = {"computed": stored.computed, "reused": len(exported) - stored.computed}
-    say(f"{count_pictures(len(exported))}: {summary['computed']:,} computed, {summary['reused']:,} reused")
+    columns, computed = FeatureColumns(given, find_root(pictures), embedded.stored, dtype), embedded.stored.computed
+    summary = {"computed": computed, "reused": len(given) - computed}
+    count = f"{len(given):,} picture{'s' * (len(given) != 1)}"
+    say(f"{count}: {summary['computed']:,} computed, {summary['reused']:,} reused")
     if isinstance(given, Photos):
         report_left_out(given.left_out, "pictures")
-    report_unreadable(exported, on_bad_image)
-    if folder is None:
-        return summary
-
-    files = {"on_bad_image": on_bad_image, "export": export, "format": format, "dtype": dtype}
-    about = {**describe_origin(choice, extracted.backbone), "command": describe_command(pictures, choice, files)}
-    return {**summary, **folder.write_features(exported, about)}
+    report_unreadable(columns, on_bad_image)
+    if path is not None:
+        columns.write(path, describe(backbone, embedded, int(seed)))
+        print_written([path])
+    return summary
 
 
 def find_root(pictures: str) -> str:
@@ -115,46 +95,27 @@ def find_root(pictures: str) -> str:
     return f"{path if path.is_dir() else path.parent}/" if find_source(pictures) is None else ""
 
 
-def compute(given: Pictures, choice: Choice, resources: Resources, engines: EngineOptions) -> Extracted:
-    """Compute the features that are not stored yet; errors of the store name the option."""
-    try:
-        return extract(given, choice, resources, engines)
-    except StoreError as error:
-        raise UserError(f"cache_dir: {error}; choose another folder") from error
-
-
-def _quote(quoted: Sequence[str], count: int) -> str:
-    """List the first of some texts, and how many more there are."""
-    return ", ".join(quoted) + (f" and {count - len(quoted):,} more" if count > len(quoted) else "")
-
-
-def report_unreadable(exported: ExportedFeatures, on_bad_image: Literal["skip", "stop"]) -> None:
+def report_unreadable(columns: FeatureColumns, on_bad_image: Literal["skip", "stop"]) -> None:
     """Name pictures that cannot be decoded in one line, which is an error where they are not skipped."""
-    unreadable = exported.unreadable
+    unreadable = columns.stored.remarks
     if not unreadable:
         return
-    quoted = [f"{exported.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED]]
-    line = f"{len(unreadable):,} of {len(exported):,} cannot be decoded: {_quote(quoted, len(unreadable))}"
+    quoted = ", ".join(f"{columns.name(index)} ({unreadable[index]})" for index in [*unreadable][:QUOTED])
+    quoted += f" and {len(unreadable) - QUOTED:,} more" if len(unreadable) > QUOTED else ""
+    line = f"{len(unreadable):,} of {len(columns.pictures):,} cannot be decoded: {quoted}"
     if on_bad_image == "stop":
         raise UserError(f"pictures: {line}; repair or remove them, or skip them with --on_bad_image=skip")
     say(f"WARNING: {line}; their features are NaN in exported files")
 
 
-def describe_origin(choice: Choice, backbone: Described) -> dict[str, Any]:
-    """Return what decides the features of a picture, for the card."""
-    assert backbone.network.preprocessing is not None
+def describe(backbone: BackboneSpec, embedded: Embedded, seed: int) -> dict[str, Any]:
+    """Return what decides the features of a picture, for the file."""
     return {
-        "backbone": asdict(choice.backbone),
-        "seed": choice.seed,
-        "weights_sha256": backbone.network.loaded,
-        "preprocessing": asdict(backbone.network.preprocessing),
-        "precision": backbone.precision,
-        "device": device_kind(backbone.device),
+        "headstart": describe_version().removeprefix("headstart "),
+        "backbone": asdict(backbone),
+        "seed": seed,
+        "weights_sha256": embedded.digest,
+        "preprocessing": asdict(embedded.backbone.preprocessing),
+        "precision": embedded.precision,
+        "device": embedded.device.partition(":")[0],
     }
-
-
-def describe_command(pictures: str, choice: Choice, files: Mapping[str, Any]) -> str:
-    """Return the command line that writes the same files."""
-    of_backbone = {f"backbone.{name}": value for name, value in asdict(choice.backbone).items() if value}
-    of_choice = {name: getattr(choice, name) for name in ("precision", "device", "seed")}
-    return shlex.join(["headstart", "embed", pictures, *as_arguments({**of_backbone, **of_choice, **files})])

@@ -97,11 +97,6 @@ def state_of(path: str | Path) -> str:
     return f"{state.st_dev} {state.st_ino} {state.st_size} {state.st_mtime_ns} {state.st_ctime_ns}"
 
 
-def size_in(state: str) -> int:
-    """Return the bytes of a file from a state that `state_of` returned; 0 for a missing file."""
-    return int(state.split()[2]) if state else 0
-
-
 def time_of_change(state: str) -> int:
     """Return the time of the last change in a state that `state_of` returned, in nanoseconds; 0 for a missing file."""
     return max(map(int, state.split()[3:]), default=0)

@@ -1,4 +1,4 @@
-"""Rows of several segments in one order, read from the disk when they are indexed."""
+"""Rows of several parts in one order, read from the disk when they are indexed."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -40,7 +40,7 @@ def test_a_comparison(tmp_path: Path) -> None:
     assert set(curves[0].files) == set(curves[1].files)
     assert all(np.array_equal(curves[0][name], curves[1][name]) for name in curves[0].files)
     # The same command again finds the rows, whoever computes them.
-    assert len(list((tmp_path / "workers" / "cache" / "rows").glob("*/*.journal"))) > 1
+    assert len(list((tmp_path / "workers" / "cache" / "features").glob("*/*.safetensors"))) > 1
 
 
 def test_a_classifier(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import pytest
 
 from headstart.store.json_digest import FILES, SEAL
 from headstart.store.ledger_reader import LedgerReader
-from headstart.tests.material.changing_photos import FAULTS, stored_rows, watched
+from headstart.tests.material.changing_photos import FAULTS, watched
+from headstart.tests.material.stored_rows import rows_in
 
 Counts = dict[tuple[str, str, int], list[int]]
 OPTIONS = [
@@ -48,7 +49,7 @@ def test_a_photo_that_changes_for_a_moment_of_a_first_run(
 
     with watched(photo_folder) as moments:
         clean = moments.run(lambda: run("clean", "run"))
-        rows, counts = stored_rows(tmp_path / "clean" / "cache"), stored_counts(tmp_path / "clean" / "ledger")
+        rows, counts = rows_in(tmp_path / "clean" / "cache"), stored_counts(tmp_path / "clean" / "ledger")
         assert len(rows) == 12
         assert len(counts) == 4
         random, passed, opened, changed = np.random.default_rng(0), moments.passed, moments.opened, 0
@@ -60,7 +61,7 @@ def test_a_photo_that_changes_for_a_moment_of_a_first_run(
             during = moments.run(lambda: run(place, "first"), fault, first, last)  # noqa: B023
             changed += during != clean
 
-            kept = stored_rows(tmp_path / place / "cache")
+            kept = rows_in(tmp_path / place / "cache")
             assert {key: kept[key] for key in rows.keys() & kept.keys()} == {
                 key: rows[key] for key in rows.keys() & kept.keys()
             }

@@ -33,8 +33,6 @@ class HuggingFacePhotos(Photos):
         sizes: Number of photos of each split, one after the other, by its name.
     """
 
-    has_small_parts = True
-
     def __init__(
         self,
         dataset: Any,  # noqa: ANN401 - of a package without types
@@ -50,12 +48,13 @@ class HuggingFacePhotos(Photos):
         self.labels = np.array(labels, dtype=np.int64)
         self.names: NumberedNames = NumberedNames.of_sizes(sizes)
         self.classes = tuple(classes)
-        self._known: dict[int, str] = {}
+        # Of 32 bytes each; empty until it is digested.
+        self._known = np.zeros(len(self.labels), "S32")
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo, whose bytes must be those that were digested, if any were."""
         content, path = self._cell(index)
-        digest = self._known.get(index)
+        digest = self._known[index].ljust(32, b"\0").hex() if self._known[index] else None
         if content is None:
             return decode(read_digested(path, digest))
         if digest is not None and hashlib.sha256(content).hexdigest() != digest:
@@ -64,10 +63,12 @@ class HuggingFacePhotos(Photos):
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""
-        if index not in self._known:
+        if not self._known[index]:
             content, path = self._cell(index)
-            self._known[index] = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
-        return self._known[index]
+            digest = digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+            self._known[index] = bytes.fromhex(digest)
+        known: bytes = self._known[index].ljust(32, b"\0")
+        return known.hex()
 
     def part(self, indices: NDArray[np.int64]) -> HuggingFacePhotos:
         """Return some photos on their own: their data set is pickled as the paths of its files, which are mapped."""
@@ -75,7 +76,7 @@ class HuggingFacePhotos(Photos):
         photos.dataset = self.dataset.select(indices)
         photos.labels = self.labels[indices]
         photos.names = self.names.take(indices)
-        photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
+        photos._known = self._known[indices]
         photos._digested = None
         return photos
 

@@ -1,18 +1,26 @@
 """Photos that look alike: copies of another size, compression or brightness."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, normalize
 
+from headstart.datamodules.decoding import Decoder, explain_decoding_errors
 from headstart.datamodules.photos.duplicates import quote
 from headstart.datamodules.photos.photo_source import Photos
+from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.printable import say
+from headstart.output.processors import count_processors
+from headstart.output.progress import Progress
 
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
 # Products of thumbnails in memory at once, 64 MB, of no more than so many training pictures.
 BLOCK, TRAIN_BLOCK = 2**24, 2**16
+# Pictures that are decoded at once, and of which thumbnails are computed at once, in a processor's cache.
+CHUNK, PHOTOS_AT_ONCE = 64, 16
 
 
 def thumbnails(pixels: Tensor) -> Tensor:
@@ -28,6 +36,24 @@ def thumbnails(pixels: Tensor) -> Tensor:
     grey = pixels.sum(1, keepdim=True, dtype=torch.int16).float() / 3
     fields = adaptive_avg_pool2d(grey, SIDE).flatten(1)
     return normalize(fields - fields.mean(1, keepdim=True), eps=1.0)
+
+
+def read_thumbnails(photos: Photos, preprocessing: Preprocessing, workers: int | None, title: str) -> Tensor:
+    """Decode photos, and return their thumbnails, `[photos, 64]`; zeros of one that cannot be decoded.
+
+    Args:
+        photos: The photos.
+        preprocessing: How they are prepared.
+        workers: Processes that decode; None for one per processor.
+        title: Title of the progress.
+    """
+    decoder = Decoder(photos, preprocessing, count_processors() if workers is None else workers, CHUNK, ahead=True)
+    found = []
+    with explain_decoding_errors(), Progress(title, len(photos), "photos compared") as progress:
+        for pixels, _ in decoder.decode(range(len(photos)), torch.device("cpu")):
+            found += [thumbnails(part) for part in pixels.split(PHOTOS_AT_ONCE)]
+            progress.advance(len(pixels))
+    return torch.cat(found)
 
 
 def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, int]]:
@@ -71,20 +97,23 @@ def find_alike(thumbnails: Tensor) -> list[tuple[int, int]]:
 
 
 def warn_of_near_duplicates(
-    train: Photos, validation: Photos, train_thumbnails: Tensor, validation_thumbnails: Tensor
+    train: Photos, validation: Photos, preprocessing: Preprocessing, workers: int | None
 ) -> list[list[str]]:
     """Warn of validation photos that look like a training photo, except for those of equal content.
 
     Args:
         train: Training photos.
         validation: Validation photos.
-        train_thumbnails: Thumbnails of the training photos, `[samples, 64]`.
-        validation_thumbnails: Thumbnails of the validation photos, `[samples, 64]`.
+        preprocessing: How they are prepared.
+        workers: Processes that decode them; None for one per processor.
 
     Returns:
         The names of the training and of the validation photo of each pair.
     """
-    pairs = find_near_duplicates(train_thumbnails, validation_thumbnails)
+    splits: Sequence[tuple[str, Photos]] = [("training", train), ("validation", validation)]
+    pairs = find_near_duplicates(
+        *(read_thumbnails(photos, preprocessing, workers, f"{split} photos") for split, photos in splits)
+    )
     names = [[train.names[i], validation.names[j]] for i, j in pairs if train.digest(i) != validation.digest(j)]
     if names:
         listed = quote(names, " ~ ")

@@ -16,7 +16,7 @@ from PIL import Image
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
-from headstart.store.file_digests import digest_files, size_in, state_of
+from headstart.store.file_digests import digest_files
 
 
 class Photos(Pictures):
@@ -134,24 +134,16 @@ class PhotoFiles(PictureFiles, Photos):
         """Return the absolute path of one photo's file."""
         return os.path.join(self.root, self.names[index])  # noqa: PTH118 - a Path for each of many files takes long
 
-    @property
-    def has_small_parts(self) -> bool:  # type: ignore[override]  # depends on the class
-        """Whether parts are small; a class that decodes files in another way may know more of each than its name."""
-        return type(self) is PhotoFiles
-
     def part(self, indices: NDArray[np.int64]) -> Pictures:
         """Return some photos on their own."""
-        if not self.has_small_parts:
+        # A class that decodes files in another way may know more of each than its name.
+        if type(self) is not PhotoFiles:
             return super().part(indices)
         photos = PhotoFiles(
             self.root, [self.names[index] for index in indices], self.labels[indices].tolist(), self.classes
         )
         photos._known = {new: self._known[old] for new, old in enumerate(indices.tolist()) if old in self._known}
         return photos
-
-    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some photos."""
-        return np.array([size_in(state_of(self.path(index))) for index in indices], np.int64)
 
 
 class PhotoSource(ABC):

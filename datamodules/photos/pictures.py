@@ -13,7 +13,11 @@ from PIL import Image
 
 from headstart.datamodules.photos.picture_decoding import DECODING
 from headstart.modules.provenance import own_digests
+from headstart.store.feature_table import HexDigests, pack
 from headstart.store.json_digest import digest_of
+
+# Pictures that are digested at once: what waits for a thread takes more memory than a digest.
+SPAN = 2**14
 
 
 class Pictures(ABC):
@@ -22,12 +26,10 @@ class Pictures(ABC):
     Attributes:
         kind: Noun for one of them, for messages.
         names: Name of each picture for messages, unique, `[samples]`.
-        has_small_parts: Whether `part` returns pictures that are small when they are pickled.
     """
 
     kind = "photo"
     names: Sequence[str]
-    has_small_parts = False
     _digested: Sequence[str] | None = None
     # It is digested once, and goes along to other processes, which may have loaded other modules.
     _own_code: str | None = None
@@ -88,14 +90,6 @@ class Pictures(ABC):
         """
         return PicturePart(self, indices)
 
-    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some pictures, 0 where they are not known.
-
-        Args:
-            indices: Indices of the pictures.
-        """
-        return np.zeros(len(indices), np.int64)
-
     def digests(self, cache: Path | None = None) -> Sequence[str]:
         """Digest the content of every picture, side by side, and each once.
 
@@ -103,7 +97,9 @@ class Pictures(ABC):
             cache: The cache folder, which remembers the digests of files that have not changed since.
         """
         if self._digested is None:
-            self._digested = self.digest_some(range(len(self)), cache)
+            spans = [range(len(self))[first : first + SPAN] for first in range(0, len(self), SPAN)]
+            packed = [pack(self.digest_some(span, cache)) for span in spans]
+            self._digested = HexDigests(np.concatenate([np.empty(0, "S32"), *packed]))
         return self._digested
 
     def set_digests(self, digests: Sequence[str]) -> None:
@@ -136,11 +132,6 @@ class PicturePart(Pictures):
         self.names = [pictures.names[index] for index in indices]
 
     @property
-    def has_small_parts(self) -> bool:  # type: ignore[override]  # that of the pictures
-        """Whether parts of the pictures are small."""
-        return self.pictures.has_small_parts
-
-    @property
     def own_code(self) -> str:
         """Digest of the code that decodes the pictures."""
         return self.pictures.own_code
@@ -157,10 +148,6 @@ class PicturePart(Pictures):
     def part(self, indices: NDArray[np.int64]) -> Pictures:
         """Return some of the selected pictures on their own."""
         return self.pictures.part(self.indices[indices])
-
-    def file_sizes(self, indices: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the bytes of the files of some of the selected pictures."""
-        return self.pictures.file_sizes(self.indices[indices])
 
     def digest(self, index: int) -> str:
         """Digest one of the selected pictures."""

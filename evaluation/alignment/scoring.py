@@ -29,7 +29,7 @@ from headstart.metrics.similarity.cka_null import calibrate
 from headstart.metrics.similarity.permutation_moments import SEED
 from headstart.output.errors import UserError, require_different
 
-# Arrays or GatheredRows, float32 `[stimuli, width]`, by name of the model or layer.
+# Float32 `[stimuli, width]`, by name of the model or layer.
 Embeddings = dict[str, Any]
 
 

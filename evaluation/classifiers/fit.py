@@ -12,6 +12,7 @@ import yaml
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.datamodules.embedding import Embedded, embed_readable
+from headstart.datamodules.photos.near_duplicates import read_thumbnails
 from headstart.datamodules.photos.photo_source import Photos, PictureFiles
 from headstart.evaluation.classifiers.assessment import Assessment, assess
 from headstart.evaluation.classifiers.candidates import Labelled, fit_all
@@ -31,7 +32,7 @@ from headstart.output.printable import print_lines, say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 from headstart.output.tables import print_table
 from headstart.store.cache import cache_folder
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoreError
 
 FOLDER = "classifier"
 FILES = ("results.json", "report.md", "photos.csv", f"{FOLDER}/{JSON}", f"{FOLDER}/{TENSORS}")
@@ -153,7 +154,11 @@ def _embed(
     except StoreError as error:
         raise UserError(f"features.cache_dir: {error}; choose another folder") from error
 
-    thumbnails = torch.from_numpy(found[0].thumbnails) if near_duplicates else None
+    thumbnails = None
+    if near_duplicates:
+        preprocessing = found[0].backbone.preprocessing
+        with prefix_errors("features", about="num_workers: "):
+            thumbnails = read_thumbnails(given.photos, preprocessing, features.num_workers, "photos")
     given, remaining = select(given, thumbnails, found[0].unreadable)
     labels, classes = torch.from_numpy(given.photos.labels), len(given.photos.classes)
     embedded = []

@@ -15,7 +15,7 @@ from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
 from headstart.store.cache import cache_folder
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoreError
 
 COLUMNS = ("photo", "class", "probability")
 QUOTED = 5

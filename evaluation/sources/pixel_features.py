@@ -5,18 +5,16 @@ from importlib.metadata import version
 
 import numpy as np
 
-from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import Policy, Resources
-from headstart.datamodules.row_request import TABLES
-from headstart.datamodules.rows import label_maps, pixels
+from headstart.datamodules.row_request import Policy, Resources, RowRequest, require_readable
+from headstart.datamodules.rows import find, label_maps
 from headstart.evaluation.embeddings import Job
 from headstart.evaluation.sources.source_features import SourceFeatures, prefix_target
 from headstart.evaluation.sources.targets import Target
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
-from headstart.store.row_store import RowStore, StoredRows
-from headstart.store.segments import RowSource
+from headstart.store.feature_table import TABLES, FeatureTable, pack
+from headstart.store.json_digest import digest_of
 
 # Increase this whenever the same settings result in other pixels or features.
 VERSION = 1
@@ -56,32 +54,32 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         **{package: version(package) for package in ("numpy", "torch", "torchvision", "pillow")},
     }
 
-    def compute(_: list[int]) -> RowSource:
-        # This imports torch, which a stored sample does not need.
-        from headstart.evaluation.sources.sampled_pixels import SampledPixels
-
-        photos = _require_readable(target.photos, pixels(preprocessing, target.photos, resources))
-        labels = _require_readable(maps, label_maps(preprocessing, maps, resources))
-        classes = np.asarray(labels.rows)
-        if (classes == NO_CLASS).all():
-            raise UserError("no pixel of its label maps has a class")
-        return SampledPixels(network, photos.rows, classes, policy, per_photo, seed, f"pixels of {target.name}")
-
+    table, sample = FeatureTable(resources.cache / TABLES, key), pack([digest_of({"sample": seed})])
     with prefix_target(target.name):
-        stored = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
+        found = table.find(sample)
+        is_missing = bool(len(found.missing))
+        if is_missing:
+            # This imports torch, which a stored sample does not need.
+            from headstart.evaluation.sources.sampled_pixels import SampledPixels
+
+            photos = require_readable(target.photos, find(RowRequest(target.photos, preprocessing), resources))
+            classes = np.asarray(require_readable(maps, label_maps(preprocessing, maps, resources)).rows)
+            if (classes == NO_CLASS).all():
+                raise UserError("no pixel of its label maps has a class")
+            title = f"pixels of {target.name}"
+            pixels = SampledPixels(network, photos.rows, classes, policy, per_photo, seed, title)
+            with table.taken(sample, wait=True):
+                if not table.has(sample):
+                    table.write(sample, *pixels.compute(), {})
+            found = table.find(sample)
+        stored = found.gather()
     [rows], width = np.asarray(stored.rows), stored.notes["width"]
     logits = rows[:, width:-2]
     return SourceFeatures(
         rows[:, :width],
         logits if logits.shape[1] else None,
         stored.notes["weights"],
-        stored.computed,
+        int(is_missing),
         rows[:, -2].astype(np.int64),
         rows[:, -1].astype(np.int64),
     )
-
-
-def _require_readable(pictures: Pictures, stored: StoredRows) -> StoredRows:
-    for index, reason in stored.remarks.items():
-        raise UserError(f"{pictures.kind} {pictures.names[index]!r} cannot be decoded: {reason}")
-    return stored

@@ -1,7 +1,7 @@
 """Features of sampled pixels: a network runs on one photo after the other, and only the sample is stored."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from torch.nn import functional
 
 from headstart.datamodules.row_computation import require_device
-from headstart.datamodules.row_policy import Policy, pass_size
+from headstart.datamodules.row_request import Policy, pass_size
 from headstart.metrics.transferability.pixel_sampling import count_pixels, sample_pixels
 from headstart.modules.arithmetic import deterministic
-from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 from headstart.output.errors import UserError
@@ -22,7 +22,7 @@ from headstart.output.progress import Progress
 
 @dataclass(eq=False)
 class SampledPixels:
-    """One row of a store: for each sampled pixel its features, the logits of the source head, its label, its photo.
+    """One row of a table: for each sampled pixel its features, the logits of the source head, its label, its photo.
 
     Args:
         network: The network, which gives features of every pixel.
@@ -35,31 +35,24 @@ class SampledPixels:
     """
 
     network: NetworkSpec
-    photos: Any  # an array or GatheredRows
+    photos: Any
     labels: NDArray[np.uint8]
     policy: Policy
     per_photo: int
     seed: int
     title: str
-    notes: dict[str, Any] = field(default_factory=dict, init=False)
-    remarks: dict[int, str] = field(default_factory=dict, init=False)
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return 1
-
-    def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        """Yield the row, float32 `[1, pixels, features + source classes + 2]`."""
-        with deterministic(), torch.inference_mode():
-            yield np.concatenate(list(self._parts()))[None]
-
-    def _parts(self) -> Iterator[NDArray[np.float32]]:
+    def compute(self) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Return the row, float32 `[1, pixels, features + source classes + 2]`, and its notes."""
         device = require_device(self.policy)
         with prefix_model_errors(self.network.name):
             backbone = build_backbone(self.network).to(device)
             backbone.try_out(self.network)
+        with deterministic(), torch.inference_mode():
+            rows = np.concatenate(list(self._parts(backbone, device)))[None]
+        return rows, {"width": backbone.width, "weights": backbone.digest()}
 
-        self.notes = {"width": backbone.width, "weights": backbone.digest()}
+    def _parts(self, backbone: Backbone, device: torch.device) -> Iterator[NDArray[np.float32]]:
         head, bias = backbone.source_head, backbone.source_bias
         counts, generator = count_pixels([self.labels], NO_CLASS), np.random.default_rng(self.seed)
         at_once = pass_size(backbone.preprocessing.crop, device.type)

@@ -20,7 +20,7 @@ from headstart.metrics.transferability.left_out import divide, divide_groups
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
-from headstart.store.row_store import StoredRows
+from headstart.store.feature_table import StoredRows
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class SourceFeatures:
     """Features of a target's photos, or of pixels sampled from them, by a source model.
 
     Attributes:
-        features: float32 `[samples, features]`, an array or GatheredRows.
+        features: float32 `[samples, features]`.
         logits: Outputs of the source head, float32 `[samples, source classes]`; None where there is no head.
         weights: SHA-256 of the loaded weights.
         computed: Number of rows that were computed and not read.

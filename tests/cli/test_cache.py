@@ -45,13 +45,15 @@ def size_of(path: Path) -> int:
 
 def test_listing_shows_kinds_and_sizes(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shown = by_kind(cache())
-    assert [entry.content for entry in shown["features"]] == ["6 rows of mobilenet_v2"] * 2
-    assert {entry.path for entry in shown["features"]} == set((stored / "rows").iterdir())
+    assert [entry.content.partition(" (")[0] for entry in shown["features"]] == [
+        "6 rows of features of mobilenet_v2"
+    ] * 2
+    assert {entry.path for entry in shown["features"]} == set((stored / "features").iterdir())
     assert [(entry.name, entry.size) for entry in shown["downloads"]] == [("mine", size_of(stored / "datasets/mine"))]
     assert [(entry.name, entry.content) for entry in shown["ledgers"]] == [("runs/ledger", "4 traces")]
     text = capsys.readouterr().out
     assert all(entry.name in text for entries in shown.values() for entry in entries)
-    assert str(stored / "rows") in text.replace("\n", "").replace(" ", "")
+    assert str(stored / "features") in text.replace("\n", "").replace(" ", "")
 
 
 def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,11 +95,11 @@ def test_removed_by_age(stored: Path) -> None:
 def test_entries_in_use_stay(stored: Path) -> None:
     table = by_kind(cache())["features"][0]
     with (
-        FileLock(table.path / "lock"),
+        FileLock(table.path / "part.lock"),
         pytest.raises(ValueError, match=f"remove: a process is using '{table.name}'; wait"),
     ):
         cache(remove=["features"])
-    assert len(list((stored / "rows").iterdir())) == 2
+    assert len(list((stored / "features").iterdir())) == 2
     with FileLock(stored / "datasets" / ".mine.lock"), pytest.raises(ValueError, match="a process is using 'mine'"):
         cache(remove="mine")
     (stored / "lent").mkdir()
@@ -106,10 +108,11 @@ def test_entries_in_use_stay(stored: Path) -> None:
 
 def test_damaged_entries_can_be_removed(stored: Path) -> None:
     table = by_kind(cache())["features"][0]
-    (journal,) = table.path.glob("*.journal")
-    for content in ("[1]", '{"key": {"network": null}}', "{"):
-        journal.write_text(content)
-        assert len(by_kind(cache())["features"]) == 2
+    (part,) = table.path.glob("*.safetensors")
+    for content in ("", '{"format": 1}', "{"):
+        part.write_text(content)
+        (table.path / "table.json").write_text(content)
+        assert "0 rows of an unknown kind" in {entry.content for entry in by_kind(cache())["features"]}
     assert [entry.path for entry in cache(remove=table.name)] == [table.path]
 
 

@@ -13,6 +13,7 @@ from headstart.cli.cache_verify import cache_verify
 from headstart.datamodules.photos.photo_source import PhotoFiles
 from headstart.output.errors import UserError
 from headstart.store.cache import cache_folder
+from headstart.tests.material.stored_rows import parts_in
 
 VICTIM = "train/dark/1.jpg"
 KINDS = {
@@ -46,14 +47,14 @@ def poison(patch: pytest.MonkeyPatch, broken: bool) -> None:
 @pytest.mark.slow
 def test_right_rows_are_kept(run: Callable[..., Path], capsys: pytest.CaptureFixture[str]) -> None:
     folder = run()
-    before = sorted(path.name for path in cache_folder().rglob("*.rows"))
-    check = cache_verify(str(folder), share=1.0)
+    before = parts_in(cache_folder())
+    check = cache_verify(str(folder), all=True)
     assert (check.wrong, check.removed) == (0, 0)
     assert check.checked >= 24
-    half = cache_verify(str(folder), share=0.5)
-    assert half.checked == check.checked // 2
-    assert sorted(path.name for path in cache_folder().rglob("*.rows")) == before
-    assert f"{half.checked} rows checked, none wrong" in capsys.readouterr().out
+    # Each split is one part.
+    assert cache_verify(str(folder), seed=1).checked == check.checked
+    assert parts_in(cache_folder()) == before
+    assert f"{check.checked} rows checked, none wrong" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -64,24 +65,12 @@ def test_wrong_rows_and_remarks_are_removed(
     with monkeypatch.context() as patch:
         poison(patch, broken)
         folder = run("--data.on_bad_image=skip", "--data.num_workers=0")
-    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; \d+ were removed") as error:
-        cache_verify(str(folder), share=1.0)
+    with pytest.raises(UserError, match=r"^[12] of \d+ rows were wrong; 1 parts were removed") as error:
+        cache_verify(str(folder), all=True)
     assert "\n" not in str(error.value)
-    pattern = r"training photos: (\d+) of \1 rows are stored; \1 computed again, [12] wrong, 0 damaged, \1 removed"
+    pattern = r"training photos: (\d+) of \1 rows are stored in 1 parts; \1 computed again, [12] wrong, 1 parts removed"
     assert re.search(pattern, capsys.readouterr().out)
-    assert cache_verify(str(folder), share=1.0).wrong == 0
-
-
-@pytest.mark.slow
-def test_a_damaged_row_is_removed(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = fit("--data.max_samples=10")
-    rows = max(cache_folder().rglob("*.rows"), key=lambda path: path.stat().st_size)
-    content = bytearray(rows.read_bytes())
-    content[100] ^= 1
-    rows.write_bytes(content)
-    with pytest.raises(UserError, match=r"rows were wrong"):
-        cache_verify(str(folder), share=0.1)
-    assert not rows.exists()
+    assert cache_verify(str(folder), all=True).wrong == 0
 
 
 @pytest.mark.slow

@@ -1,6 +1,6 @@
 """Streams outside a trainer, rows of the folder of photos, and rows of a network of one layer."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,22 +9,22 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from torch import Tensor, nn
 
-from headstart.datamodules import rows
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
-from headstart.datamodules.row_policy import Policy, Precision, Resources
+from headstart.datamodules.row_computation import ComputedPart, FrozenNetwork, RowComputer
+from headstart.datamodules.row_request import Policy, Precision, Resources, RowRequest
+from headstart.datamodules.rows import find as find_rows
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
-from headstart.store.row_store import StoredRows
-from headstart.tests.material.computed_rows import PLAIN, MakeRows, Network
+from headstart.store.feature_table import StoredRows
 from headstart.tests.material.stored_rows import NETWORK, ON_CPU, TAPS, Find
 
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(resize=32, crop=32))
@@ -55,13 +55,13 @@ def set_up(photo_folder: Path) -> Callable[..., SampleStream]:
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Collect how many rows each computation gives."""
     counts: list[int] = []
-    compute = ComputedRows.__iter__
+    compute = RowComputer.compute
 
-    def count(self: ComputedRows) -> Iterator[Any]:
-        counts.append(len(self))
-        return compute(self)
+    def count(self: RowComputer, indices: Sequence[int], *report: Any) -> ComputedPart:
+        counts.append(len(indices))
+        return compute(self, indices, *report)
 
-    monkeypatch.setattr(ComputedRows, "__iter__", count)
+    monkeypatch.setattr(RowComputer, "compute", count)
     return counts
 
 
@@ -81,7 +81,9 @@ def find(tmp_path: Path) -> Find:
         policy: Policy = ON_CPU,
         cache: str = "cache",
     ) -> StoredRows:
-        return rows.rows(network, taps, pictures, policy, Resources(tmp_path / cache, "rows", 0))
+        assert network.preprocessing is not None
+        request = RowRequest(pictures, network.preprocessing, policy, network, taps)
+        return find_rows(request, Resources(tmp_path / cache, "rows", 0))
 
     return ask
 
@@ -95,14 +97,29 @@ def pictures(tmp_path: Path) -> Stimuli:
     return Stimuli([f"some/{path.name}" for path in paths], paths)
 
 
+PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+
+
+class Network(nn.Module):
+    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
+
+    def forward(self, photos: Tensor) -> Tensor:
+        rows: Tensor = self.layer(photos)
+        return rows
+
+
 @pytest.fixture
-def make_rows(pictures: Stimuli) -> MakeRows:
+def make_computer(pictures: Stimuli) -> Callable[..., RowComputer]:
     torch.manual_seed(0)
     network = Network()
 
-    def make(indices: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
+    def make(precision: Precision = "float32", some: Pictures = pictures, workers: int = 0) -> RowComputer:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
         frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-        return ComputedRows(pictures, indices, PLAIN, Policy(precision), Resources(Path(), "rows", 0), frozen)
+        return RowComputer(some, PLAIN, precision, workers, frozen)
 
     return make

@@ -1,141 +1,32 @@
-"""A photo that changes for a moment leaves no row, remark or digest behind that the intact photos would not give."""
+"""Photos are decoded from the bytes that were digested: one that is swapped meanwhile leaves no row."""
 
 import errno
-import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-from headstart.datamodules import ClassFolders, FeatureStream, PhotoStream
-from headstart.datamodules.photo_batches import PhotoBatches
-from headstart.datamodules.photos.photo_source import PhotoFiles
+from headstart.datamodules import ClassFolders
 from headstart.output.errors import UserError
-from headstart.tests.material.changing_photos import FAULTS, VICTIM, Moments, cut, replace, stored_rows, swap, watched
-
-TRIALS = 30
-SetUp = Callable[..., Any]
+from headstart.tests.material.changing_photos import VICTIM, cut, replace, swap
+from headstart.tests.material.stored_rows import features_of, find_in, parts_in
 
 
-@pytest.fixture
-def moments(photo_folder: Path) -> Iterator[Moments]:
-    with watched(photo_folder) as moments:
-        yield moments
-
-
-WAYS: dict[str, tuple[type[Any], dict[str, Any]]] = {
-    "features": (FeatureStream, {}),
-    "photos": (PhotoStream, {"views": 2}),
-    "activations": (PhotoStream, {"trainable_from": "features.14"}),
-    "batches": (PhotoBatches, {}),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("skip", [False, True])
-@pytest.mark.parametrize("way", WAYS)
-def test_a_photo_that_changes_for_a_moment(
-    way: str, skip: bool, moments: Moments, tiny: Any, set_up: SetUp, tmp_path: Path
-) -> None:
-    kind, options = WAYS[way]
-
-    def feed(cache: str) -> dict[str, Any]:
-        chosen = {"on_bad_image": "skip" if skip else "stop", "cache_dir": str(tmp_path / cache), **options}
-        if kind is PhotoBatches:
-            source = ClassFolders(str(moments.folder))
-            fed = PhotoBatches(photos=source, backbone=tiny, num_workers=0, **chosen)
-            fed.setup("fit")
-            fed.load_photos(tiny.preprocessing, torch.device("cpu"))
-            prints = fed.fingerprints()
-        else:
-            fed = set_up(kind, max_samples=4, **chosen)
-            prints = fed.fingerprints
-        inputs = [bytes(part.contiguous().numpy()) for part in (fed.train_inputs, fed.validation_inputs)]
-        return {**prints, "inputs": inputs, "unreadable": fed.unreadable}
-
-    clean = moments.run(lambda: feed("clean"))
-    count, rows = moments.passed, stored_rows(tmp_path / "clean")
-    assert count > 4
-    random, changed = np.random.default_rng(0), 0
-    for trial in range(TRIALS):
-        name = list(FAULTS)[trial % len(FAULTS)]
-        first = int(random.integers(count))
-        last, cache = first + int(random.integers(1, 3)), str(trial)
-        during = moments.run(lambda: feed(cache), FAULTS[name], first, last)  # noqa: B023
-        kept = stored_rows(tmp_path / cache)
-        assert {key: kept[key] for key in rows.keys() & kept.keys()} == {
-            key: rows[key] for key in rows.keys() & kept.keys()
-        }
-        if during is not None and during["train_photos_sha256"] == clean["train_photos_sha256"]:
-            assert during == clean, (name, first, last)
-        changed += during != clean
-        assert moments.run(lambda: feed(cache)) == clean, (name, first, last)  # noqa: B023
-    assert changed
-    assert not any("\n" in message for message in moments.messages)
-
-
-@pytest.mark.parametrize("fault", [swap, replace, cut])
-def test_photos_are_decoded_from_the_bytes_that_were_digested(
-    fault: Callable[[Path], None], photo_folder: Path
-) -> None:
+def test_photos_are_decoded_from_the_bytes_that_were_digested(photo_folder: Path, tmp_path: Path) -> None:
     Image.effect_noise((40, 40), 90).convert("RGB").save(photo_folder / "another.jpg")
-    photos = ClassFolders(str(photo_folder)).train()
-    index = list(photos.names).index(VICTIM)
-    subset = photos.subset(np.array([index]))
-    for some in (subset, photos):
-        intact = (photo_folder / VICTIM).read_bytes()
-        some.digests()
-        fault(photo_folder / VICTIM)
-        with pytest.raises(OSError, match="its bytes have changed since they were digested") as raised:
-            subset.read(0)
-        assert raised.value.errno == errno.ESTALE  # which is never stored as a remark
-        (photo_folder / VICTIM).write_bytes(intact)
-        subset.read(0)
-
-
-@pytest.fixture
-def broken(
-    photo_folder: Path, set_up: SetUp, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[[OSError], Any]:
-    """Return what sets up a stream while one photo cannot be decoded, or with no error one whose photos are intact."""
-    first, read = ClassFolders(str(photo_folder)).train().digests()[0], PhotoFiles.read
-
-    def feed(error: OSError | None, cache: str = "cache") -> Any:
-        def fail_on_one(photos: PhotoFiles, index: int) -> Image.Image:
-            if error is not None and photos.digest(index) == first:
-                raise error
-            return read(photos, index)
-
-        fail_on_one.__module__, fail_on_one.__qualname__ = read.__module__, read.__qualname__
-        with monkeypatch.context() as patch:
-            patch.setattr(PhotoFiles, "read", fail_on_one)
-            return set_up(FeatureStream, max_samples=4, on_bad_image="skip", cache_dir=str(tmp_path / cache))
-
-    return feed
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("is_larger", [False, True])
-def test_a_stored_remark_is_believed_only_if_decoding_fails_again(
-    is_larger: bool, broken: Callable[..., Any], photo_folder: Path
-) -> None:
-    assert broken(OSError("broken")).unreadable == {"train/dark/0.jpg": "broken"}
-    assert broken(OSError("broken")).unreadable == {"train/dark/0.jpg": "broken"}
-    if is_larger:
-        # Rows that are computed now say nothing about those that are stored.
-        Image.effect_noise((40, 40), 90).convert("RGB").save(photo_folder / "train" / "light" / "another.jpg")
-    again, clean = broken(None), broken(None, "clean")
-    assert again.unreadable == clean.unreadable == {}
-    assert again.train_inputs.equal(clean.train_inputs)
-
-
-@pytest.mark.slow
-def test_an_error_of_the_disk_confirms_no_remark(broken: Callable[..., Any]) -> None:
-    broken(OSError("broken"))
-    with pytest.raises(UserError, match=r"0.jpg' cannot be read at the moment \(Input.*\); try again"):
-        broken(OSError(errno.EIO, os.strerror(errno.EIO)))
-    assert broken(None).unreadable == {}
+    intact = (photo_folder / VICTIM).read_bytes()
+    for fault in (swap, replace, cut):
+        photos = ClassFolders(str(photo_folder)).train()
+        index = list(photos.names).index(VICTIM)
+        for some in (photos.subset(np.array([index])), photos):
+            some.digests()
+            fault(photo_folder / VICTIM)
+            with pytest.raises(OSError, match="its bytes have changed since they were digested") as raised:
+                photos.read(index)
+            assert raised.value.errno == errno.ESTALE  # which is never stored as a remark
+            with pytest.raises(UserError, match=rf"'{VICTIM}' cannot be read at the moment \(its bytes have changed"):
+                find_in(tmp_path, features_of(some))
+            assert not parts_in(tmp_path)
+            (photo_folder / VICTIM).write_bytes(intact)
+            photos.read(index)

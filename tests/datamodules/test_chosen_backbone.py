@@ -12,12 +12,13 @@ from safetensors.torch import save_file
 from headstart.contract.documents import read_registry
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.rows import find
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import build
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
-from headstart.store.row_store import StoredRows
+from headstart.store.feature_table import StoredRows
 from headstart.tests.material.arena import make_entry
 
 SetUp = Callable[..., SampleStream]
@@ -57,14 +58,13 @@ def test_features_are_those_of_the_entry_and_computed_once(
     entry: str, set_up: SetUp, registry: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = []
-    rows = FeatureStream.rows
 
     def count(*args: Any) -> StoredRows:
-        result = rows(*args)
+        result = find(*args)
         counts.append(result.computed)
         return result
 
-    monkeypatch.setattr(FeatureStream, "rows", count)
+    monkeypatch.setattr("headstart.datamodules.sample_stream.find", count)
     by_entry = set_up(FeatureStream, backbone=BackboneSpec(entry, registry=str(registry)))
     weights = registry.parent / "narrow.safetensors"
     by_name = set_up(

@@ -1,6 +1,5 @@
 """Features as an array: in the order of the pictures, those of comparisons, and computed once."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import headstart
 from headstart.datamodules import DrawnPets, UnsplitClassFolders
 from headstart.datamodules.photos.given_pictures import read_pictures
 from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.row_computation import ComputedRows
+from headstart.datamodules.row_computation import RowComputer
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError
@@ -74,10 +73,10 @@ def test_they_are_what_the_network_gives(folder: Path) -> None:
 def test_stored_rows_are_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = headstart.embed(folder, EMBEDDED)
 
-    def refuse(self: ComputedRows) -> Iterator[Any]:
+    def refuse(*_: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(ComputedRows, "__iter__", refuse)
+    monkeypatch.setattr(RowComputer, "compute", refuse)
     assert np.array_equal(headstart.embed(folder / "a", EMBEDDED), first[1:2])
     with pytest.raises(AssertionError):
         headstart.embed(folder, {"weights": "random", "preprocessing": {"resize": 32, "crop": 32}})

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 import torch
 
-from headstart.datamodules import row_computation
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
@@ -18,20 +17,6 @@ from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.tests.material.prepared_pictures import stack
 
 SetUp = Callable[..., SampleStream]
-
-
-@pytest.fixture
-def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Collect the titles of what is computed."""
-    titles: list[str] = []
-
-    class Noted(row_computation.ComputedRows):
-        def __iter__(self) -> Any:
-            titles.append(self.resources.title)
-            return super().__iter__()
-
-    monkeypatch.setattr(row_computation, "ComputedRows", Noted)
-    return titles
 
 
 def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -> None:
@@ -45,9 +30,9 @@ def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -
     assert stream.decisive()["feature_precision"] == "float32"
 
 
-def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[str]) -> None:
+def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[int]) -> None:
     set_up(FeatureStream)
-    assert computed == ["training photos", "validation photos"]
+    assert computed == [24, 12]
     set_up(FeatureStream, orderings=7, first_ordering=3, batch_size=4, max_samples=10)
     assert len(computed) == 2
 
@@ -62,14 +47,14 @@ def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, comp
         {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(40, 32))},
     ],
 )
-def test_other_features_are_computed(set_up: SetUp, computed: list[str], options: dict[str, Any]) -> None:
+def test_other_features_are_computed(set_up: SetUp, computed: list[int], options: dict[str, Any]) -> None:
     set_up(FeatureStream, precision="float32")
     set_up(FeatureStream, **{"precision": "float32", **options})
     assert len(computed) == 4
 
 
 def test_features_of_other_weights_under_the_same_name_are_not_taken(
-    set_up: SetUp, computed: list[str], monkeypatch: pytest.MonkeyPatch
+    set_up: SetUp, computed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up(FeatureStream)
     monkeypatch.setattr(
@@ -83,17 +68,17 @@ EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Prepro
 
 
 @pytest.mark.slow
-def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[str]) -> None:
+def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
     whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
     parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
-    assert computed == ["training photos", "validation photos"]
+    assert computed == [24, 12]
     for seed, part in enumerate(parts):
         indices = sample_validation(whole.validation_labels.numpy(), 7, seed)
         assert torch.equal(part.validation_inputs, whole.validation_inputs[indices])
     assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
 
 
-def test_splits_share_their_features(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
+def test_splits_share_their_features(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
     class Swapped(ClassFolders):
         def train(self) -> Photos:
             return super().validation()
@@ -107,12 +92,12 @@ def test_splits_share_their_features(set_up: SetUp, computed: list[str], photo_f
     assert torch.equal(first.train_inputs, second.validation_inputs)
 
 
-def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
+def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[int], photo_folder: Path) -> None:
     set_up(FeatureStream)
     photo, other = (photo_folder / "train" / "dark" / f"{i}.jpg" for i in (0, 1))
     photo.write_bytes(other.read_bytes() + b"\0")
     set_up(FeatureStream)
-    assert computed[2:] == ["training photos"]
+    assert computed[2:] == [1]
 
 
 def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
@@ -120,8 +105,8 @@ def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
         set_up(FeatureStream, augment=True)
 
 
-def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[str], tmp_path: Path) -> None:
+def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[int], tmp_path: Path) -> None:
     for _ in range(2):
         set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
     assert len(computed) == 2
-    assert len(list((tmp_path / "chosen" / "rows").glob("*/*.journal"))) == 2
+    assert len(list((tmp_path / "chosen" / "features").glob("*/*.safetensors"))) == 2

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,14 +12,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.datamodules import mapped_samples, photo_batches
+from headstart.datamodules import mapped_samples, photo_batches, sample_stream
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.mapped_samples import MappedSamples, Rows, read_in_parts, samples_of
+from headstart.datamodules.mapped_samples import MappedSamples, Rows, samples_of
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.rows import find
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.methods import kernel_ridge
-from headstart.store import row_store
 from headstart.store.gathered_rows import GatheredRows
 from headstart.tests.datamodules.conftest import TINY
 from headstart.tests.material.shipped_methods import ON_FEATURES, maker
@@ -69,8 +70,6 @@ def test_all_samples_are_read_in_parts(rows: Rows, monkeypatch: pytest.MonkeyPat
     # The values of a device that is always there cannot be read.
     moved = samples.to(torch.device("meta"))
     assert (moved.shape, moved.dtype, moved.device.type) == (loaded.shape, loaded.dtype, "meta")
-    for count in (1, 6, 7, 8, 50):
-        assert torch.equal(read_in_parts(rows, count, first_columns), loaded[:count])
 
 
 def test_samples_are_mapped_beyond_the_limit_alone(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +89,7 @@ def both(set_up: SetUp, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         loaded = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
         # Rows of a subset are scattered over the segment.
         monkeypatch.setattr(mapped_samples, "LOADED", 0)
-        monkeypatch.setattr(row_store, "COPIED", 0)
+        monkeypatch.setattr(sample_stream, "find", partial(find, copied=0))
         mapped = set_up(kind, on_bad_image="skip", orderings=3, batch_size=3, **options)
         assert isinstance(loaded.train_inputs, Tensor)
         assert isinstance(mapped.train_inputs, MappedSamples)

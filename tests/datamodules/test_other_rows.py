@@ -8,14 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.datamodules import row_computation, row_request, rows
+from headstart.datamodules import row_request
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_policy import Policy, Resources
+from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import SOURCE_HEAD, Tap
-from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS, Find, find_features, find_pixels
+from headstart.store.json_digest import digest_of
+from headstart.tests.material.stored_rows import NETWORK, ON_CPU, SMALL, TAPS, features_of, find_in
 
 # Fields that identify a table of rows, by their class: another value results in another table.
 SEPARATING: dict[type, dict[str, Any]] = {
@@ -37,7 +38,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "interpolation": "bicubic",
     },
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
-    Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda", "thumbnails": True},
+    Policy: {"precision": "bfloat16", "device": "cuda", "folded": True},
 }
 # Fields that do not: names, permissions and terms.
 HARMLESS: dict[type, dict[str, Any]] = {
@@ -48,119 +49,52 @@ HARMLESS: dict[type, dict[str, Any]] = {
 }
 
 
-def change(kind: type, field: str, value: Any) -> dict[str, Any]:
-    changed = {field: value}
-    if kind is NetworkSpec:
-        return {"network": replace(NETWORK, **changed)}
-    if kind is Preprocessing:
-        return {"network": replace(NETWORK, preprocessing=replace(SMALL, **changed))}
-    if kind is Tap:
-        return {"taps": [TAPS[0], replace(TAPS[1], **changed)]}
-    return {"policy": replace(ON_CPU, **changed)}
+def changed(request: RowRequest, kind: type, field: str, value: Any) -> str:
+    """Return the name of the table after one field has changed."""
+    parts: dict[type, tuple[str, Any]] = {
+        NetworkSpec: ("network", NETWORK),
+        Preprocessing: ("preprocessing", SMALL),
+        Tap: ("taps", TAPS[1]),
+        Policy: ("policy", ON_CPU),
+    }
+    name, part = parts[kind]
+    part = replace(part, **{field: value})
+    change: Any = {name: [TAPS[0], part] if kind is Tap else part}
+    return digest_of(replace(request, **change).key)
 
 
-class FetchAttempted(Exception):  # noqa: N818 - no error
-    """Rows are asked for that are not there."""
+def test_tables_are_named_by_all_that_rows_depend_on(photos: Photos, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = RowRequest(photos, SMALL, ON_CPU, NETWORK, TAPS)
+    table, pixels = digest_of(request.key), digest_of(RowRequest(photos, SMALL).key)
+    for kind, parts in SEPARATING.items():
+        assert [field for field in parts if changed(request, kind, field, parts[field]) == table] == []
+        same = HARMLESS[kind]
+        assert [field for field in same if changed(request, kind, field, same[field]) != table] == []
+        # The preparation of photos is a part with parts.
+        known = {*parts, *same, *(["preprocessing"] if kind is NetworkSpec else [])}
+        assert {field.name for field in fields(kind)} == known
 
+    others = [replace(request, taps=taps) for taps in (TAPS[::-1], TAPS[:1], [*TAPS, SOURCE_HEAD], [])]
+    others.append(replace(request, taps=[], boundary="features.14"))
+    # What is refused of strangers' pictures could be there.
+    paths = [Path(photos.root) / name for name in photos.names]  # type: ignore[attr-defined]
+    others.append(replace(request, pictures=Stimuli(photos.names, paths)))
+    assert len({table, *(digest_of(each.key) for each in others)}) == len(others) + 1
 
-@pytest.fixture
-def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos:
-    """Photos whose rows are there; those that are not may not be computed any more."""
-    find(photos)
-
-    def refuse(*args: Any) -> None:
-        raise FetchAttempted
-
-    monkeypatch.setattr(row_computation, "load", refuse)
-    find(photos)
-    return photos
-
-
-@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, parts in SEPARATING.items() for field in parts])
-def test_rows_of_another_kind_are_not_taken(there: Photos, find: Find, kind: type, field: str) -> None:
-    with pytest.raises(FetchAttempted):
-        find(there, **change(kind, field, SEPARATING[kind][field]))
-
-
-@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, parts in HARMLESS.items() for field in parts])
-def test_rows_of_the_same_kind_are_taken(there: Photos, find: Find, kind: type, field: str) -> None:
-    find(there, **change(kind, field, HARMLESS[kind][field]))
-
-
-@pytest.mark.parametrize("kind", SEPARATING)
-def test_every_part_is_known_to_separate_or_not(kind: type) -> None:
-    # The preparation of photos is a part with parts; folded networks have no taps.
-    known = {*SEPARATING[kind], *HARMLESS[kind], *{NetworkSpec: ["preprocessing"], Policy: ["folded"]}.get(kind, [])}
-    assert {field.name for field in fields(kind)} == known
-
-
-@pytest.mark.parametrize("taps", [TAPS[::-1], TAPS[:1], [*TAPS, SOURCE_HEAD], []])
-def test_other_taps_are_other_rows(there: Photos, find: Find, taps: list[Tap]) -> None:
-    with pytest.raises(FetchAttempted):
-        find(there, taps=taps)
-
-
-def test_other_decoders_are_other_rows(there: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = Path(there.root)  # type: ignore[attr-defined]
-    with pytest.raises(FetchAttempted):  # what is refused of strangers' pictures could be there
-        find(Stimuli(there.names, [folder / name for name in there.names]))
-
-
-@pytest.mark.parametrize("package", ["torch", "torchvision", "pillow"])
-def test_other_versions_are_other_rows(
-    there: Photos, find: Find, package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(row_request, "version", lambda name: "another" if name == package else version(name))
-    with pytest.raises(FetchAttempted):
-        find(there)
-
-
-@pytest.mark.parametrize("package", ["torch", "torchvision", "pillow"])
-def test_other_versions_are_other_pixels(
-    photos: Photos, tmp_path: Path, computed: list[int], package: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    find_pixels(photos, tmp_path)
-    monkeypatch.setattr(row_request, "version", lambda name: "another" if name == package else version(name))
-    for _ in range(2):
-        find_pixels(photos, tmp_path)
-    assert computed == [24, 24]
-
-
-def test_rows_of_two_devices_lie_side_by_side(
-    photos: Photos, find: Find, computed: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_cpu = find(photos)
-    # The processor stands in for a GPU.
-    loading = row_computation.load
-    monkeypatch.setattr(row_computation, "load", lambda network, taps, *_: loading(network, taps, ON_CPU))
-    for _ in range(2):
-        find(photos, policy=Policy(device="cuda:1"))
-        assert np.array_equal(find(photos).rows, on_cpu.rows)
-    find(photos.subset(np.arange(3)), policy=Policy(device="cuda"))
-    assert computed == [24, 24]
+    # The normalisation is not part of prepared pictures.
+    assert digest_of(RowRequest(photos, replace(SMALL, mean=(0.0, 0.0, 0.0))).key) == pixels
+    for package in ("torch", "torchvision", "pillow"):
+        monkeypatch.setattr(row_request, "version", lambda name, p=package: "another" if name == p else version(name))
+        assert digest_of(replace(request).key) != table
+        assert digest_of(RowRequest(photos, SMALL).key) != pixels
 
 
 def test_folded_and_not_are_other_features(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
-    folded = find_features(photos, tmp_path)
-    plain = rows.rows(NETWORK, [], photos, ON_CPU, Resources(tmp_path, "features", 0))
+    folded = find_in(tmp_path, features_of(photos))
+    plain = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK))
     assert computed == [24, 24]
     assert not np.array_equal(plain.rows, folded.rows)
     np.testing.assert_allclose(plain.rows, folded.rows, rtol=1e-3, atol=1e-5)
-    tapped = rows.rows(NETWORK, TAPS[1:], photos, ON_CPU, Resources(tmp_path, "embeddings", 0))
+    tapped = find_in(tmp_path, RowRequest(photos, SMALL, ON_CPU, NETWORK, TAPS[1:]))
     np.testing.assert_allclose(plain.rows, tapped.rows, rtol=1e-3, atol=1e-5)
     assert folded.notes["widths"] == plain.notes["widths"] == tapped.notes["widths"] == [1280]
-
-
-def test_folded_networks_have_no_layers(photos: Photos, find: Find) -> None:
-    with pytest.raises(ValueError, match="no layers to take embeddings at"):
-        find(photos, policy=Policy(folded=True))
-
-
-def test_pixels_do_not_depend_on_the_normalisation(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
-    first = find_pixels(photos, tmp_path)
-    other = replace(SMALL, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
-    assert np.array_equal(find_pixels(photos, tmp_path, other).rows, first.rows)
-    assert computed == [24]
-    for changed in ({"resize": 40}, {"crop": 24}, {"interpolation": "bicubic"}):
-        assert not np.array_equal(find_pixels(photos, tmp_path, replace(SMALL, **changed)).rows, first.rows)
-    assert computed == [24] * 4

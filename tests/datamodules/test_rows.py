@@ -1,6 +1,7 @@
 """Rows are computed once for every picture, in any order and company; what cannot be computed leaves none."""
 
 import errno
+import logging
 import os
 import signal
 from collections.abc import Callable
@@ -12,12 +13,47 @@ import pytest
 import torch
 from PIL import Image
 
-from headstart.datamodules import decoding, rows
+from headstart.datamodules import decoding, row_request
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.photos.photo_source import Photos
-from headstart.datamodules.row_policy import Resources
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.datamodules.row_computation import unpack
+from headstart.datamodules.row_request import NotStoredError, Resources, RowRequest, require_readable
+from headstart.datamodules.rows import find, label_maps
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.freeze_boundary import cut
 from headstart.output.errors import UserError
-from headstart.tests.material.stored_rows import SMALL, WAYS, Find
+from headstart.store.feature_table import StoreError, pack
+from headstart.store.gathered_rows import GatheredRows
+from headstart.tests.material.stored_rows import (
+    NETWORK,
+    SMALL,
+    WAYS,
+    NumberedPhotos,
+    features_of,
+    find_in,
+    parts_in,
+)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_equal_a_plain_loop(photos: Photos, tmp_path: Path, way: str) -> None:
+    backbone = build_backbone(NETWORK)
+    with torch.no_grad():
+        pixels = [
+            torch.from_numpy(np.array(SMALL.prepare(photos.read(i)))).permute(2, 0, 1) for i in range(len(photos))
+        ]
+        stored = find_in(tmp_path, WAYS[way](photos))
+        rows = torch.from_numpy(np.array(stored.rows))
+        if way == "pixels":
+            assert torch.equal(rows, torch.stack(pixels))
+            assert torch.equal(rows, torch.from_numpy(np.array(find_in(tmp_path / "2", WAYS[way](photos), 2).rows)))
+            return
+        if way == "activations":
+            expected, rows = cut(backbone, "features.14").stem(torch.stack(pixels)), unpack(rows, stored.notes)
+        else:
+            # The last columns of the embeddings are those of the inputs of the classifier.
+            expected, rows = torch.cat([backbone(each[None]) for each in pixels]), rows[:, -1280:]
+    torch.testing.assert_close(rows, expected, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.slow
@@ -25,171 +61,224 @@ from headstart.tests.material.stored_rows import SMALL, WAYS, Find
 def test_subsets_and_orders_share_the_rows_of_the_whole(
     photos: Photos, tmp_path: Path, computed: list[int], way: str
 ) -> None:
-    find = WAYS[way]
-    whole = find(photos, tmp_path / "whole")
+    whole = find_in(tmp_path / "whole", WAYS[way](photos))
     assert computed == [24]
-    for indices in ([3, 4, 5], [7, 0, 23], list(range(23, -1, -1))):
-        part = find(photos.subset(np.array(indices)), tmp_path / "whole")
+    for indices in ([3, 4, 5], [7, 0, 23], list(range(23, -1, -1)), [2, 2]):
+        part = find_in(tmp_path / "whole", WAYS[way](photos.subset(np.array(indices))))
         assert np.array_equal(part.rows, whole.rows[indices])
-        assert part.notes == whole.notes
+        assert (part.notes, part.computed) == (whole.notes, 0)
     assert computed == [24]
     # Bit for bit the same, whichever rows were computed together.
     for indices in ([5], [2, 9, 5, 11], list(range(24))):
-        part = find(photos.subset(np.array(indices)), tmp_path / "parts")
+        part = find_in(tmp_path / "parts", WAYS[way](photos.subset(np.array(indices))))
         assert np.array_equal(part.rows, whole.rows[indices])
     assert computed == [24, 1, 3, 20]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_rows_in_order_are_memory_mapped(photos: Photos, tmp_path: Path, way: str) -> None:
-    for _ in range(2):
-        assert isinstance(WAYS[way](photos, tmp_path).rows, np.memmap)
+def test_parts_follow_from_all_pictures_and_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = features_of(NumberedPhotos(0))
+    for count, row_bytes in ((10, 1), (64, 1), (1000, 5120), (100_000, 5120), (10**6, 16), (1000, 10**6), (50, 10**9)):
+        digests = np.broadcast_to(np.array([b"x"], "S32"), count)
+        whole = request.cut(digests, np.arange(count), row_bytes)
+        sizes = [len(part) for part in whole]
+        assert np.array_equal(np.concatenate(whole), np.arange(count))
+        assert max(sizes) <= 4096
+        assert max(sizes) == 1 or max(sizes) * row_bytes <= 2**26
+        assert max(sizes) >= min(count, 64) or (max(sizes) + 1) * row_bytes > 2**26
+        # Another process, which finds some rows, cuts at the same places.
+        missing = np.flatnonzero(np.random.default_rng(0).random(count) < 0.3)
+        owners = [part[0] // sizes[0] for part in request.cut(digests, missing, row_bytes)]
+        assert all(
+            (part // sizes[0] == owner).all()
+            for part, owner in zip(request.cut(digests, missing, row_bytes), owners, strict=True)
+        )
+        assert len(owners) == len(set(owners))
 
 
-def test_a_photo_is_found_under_any_name(photo_folder: Path, find: Find, computed: list[int]) -> None:
-    first = find(ClassFolders(str(photo_folder)).train())
-    (photo_folder / "train").rename(photo_folder / "learn")
-    (photo_folder / "learn" / "dark").rename(photo_folder / "learn" / "abyss")
-    for path in list((photo_folder / "learn" / "light").iterdir()):
+def test_many_parts_are_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
+    photos = NumberedPhotos(150)
+    request = RowRequest(photos, SMALL)
+    whole = find_in(tmp_path / "whole", request)
+    assert [len(parts_in(tmp_path / "whole")), computed] == [3, [64, 64, 22]]
+    monkeypatch.setattr(row_request, "PART_BYTES", 20 * 3 * 32**2)
+    small = find_in(tmp_path / "small", request)
+    assert len(parts_in(tmp_path / "small")) == 8
+    assert np.array_equal(whole.rows, small.rows)
+    mapped = find(request, Resources(tmp_path / "small", "", 0), copied=0)
+    assert isinstance(mapped.rows, GatheredRows)
+    assert np.array_equal(mapped.rows[:], whole.rows)
+    parts_in(tmp_path / "small")[3].unlink()
+    assert find_in(tmp_path / "small", request).computed in (10, 20)
+
+
+def test_a_damaged_part_is_named_and_computed_again(
+    photos: Photos, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    first = find_in(tmp_path, features_of(photos))
+    (path,) = parts_in(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[-100] ^= 1
+    path.write_bytes(content)
+    with caplog.at_level(logging.WARNING):
+        again = find_in(tmp_path, features_of(photos))
+    assert f"{path} is damaged (its checksum differs); its rows are computed again" in caplog.text
+    assert (again.computed, path.exists()) == (24, True)
+    assert np.array_equal(again.rows, first.rows)
+
+
+def test_a_photo_is_found_under_any_name(photo_folder: Path, tmp_path: Path, computed: list[int]) -> None:
+    first = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    for path in list((photo_folder / "train" / "light").iterdir()):
         path.rename(path.with_name(f"a{path.name}"))
-    (photo_folder / "validation" / "dark").rename(photo_folder / "validation" / "abyss")
-    (photo_folder / "learn").rename(photo_folder / "train")
     moved = photo_folder.rename(photo_folder.with_name("moved"))
-    again = find(ClassFolders(str(moved)).train())
+    again = find_in(tmp_path, features_of(ClassFolders(str(moved)).train()))
     assert computed == [24]
     assert sorted(map(bytes, np.asarray(first.rows))) == sorted(map(bytes, np.asarray(again.rows)))
 
 
-def test_equal_photos_are_computed_once(photo_folder: Path, find: Find, computed: list[int]) -> None:
+def test_equal_photos_are_computed_once(photo_folder: Path, tmp_path: Path, computed: list[int]) -> None:
     files = sorted((photo_folder / "train" / "dark").iterdir())
     for path in files[1:]:
         path.write_bytes(files[0].read_bytes())
-    result = find(ClassFolders(str(photo_folder)).train())
+    result = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
     assert computed == [13]
     assert (result.rows[:12] == result.rows[0]).all()
 
 
-@pytest.mark.parametrize("way", ["features", "pixels"])
+def test_no_photo_is_opened_when_nothing_is_to_do(
+    photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The files are as old as others are.
+    monkeypatch.setattr("headstart.store.file_digests.is_settled", lambda *_: True)
+    first = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    monkeypatch.setattr(PhotoFiles, "open", lambda *_: pytest.fail("a photo is opened"))
+    monkeypatch.setattr("headstart.store.file_digests.digest_file", lambda path: pytest.fail(f"{path} is read"))
+    again = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
+    assert np.array_equal(again.rows, first.rows)
+
+
+def test_missing_rows_are_not_computed_where_only_stored_ones_are_asked_for(photos: Photos, tmp_path: Path) -> None:
+    with pytest.raises(NotStoredError, match="24 photos still have to pass"):
+        find(features_of(photos), Resources(tmp_path, "photos", 0, only_stored=True))
+    assert not parts_in(tmp_path)
+
+
 def test_photo_that_cannot_be_read_at_the_moment_is_computed_next_time(
-    photos: Photos, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(self: Photos, index: int) -> Image.Image:
         raise OSError(errno.EIO, "Input/output error")
 
-    fail.__module__, fail.__qualname__ = type(photos).read.__module__, type(photos).read.__qualname__
+    fail.__module__, fail.__qualname__ = PhotoFiles.read.__module__, PhotoFiles.read.__qualname__
     with monkeypatch.context() as patched:
-        patched.setattr(type(photos), "read", fail)
+        patched.setattr(PhotoFiles, "read", fail)
         with pytest.raises(UserError, match="cannot be read at the moment"):
-            WAYS[way](photos, tmp_path)
-    assert not WAYS[way](photos, tmp_path).remarks
+            find_in(tmp_path, features_of(photos))
+    assert not parts_in(tmp_path)
+    assert not find_in(tmp_path, features_of(photos)).remarks
 
 
-def test_a_changed_photo_is_computed_anew(photos: Photos, photo_folder: Path, find: Find, computed: list[int]) -> None:
-    before = find(photos)
+def test_a_changed_photo_is_computed_anew(
+    photos: Photos, photo_folder: Path, tmp_path: Path, computed: list[int]
+) -> None:
+    before = find_in(tmp_path, features_of(photos))
     path = photo_folder / photos.names[5]
     path.write_bytes(path.read_bytes() + b"\0")  # still the same pixels
-    after = find(ClassFolders(str(photo_folder)).train())
+    after = find_in(tmp_path, features_of(ClassFolders(str(photo_folder)).train()))
     assert computed == [24, 1]
     assert np.array_equal(before.rows, after.rows)
 
 
 @pytest.mark.parametrize("way", ["features", "pixels"])
 def test_unreadable_photo_until_it_is_mended(photo_folder: Path, tmp_path: Path, computed: list[int], way: str) -> None:
-    source, find = ClassFolders(str(photo_folder)), WAYS[way]
-    name = "train/dark/3.jpg"
+    source, name = ClassFolders(str(photo_folder)), "train/dark/3.jpg"
     intact = (photo_folder / name).read_bytes()
     (photo_folder / name).write_bytes(intact[:100])
     index = source.train().names.index(name)
     for indices in (range(24), range(23, -1, -1), [index], range(24)):
-        result = find(source.train().subset(np.array(indices)), tmp_path)
+        part = source.train().subset(np.array(indices))
+        result = find_in(tmp_path, WAYS[way](part))
         assert list(result.remarks) == [list(indices).index(index)]
+        with pytest.raises(UserError, match=r"^photo 'train/dark/3\.jpg' cannot be decoded: "):
+            require_readable(part, result)
     assert computed == [24]
-    assert not find(source.train().subset(np.array([index + 1])), tmp_path).remarks
     (photo_folder / name).write_bytes(intact)
-    mended = find(source.train(), tmp_path)
-    assert not mended.remarks
+    mended = find_in(tmp_path, WAYS[way](source.train()))
+    assert not require_readable(source.train(), mended).remarks
     assert computed == [24, 1]
-    assert np.array_equal(mended.rows, find(source.train(), tmp_path / "fresh").rows)
+    assert np.array_equal(mended.rows, find_in(tmp_path / "fresh", WAYS[way](source.train())).rows)
 
 
-def test_unreadable_photo_is_refused_and_nothing_is_kept(photo_folder: Path, find: Find, computed: list[int]) -> None:
-    source = ClassFolders(str(photo_folder))
-    path = photo_folder / "train" / "dark" / "3.jpg"
-    intact = path.read_bytes()
-    path.write_bytes(b"damaged")
-    for _ in range(2):
-        with pytest.raises(UserError, match=r"'train/dark/3\.jpg' cannot be decoded"):
-            find(source.train())
-    path.write_bytes(intact)
-    find(source.train())
-    assert computed == [24, 24, 24]
-
-
-def test_interrupted_computation_leaves_nothing(
-    photos: Photos, find: Find, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_remarks_of_fewer_formats_are_not_believed(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = photos.subset(np.arange(4))
-    find(first)
-    before = sorted((tmp_path / "cache").glob("*/*/*"))
-    read = type(photos).read
+    with monkeypatch.context() as patched:
+        patched.setattr(row_request, "formats", lambda: ("PNG",))
+        find_in(tmp_path, features_of(photos))
+    assert find_in(tmp_path, features_of(photos)).computed == 24
 
-    def interrupted(self: Photos, index: int) -> Image.Image:
-        if index == 20:
+
+def test_interrupted_computation_keeps_whole_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = NumberedPhotos.read
+
+    def interrupted(self: NumberedPhotos, index: int) -> Image.Image:
+        if index == 140:
             raise KeyboardInterrupt
         return read(self, index)
 
     interrupted.__module__, interrupted.__qualname__ = read.__module__, read.__qualname__
-    monkeypatch.setattr(type(photos), "read", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        find(photos)
-    assert sorted((tmp_path / "cache").glob("*/*/*")) == before
-    monkeypatch.undo()
-    assert find(photos).computed == 20
+    request = RowRequest(NumberedPhotos(150), SMALL)
+    with monkeypatch.context() as patched:
+        patched.setattr(NumberedPhotos, "read", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            find_in(tmp_path, request)
+    (table,) = (tmp_path / "features").iterdir()
+    assert sorted(path.suffix for path in table.iterdir()) == [".json", ".safetensors", ".safetensors"]
+    assert find_in(tmp_path, request).computed == 22
 
 
-def test_only_the_asked_for_photos_are_read(photo_folder: Path, find: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_is_removed_all_the_time_is_an_error(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headstart.store.feature_table.FeatureTable.write", lambda *_: None)
+    with pytest.raises(StoreError, match=r"rows vanished after they were written; does something remove the cache\?"):
+        find_in(tmp_path, RowRequest(photos, SMALL))
+
+
+def test_only_the_asked_for_photos_are_read(photo_folder: Path, tmp_path: Path) -> None:
     photos = ClassFolders(str(photo_folder)).train()
     for name in photos.names[6:]:
         (photo_folder / name).unlink()
-    assert len(find(photos.subset(np.arange(6))).rows) == 6
+    assert len(find_in(tmp_path, features_of(photos.subset(np.arange(6)))).rows) == 6
+
+
+def test_label_maps_are_the_nearest_pixels(tmp_path: Path) -> None:
+    maps = NumberedPhotos(5)
+    rows = label_maps(SMALL, maps, Resources(tmp_path, "maps", 0)).rows
+    assert rows.shape == (5, 32, 32)
+    assert (np.asarray(rows) == np.arange(1, 6)[:, None, None]).all()
 
 
 def die(self: Photos, index: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def find_no_room(self: torch.Tensor) -> None:
-    raise RuntimeError("unable to allocate shared memory(shm) for file </torch_1>: No space left on device (28)")
-
-
-@pytest.mark.parametrize(
-    ("target", "failure", "reason"),
-    [
-        (
-            "headstart.datamodules.photos.photo_source.PhotoFiles.read",
-            die,
-            "killed by signal: Killed|exited unexpectedly",
-        ),
-        ("torch.Tensor.share_memory_", find_no_room, "No space left on device"),
-    ],
-)
 def test_end_of_a_decoding_process_is_reported_in_one_line(
-    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, failure: Any, reason: str
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(target, failure)
-    message = rf"^num_workers: a process that decodes pictures stopped \(.*({reason}).*\); computed rows are"
+    monkeypatch.setattr(PhotoFiles, "read", die)
+    message = r"^num_workers: a process that decodes pictures stopped \(.*(killed|exited).*\); computed rows are kept"
     with pytest.raises(UserError, match=message) as caught:
-        rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 1))
+        find_in(tmp_path, RowRequest(photos, SMALL), workers=1)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.slow
-def test_one_process_decodes_where_shared_memory_is_short(
+def test_this_process_decodes_where_shared_memory_is_short(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(decoding, "share_memory", lambda workers, batch, held, most: (0, most))
-    monkeypatch.setattr("headstart.datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
-    assert len(rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 8)).rows) == len(photos)
+    monkeypatch.setattr(decoding, "_room", lambda: 1000)
+    monkeypatch.setattr(PhotoFiles, "read", in_process(os.getpid()))
+    assert len(find_in(tmp_path, RowRequest(photos, SMALL), workers=8).rows) == len(photos)
 
 
 def in_process(expected: int) -> Callable[..., Image.Image]:
@@ -198,3 +287,8 @@ def in_process(expected: int) -> Callable[..., Image.Image]:
         return Image.new("RGB", (32, 32))
 
     return read
+
+
+def test_digests_are_packed_as_they_are() -> None:
+    digests: Any = NumberedPhotos(3).digests()
+    assert [each.ljust(32, b"\0").hex() for each in pack(digests).tolist()] == digests

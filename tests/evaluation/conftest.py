@@ -1,12 +1,12 @@
 """A small arena: eighteen stimuli of two data sets and three small random networks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from headstart.datamodules.row_computation import ComputedRows
+from headstart.datamodules.row_computation import RowComputer
 from headstart.tests.material.arena import Arena, make_arena
 
 
@@ -38,7 +38,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fail a test as soon as a network runs."""
 
-    def refuse(self: ComputedRows) -> Iterator[Any]:
-        raise AssertionError(self.resources.title)
+    def refuse(self: RowComputer, *_: Any) -> None:
+        raise AssertionError(self.pictures.names[0])
 
-    monkeypatch.setattr(ComputedRows, "__iter__", refuse)
+    monkeypatch.setattr(RowComputer, "compute", refuse)

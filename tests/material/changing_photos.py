@@ -11,13 +11,9 @@ from typing import Any
 
 from PIL import Image
 
-from headstart.datamodules.row_request import TABLES
 from headstart.output.errors import UserError
-from headstart.store.name_index import unpack
-from headstart.store.row_table import RowTable
 
 VICTIM = "train/dark/1.jpg"
-Rows = dict[tuple[str, str], tuple[bytes, str | None]]
 
 
 def swap(path: Path) -> None:
@@ -118,14 +114,3 @@ def watched(folder: Path) -> Iterator[Moments]:
     sys.addaudithook(moments.look)
     yield moments
     moments.active = False
-
-
-def stored_rows(cache: Path) -> Rows:
-    """Return bytes and remark of every row in a cache, by its table and name."""
-    rows = {}
-    for table in (cache / TABLES).glob("*"):
-        for segment in RowTable(table).segments(of_any_origin=True):
-            remarks = segment.remarks
-            for name, row in zip(unpack(segment.names), segment.rows, strict=True):
-                rows[table.name, name] = bytes(row), remarks.get(name)
-    return rows

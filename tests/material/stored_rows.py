@@ -1,15 +1,21 @@
-"""Rows of a small random network, and the ways in which a table of rows is asked for."""
+"""Rows of a small random network, of photos that are known by their number, and what lies in a cache."""
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from headstart.datamodules import rows
+import numpy as np
+from PIL import Image
+
+from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.pictures import Pictures
-from headstart.datamodules.row_policy import Policy, Resources
+from headstart.datamodules.row_request import Policy, Resources, RowRequest
+from headstart.datamodules.rows import find
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.taps import Tap
-from headstart.store.row_store import StoredRows
+from headstart.store.feature_table import TABLES, StoredRows
+from headstart.store.part_file import Part
 
 SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
@@ -18,18 +24,59 @@ TAPS = [Tap("features.1", "pool", None), Tap("penultimate", "flatten", 1280)]
 Find = Callable[..., StoredRows]
 
 
-def find_features(photos: Pictures, folder: Path, seed: int = 0) -> StoredRows:
-    spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(seed)
-    policy = Policy(folded=True, unreadable="remark", device="cpu")
-    return rows.rows(spec, [], photos, policy, Resources(folder, "features", 0))
+def features_of(pictures: Pictures) -> RowRequest:
+    return RowRequest(pictures, SMALL, Policy(folded=True, device="cpu"), NETWORK)
 
 
-def find_pixels(photos: Pictures, folder: Path, preprocessing: Preprocessing = SMALL) -> StoredRows:
-    return rows.pixels(preprocessing, photos, Resources(folder, "pixels", 0))
-
-
-WAYS: dict[str, Callable[[Pictures, Path], StoredRows]] = {
-    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, ON_CPU, Resources(folder, "", 0)),
-    "features": find_features,
-    "pixels": find_pixels,
+WAYS: dict[str, Callable[[Pictures], RowRequest]] = {
+    "embeddings": lambda pictures: RowRequest(pictures, SMALL, ON_CPU, NETWORK, TAPS),
+    "features": features_of,
+    "activations": lambda pictures: RowRequest(pictures, SMALL, ON_CPU, NETWORK, boundary="features.14"),
+    "pixels": lambda pictures: RowRequest(pictures, SMALL),
 }
+
+
+def find_in(folder: Path, request: RowRequest, workers: int = 0) -> StoredRows:
+    return find(request, Resources(folder, "rows", workers))
+
+
+def parts_in(cache: Path) -> list[Path]:
+    return sorted((cache / TABLES).glob("*/*.safetensors"))
+
+
+def rows_in(cache: Path) -> dict[tuple[str, bytes], tuple[bytes, str | None]]:
+    """Return bytes and remark of every row in a cache, by its table and picture."""
+    rows = {}
+    for path in parts_in(cache):
+        part = Part(path)
+        part.verify()
+        for position, (digest, row) in enumerate(zip(part.digests, part.rows, strict=True)):
+            rows[path.parent.name, bytes(digest)] = bytes(row), part.remarks.get(position)
+    return rows
+
+
+class NumberedPhotos(Photos):
+    """Photos whose colour is their number; some cannot be read.
+
+    Args:
+        count: Number of photos.
+        unreadable: Those that cannot be read.
+    """
+
+    # That of other processes, which load other modules.
+    _own_code = ""
+
+    def __init__(self, count: int, unreadable: tuple[int, ...] = ()) -> None:
+        self.names = [f"photo {i}" for i in range(count)]
+        self.labels = np.arange(count) % 2
+        self.classes = ("even", "odd")
+        self.unreadable = unreadable
+
+    def read(self, index: int) -> Image.Image:
+        if index in self.unreadable:
+            raise OSError(*(["no more bytes"] if index % 2 else []))
+        colour = (index + 1) % 256
+        return Image.new("RGB", (8, 8), (colour, colour, index // 255))
+
+    def digest(self, index: int) -> str:
+        return hashlib.sha256(f"{index} {index in self.unreadable}".encode()).hexdigest()

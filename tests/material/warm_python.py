@@ -26,8 +26,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from headstart.datamodules.decoding import Batching
     from headstart.datamodules.photos.pictures import Pictures
+    from headstart.modules.networks.preprocessing import Preprocessing
 
 # Run by a bare interpreter: hand over the words, the environment, the streams and signals, and end as the command did.
 CLIENT = """
@@ -81,16 +81,15 @@ def accept_other_content() -> None:
 
 def shrink_photos() -> None:
     """Feed small photos to networks that take large ones, in a fiftieth of the time."""
-    from headstart.datamodules.decoding import DecodingProcesses
+    from headstart.datamodules.decoding import Decoder
 
-    start = DecodingProcesses.__init__
+    start = Decoder.__init__
 
-    def start_small(self: DecodingProcesses, batching: Batching, pictures: Pictures | None) -> None:
-        large = batching.preprocessing
+    def start_small(self: Decoder, pictures: Pictures, large: Preprocessing, *others: Any, **options: Any) -> None:
         small = replace(large, resize=SMALL, crop=SMALL) if large.crop > LARGE else large
-        start(self, batching._replace(preprocessing=small), pictures)
+        start(self, pictures, small, *others, **options)
 
-    DecodingProcesses.__init__ = start_small  # type: ignore[method-assign]
+    Decoder.__init__ = start_small  # type: ignore[method-assign, assignment]
 
 
 def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:

@@ -296,7 +296,7 @@ def test_commands_that_need_no_network_start_at_once(command: str) -> None:
     # The parser imports what it needs to resolve the types of options, too.
     heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
     script = (
-        "import atexit, sys, evaluate, headstart.store.cache, headstart.store.row_store\n"
+        "import atexit, sys, evaluate, headstart.store.cache, headstart.store.feature_table\n"
         f"atexit.register(lambda: print(*({{*{heavy}}} & {{*sys.modules}})))\n"
         f"evaluate.main([{command!r}, '--help'])"
     )

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.store.row_store import first_measured
-from headstart.store.segments import StoreError
+from headstart.store.feature_table import StoreError
+from headstart.store.first_measured import first_measured
 
 KEY = {"layer": "fc"}
 

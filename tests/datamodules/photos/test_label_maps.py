@@ -9,7 +9,7 @@ from PIL import Image
 
 from headstart.datamodules import MapFolders, TorchvisionSegmentation
 from headstart.datamodules.photos.photo_source import Photos, require_classes
-from headstart.datamodules.row_policy import Resources
+from headstart.datamodules.row_request import Resources
 from headstart.datamodules.rows import label_maps
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from torch import nn
 
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.row_computation import ComputedRows
+from headstart.datamodules.row_computation import ComputedPart, RowComputer
 from headstart.evaluation.embeddings import Extraction
 from headstart.evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from headstart.evaluation.sources.targets import read_target
@@ -76,10 +76,10 @@ def test_features_and_logits_are_those_of_a_direct_pass(
 def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     first = run()
 
-    def refuse(*args: object, **named: object) -> Iterator[Any]:
+    def refuse(*args: object, **named: object) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(ComputedRows, "__iter__", refuse)
+    monkeypatch.setattr(RowComputer, "compute", refuse)
     monkeypatch.setattr("headstart.datamodules.row_computation.build", refuse)
     again = run(output="again")
     assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows]
@@ -101,13 +101,13 @@ def test_subset_reads_the_rows_of_the_whole_and_equals_a_folder_of_its_own(
     for kind in ("light", "even"):
         shutil.copytree(photo_folder / "train" / kind, alone / kind)
     computed: list[int] = []
-    compute = ComputedRows.__iter__
+    compute = RowComputer.compute
 
-    def count(rows: ComputedRows) -> Iterator[Any]:
-        computed.append(len(rows))
-        return compute(rows)
+    def count(computer: RowComputer, indices: Sequence[int], *report: Any) -> ComputedPart:
+        computed.append(len(indices))
+        return compute(computer, indices, *report)
 
-    monkeypatch.setattr(ComputedRows, "__iter__", count)
+    monkeypatch.setattr(RowComputer, "compute", count)
     small = {"class_path": "ClassSubset", "init_args": {"classes": ["even", "light"]}}
     small["init_args"]["source"] = {"class_path": "ClassFolders", "init_args": {"root": str(photo_folder)}}  # type: ignore[index]
     options = [f"--targets.part={json.dumps(small)}"]

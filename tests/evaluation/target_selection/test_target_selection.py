@@ -11,7 +11,7 @@ from PIL import Image
 from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
 from headstart.contract.tables.table import read_table
-from headstart.datamodules.row_computation import ComputedRows
+from headstart.datamodules.row_computation import RowComputer
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.output.results_folder import DashboardResults
 
@@ -72,7 +72,7 @@ def test_rows_of_transferability_are_read(
     targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
     options = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
     evaluate.main(["transferability", "--metrics=[num_classes]", *options])
-    monkeypatch.setattr(ComputedRows, "__iter__", lambda rows: pytest.fail("a row is computed again"))
+    monkeypatch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
     assert len(read_rows(run("--metrics=[h_score]"))) == 7
 
 

@@ -1,0 +1,178 @@
+"""Features of pictures as a file for other programs, with what is known of each picture."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.pictures import Pictures
+from headstart.output.errors import UserError, explain_write_errors
+from headstart.output.files import output_file, replacing
+from headstart.output.progress import Progress
+from headstart.store.feature_table import StoredRows
+
+Dtype = Literal["float32", "float16"]
+SUFFIXES = (".npz", ".safetensors", ".parquet")
+# Bytes of features, and pictures, that are read and written to Parquet at once. A header of safetensors has 100 MB at
+# most.
+CHUNK, PICTURES, MOST_NAMES = 2**26, 2**14, 10**8
+
+
+def feature_file(export: str, overwrite: bool) -> Path:
+    """Check that a file of features can be written, before a long computation and not after it.
+
+    Args:
+        export: The file.
+        overwrite: Whether another one may be replaced.
+
+    Raises:
+        UserError: Its ending is unknown, it exists, it cannot be written, or the package of its format is missing.
+    """
+    path = output_file("export", export)
+    if path.suffix not in SUFFIXES:
+        raise UserError(f"export: {export!r} is given; endings are {', '.join(SUFFIXES)}")
+    if path.exists() and not overwrite:
+        raise UserError(f"export: {export!r} exists; choose another file, or replace it with --overwrite=true")
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow.parquet  # noqa: F401
+        except ImportError as error:
+            raise UserError("export: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
+    return path
+
+
+@dataclass(frozen=True)
+class FeatureColumns:
+    """Features of pictures and what is known of each, in the order of the pictures.
+
+    Attributes:
+        pictures: The pictures.
+        root: Beginning of their names that is left out.
+        stored: The features.
+        dtype: Type in which they are written.
+    """
+
+    pictures: Pictures
+    root: str
+    stored: StoredRows
+    dtype: Dtype
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes; none where they are unknown, or there is one alone."""
+        classes = self.pictures.classes if isinstance(self.pictures, Photos) else ()
+        return tuple(map(_valid, classes)) if len(classes) > 1 else ()
+
+    def name(self, index: int) -> str:
+        """Return the name of one picture."""
+        return _valid(self.pictures.names[index].removeprefix(self.root))
+
+    def read(self, part: slice) -> dict[str, Any]:
+        """Return the columns of some pictures: name, label, class, sha256, readable and features, by name.
+
+        Raises:
+            UserError: A feature is too large for float16.
+        """
+        numbers = range(len(self.pictures))[part]
+        labels, classes = [-1] * len(numbers), ["", *self.classes]
+        if isinstance(self.pictures, Photos) and self.classes:
+            labels = self.pictures.labels[part].tolist()
+        readable = np.array([index not in self.stored.remarks for index in numbers])
+        features = self._converted(numbers, np.array(self.stored.rows[part]))
+        features[~readable] = np.nan
+        return {
+            "name": [self.name(index) for index in numbers],
+            "label": labels,
+            "class": [classes[label + 1] for label in labels],
+            "sha256": list(self.pictures.digests()[part]),
+            "readable": readable,
+            "features": features,
+        }
+
+    def _converted(self, numbers: range, features: NDArray[np.float32]) -> NDArray[Any]:
+        with np.errstate(over="ignore"):
+            converted = features.astype(self.dtype)
+        lost = np.isinf(converted).any(axis=1)
+        if lost.any():
+            first = int(lost.argmax())
+            raise UserError(
+                f"dtype: float16 ends at 65504, and {self.name(numbers[first])} has a feature of "
+                f"{np.abs(features[first]).max():g}; export float32"
+            )
+        return converted
+
+    def chunks(self) -> Iterator[dict[str, Any]]:
+        """Yield the columns of some pictures after the other."""
+        size = max(1, min(PICTURES, CHUNK // max(1, self.stored.rows[:1].nbytes)))
+        with Progress("export", len(self.pictures), "pictures") as progress:
+            for first in range(0, len(self.pictures), size):
+                columns = self.read(slice(first, first + size))
+                yield columns
+                progress.advance(len(columns["name"]))
+
+    def write(self, path: Path, about: Mapping[str, Any]) -> None:
+        """Write a file: all of it, or nothing.
+
+        Args:
+            path: The file.
+            about: What is written of the origin of the features, JSON values.
+
+        Raises:
+            UserError: It cannot be written, or cannot hold the features.
+        """
+        about = {**about, "classes": list(self.classes)}
+        write = {".npz": self._write_npz, ".safetensors": self._write_safetensors, ".parquet": self._write_parquet}
+        with explain_write_errors(f"export: {str(path)!r}", "choose another file"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with replacing(path) as partial:
+                write[path.suffix](partial, about)
+
+    def _write_npz(self, path: Path, about: Mapping[str, Any]) -> None:
+        content = io.BytesIO()
+        arrays = {name: np.asarray(values) for name, values in self.read(slice(None)).items()}
+        np.savez(content, allow_pickle=False, **arrays, about=np.array(json.dumps(about)))
+        path.write_bytes(content.getbuffer())
+
+    def _write_safetensors(self, path: Path, about: Mapping[str, Any]) -> None:
+        from safetensors.numpy import save
+
+        columns = self.read(slice(None))
+        names, digests = json.dumps(columns["name"]), bytes.fromhex("".join(columns["sha256"]))
+        if len(names) > MOST_NAMES:
+            raise UserError(f"export: {str(path)!r} cannot hold {len(columns['name']):,} names; choose .parquet")
+        tensors = {
+            "features": columns["features"],
+            "label": np.array(columns["label"]),
+            "sha256": np.frombuffer(digests, np.uint8).reshape(-1, 32),
+            "readable": columns["readable"],
+        }
+        path.write_bytes(save(tensors, {"about": json.dumps(about), "names": names}))
+
+    def _write_parquet(self, path: Path, about: Mapping[str, Any]) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        width, kind = self.stored.rows.shape[1], pa.float32() if self.dtype == "float32" else pa.float16()
+        types = {"name": pa.string(), "label": pa.int64(), "class": pa.string(), "sha256": pa.string()}
+        types |= {"readable": pa.bool_(), "features": pa.list_(kind, width)}
+        schema = pa.schema(list(types.items()), metadata={"about": json.dumps(about)})
+
+        # A dictionary of digests or features would be as large as the column itself.
+        # A file of Python, whose errors are those of the system.
+        with path.open("wb") as file, pq.ParquetWriter(file, schema, use_dictionary=["class"]) as writer:
+            for columns in self.chunks():
+                flat = pa.array(columns.pop("features").reshape(-1), kind)
+                arrays = [pa.array(values, types[name]) for name, values in columns.items()]
+                arrays.append(pa.FixedSizeListArray.from_arrays(flat, width))
+                writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=len(arrays[0]))
+
+
+def _valid(text: str) -> str:
+    """Escape bytes of a path that are no UTF-8, which no file of features could hold."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,312 @@
+"""Tables of features on disk: a folder of parts, each of some pictures, computed whole and checked when it is read.
+
+A row is found by the digest of its picture, in whichever part it is. A part is a safetensors file with the digests and
+the rows, named by the digest of its digests. Its header has the SHA-256 of the whole file.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, overload
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from headstart.output.files import replacing, write_together
+from headstart.store.gathered_rows import GatheredRows
+from headstart.store.json_digest import digest_of
+from headstart.store.part_file import SUFFIX, DamagedError, Part, name_of, write_part
+
+log = logging.getLogger(__name__)
+
+# Folder of the cache with the tables, the file that says what a table is, and the number of its format.
+TABLES, ABOUT, FORMAT = "features", "table.json", 1
+# Bytes of rows up to which they are copied into memory.
+COPIED = 2**30
+
+Digests = NDArray[np.bytes_]
+
+
+class StoreError(OSError):
+    """A table cannot be read or written; the message says which and why."""
+
+
+@dataclass(frozen=True)
+class StoredRows:
+    """Rows of one table.
+
+    Attributes:
+        rows: `[pictures, ...]` in their order. Copied, or if they are larger than `COPIED` read when they are indexed.
+        notes: Notes on all rows, such as the digest of the weights.
+        remarks: Why a picture is unreadable and its row that of a black one, by index, ascending.
+        computed: Number of rows that were computed and not read.
+    """
+
+    rows: NDArray[Any] | GatheredRows
+    notes: dict[str, Any]
+    remarks: dict[int, str]
+    computed: int = 0
+
+
+class HexDigests(Sequence[str]):
+    """SHA-256 digests in hexadecimal, each made when it is asked for: texts take four times the memory.
+
+    Args:
+        packed: The digests, 32 bytes each.
+    """
+
+    def __init__(self, packed: Digests) -> None:
+        self.packed = packed
+
+    def __len__(self) -> int:
+        """Return the number of digests."""
+        return len(self.packed)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[str]: ...
+    def __getitem__(self, index: int | slice) -> str | Sequence[str]:
+        """Return one digest, or some of them."""
+        if isinstance(index, slice):
+            return HexDigests(self.packed[index])
+        digest: bytes = self.packed[index]
+        return digest.ljust(32, b"\0").hex()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence holds the same digests."""
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def pack(digests: Sequence[str]) -> Digests:
+    """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
+    if isinstance(digests, HexDigests):
+        return digests.packed
+    return np.frombuffer(bytes.fromhex("".join(digests)), "S32")
+
+
+class FeatureTable:
+    """A table, which many processes may read and fill.
+
+    Args:
+        folder: Folder of all tables, created when rows are written.
+        key: Everything that all rows of the table depend on, JSON values; its digest names the table.
+    """
+
+    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
+        self.folder, self.key = folder / digest_of(key), key
+        # Parts never change, so that each is opened, and its checksum verified, once.
+        self._parts: dict[str, Part] = {}
+        self._verified: set[str] = set()
+
+    def find(self, digests: Digests) -> Found:
+        """Find rows. Damaged parts are removed with a warning, as if they had never been computed.
+
+        Args:
+            digests: Digests of the pictures, `[pictures]`; one may occur more than once.
+
+        Raises:
+            StoreError: The table cannot be read, is of another format, or holds rows of several networks.
+        """
+        with explain_os_errors(self.folder, "read"):
+            self._require_format()
+            while True:
+                parts = self._open_parts()
+                found = Found(parts, digests)
+                intact = [self._verify(parts[owner]) for owner in found.used]
+                if all(intact):
+                    break
+        if len({json.dumps(parts[owner].form, sort_keys=True) for owner in found.used}) > 1:
+            raise StoreError(
+                f"{str(self.folder)!r} cannot be used (its rows are of several networks or shapes); remove it with "
+                f"headstart cache --remove={self.folder.name[:12]}"
+            )
+        return found
+
+    def _require_format(self) -> None:
+        about = self.folder / ABOUT
+        with suppress(FileNotFoundError):
+            content = about.read_bytes()
+            # When it was last written is when the table was last used.
+            with suppress(OSError):
+                os.utime(about)
+            with suppress(ValueError, TypeError, KeyError):
+                if json.loads(content)["format"] == FORMAT:
+                    return
+            raise StoreError(
+                f"{str(self.folder)!r} cannot be used ({ABOUT} is not of format {FORMAT}); remove the folder"
+            )
+
+    def _open_parts(self) -> list[Part]:
+        """Return all parts, by name; a file that is none is removed."""
+        try:
+            names = {path.name for path in self.folder.iterdir() if path.suffix == SUFFIX}
+        except FileNotFoundError:
+            names = set()
+        for name in names - self._parts.keys():
+            try:
+                self._parts[name] = Part(self.folder / name)
+            except DamagedError as error:
+                self._drop(name, error)
+            except FileNotFoundError:
+                continue
+        return [self._parts[name] for name in sorted(names & self._parts.keys())]
+
+    def _verify(self, part: Part) -> bool:
+        """Whether a part is as it was written; it is removed otherwise."""
+        name = part.path.name
+        if name not in self._verified:
+            try:
+                part.verify()
+            except DamagedError as error:
+                self._drop(name, error)
+                return False
+            self._verified.add(name)
+        return True
+
+    def _drop(self, name: str, error: Exception) -> None:
+        log.warning("%s is damaged (%s); its rows are computed again", self.folder / name, error)
+        self.remove(name)
+
+    def remove(self, name: str) -> None:
+        """Remove a part; a StoreError if it cannot be removed."""
+        self._parts.pop(name, None)
+        with explain_os_errors(self.folder / name, "removed"):
+            (self.folder / name).unlink(missing_ok=True)
+
+    def has(self, digests: Digests) -> bool:
+        """Whether there is a part of exactly these pictures."""
+        return (self.folder / name_of(digests)).exists()
+
+    @contextmanager
+    def taken(self, digests: Digests, wait: bool) -> Iterator[bool]:
+        """Take a part, so that no other process computes it meanwhile.
+
+        Args:
+            digests: Its pictures.
+            wait: Whether to wait for another process that has taken it.
+
+        Yields:
+            Whether it is taken; False if another process has it.
+
+        Raises:
+            StoreError: The table cannot be written.
+        """
+        path = (self.folder / name_of(digests)).with_suffix(".lock")
+        lock = FileLock(path)
+        with explain_os_errors(self.folder, "written"):
+            self._begin()
+            with suppress(Timeout):
+                lock.acquire(timeout=-1 if wait else 0)
+        try:
+            yield lock.is_locked
+        finally:
+            if lock.is_locked:
+                # Removed while it is held: whoever waits for the removed file finds the part.
+                with suppress(OSError):
+                    path.unlink(missing_ok=True)
+                lock.release()
+
+    def _begin(self) -> None:
+        """Make the folder, with the file that says what is in it."""
+        if not (self.folder / ABOUT).exists():
+            text = json.dumps({"format": FORMAT, "rows": _in_words(self.key), "key": dict(self.key)}, indent=1) + "\n"
+            write_together(self.folder, {ABOUT: partial(Path.write_text, data=text)})
+
+    def write(self, digests: Digests, rows: NDArray[Any], notes: Mapping[str, Any], remarks: Mapping[int, str]) -> None:
+        """Write a part: all of it, or nothing.
+
+        Args:
+            digests: Its pictures, each once.
+            rows: Their rows, `[pictures, ...]`.
+            notes: As in `StoredRows`.
+            remarks: As in `StoredRows`.
+
+        Raises:
+            StoreError: It cannot be written.
+        """
+        with explain_os_errors(self.folder, "written"), replacing(self.folder / name_of(digests)) as path:
+            write_part(path, digests, rows, notes, remarks)
+
+
+class Found:
+    """Where requested rows are.
+
+    Args:
+        parts: The parts of the table.
+        digests: Digests of the requested pictures.
+
+    Attributes:
+        missing: The first index of each digest without a row, ascending.
+        used: The indices of the parts with requested rows.
+    """
+
+    def __init__(self, parts: Sequence[Part], digests: Digests) -> None:
+        self._parts = parts
+        names = np.concatenate([np.empty(0, "S32"), *(part.digests for part in parts)])
+        order = np.argsort(names, kind="stable")
+        # Searching for sorted names takes a twentieth of the time.
+        asked = np.argsort(digests, kind="stable")
+        places = np.searchsorted(names[order], digests[asked]).clip(max=max(0, len(names) - 1))
+        at = np.full(len(digests), -1)
+        if len(names):
+            rows = order[places]
+            at[asked] = np.where(names[rows] == digests[asked], rows, -1)
+
+        starts = np.cumsum([0, *(len(part.digests) for part in parts)])
+        self._owners = np.where(at < 0, -1, np.searchsorted(starts, at, side="right") - 1)
+        self._positions = at - starts[self._owners]
+        absent = np.flatnonzero(at < 0)
+        self.missing = np.sort(absent[np.unique(digests[absent], return_index=True)[1]])
+        self.used = [int(owner) for owner in np.unique(self._owners) if owner >= 0]
+
+    def by_part(self) -> dict[str, NDArray[np.int64]]:
+        """Return the indices of the requested rows that are stored, by the name of their part."""
+        return {self._parts[owner].path.name: np.flatnonzero(self._owners == owner) for owner in self.used}
+
+    def gather(self, copied: int = COPIED) -> StoredRows:
+        """Return the rows, of which none is missing.
+
+        Args:
+            copied: Bytes up to which they are copied into memory.
+        """
+        parts = [self._parts[owner] for owner in self.used]
+        owners = np.searchsorted(self.used, self._owners)
+        rows = GatheredRows([part.rows for part in parts], owners, self._positions)
+        remarks: dict[int, str] = {}
+        for owner, part in enumerate(parts):
+            if part.remarks:
+                mine = np.flatnonzero(owners == owner)
+                known = ((int(index), part.remarks.get(int(self._positions[index]))) for index in mine)
+                remarks |= {index: remark for index, remark in known if remark is not None}
+        return StoredRows(rows[:] if rows.nbytes <= copied else rows, parts[0].notes, dict(sorted(remarks.items())))
+
+
+def _in_words(key: Mapping[str, Any]) -> str:
+    """Return what the rows of a table are, for people who open it."""
+    network = key.get("network")
+    if network is None:
+        return "prepared pictures"
+    kind = f"activations before {key['boundary']}" if key.get("boundary") else "features"
+    return f"{kind} of {network['model']} ({network['library']}), weights {json.dumps(network['weights'])}"
+
+
+@contextmanager
+def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
+    """Raise errors of the system as a StoreError that names the file or folder."""
+    try:
+        yield
+    except StoreError:
+        raise
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} cannot be {verb} ({error.strerror or error})") from error

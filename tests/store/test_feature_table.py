@@ -1,0 +1,212 @@
+"""Tables of rows in parts: found by the picture in whichever part, whole or absent, and never read when damaged."""
+
+import json
+import multiprocessing
+import os
+import resource
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import load_file
+
+from headstart.store.feature_table import ABOUT, Digests, FeatureTable, StoreError, pack
+from headstart.store.part_file import name_of
+
+KEY = {"network": None, "size": (3, 4)}
+NOTES = {"weights": "0" * 64}
+ALL = pack([f"{number:064x}" for number in np.random.default_rng(1).permutation(200).tolist()])
+
+
+def row_of(digest: bytes) -> NDArray[np.float32]:
+    return np.random.default_rng(int.from_bytes(digest.rjust(32, b"\0"))).random(5, np.float32)
+
+
+def rows_of(digests: Digests) -> NDArray[np.float32]:
+    return np.stack([row_of(each) for each in digests.tolist()])
+
+
+def write(table: FeatureTable, digests: Digests, remarks: dict[int, str] | None = None) -> Path:
+    with table.taken(digests, wait=False) as taken:
+        assert taken
+        table.write(digests, rows_of(digests), NOTES, remarks or {})
+    return table.folder / name_of(digests)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> FeatureTable:
+    return FeatureTable(tmp_path, KEY)
+
+
+def test_any_rows_are_found_in_any_parts(table: FeatureTable, tmp_path: Path) -> None:
+    random, stored = np.random.default_rng(0), set[bytes]()
+    assert table.find(ALL[:3]).missing.tolist() == [0, 1, 2]
+    for start in range(0, 150, 30):
+        digests = ALL[start : start + 30]
+        write(table, digests, {4: f"broken {start}"})
+        stored.update(digests.tolist())
+        for reader in (table, FeatureTable(tmp_path, KEY)):
+            asked = ALL[random.integers(0, 200, 90)]
+            found = reader.find(asked)
+            absent = [index for index, each in enumerate(asked.tolist()) if each not in stored]
+            firsts = {asked[index]: index for index in reversed(absent)}
+            assert found.missing.tolist() == sorted(firsts.values())
+            there = np.delete(asked, absent)
+            for copied in (0, 2**30):
+                result = reader.find(there).gather(copied)
+                assert np.array_equal(np.asarray(result.rows), rows_of(there))
+                assert result.notes == NOTES
+                broken = {ALL[first + 4]: f"broken {first}" for first in range(0, start + 1, 30)}
+                expected = {index: broken[each] for index, each in enumerate(there) if each in broken}
+                assert result.remarks == expected
+                assert list(result.remarks) == sorted(expected)
+
+
+def test_parts_are_plain_safetensors(table: FeatureTable) -> None:
+    path = write(table, ALL[:7])
+    content = load_file(path)
+    assert content["digests"].tobytes() == ALL[:7].tobytes()
+    assert np.array_equal(content["rows"], rows_of(ALL[:7]))
+    about = json.loads((table.folder / ABOUT).read_text())
+    assert (about["rows"], about["format"], about["key"]) == ("prepared pictures", 1, {"network": None, "size": [3, 4]})
+    assert not list(table.folder.glob("*.lock"))
+
+
+def test_every_flipped_bit_is_noticed(table: FeatureTable, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(table, ALL[:9], {2: "broken"})
+    content, random = path.read_bytes(), np.random.default_rng(0)
+    # The header, which is half of the file, and the rows.
+    for place in [*range(20), *random.choice(len(content), 50, replace=False).tolist(), len(content)]:
+        changed = bytearray(content[:place] + content[place + 1 :] if place == len(content) - 1 else content)
+        if place < len(content):
+            changed[min(place, len(changed) - 1)] ^= 1 << int(random.integers(8))
+        else:
+            changed = changed[:-1]
+        path.write_bytes(changed)
+        caplog.clear()
+        assert len(FeatureTable(tmp_path, KEY).find(ALL[:9]).missing) == 9, place
+        assert path.name in caplog.text
+        assert not path.exists()
+    write(table, ALL[:9])
+    assert np.array_equal(table.find(ALL[:9]).gather().rows, rows_of(ALL[:9]))
+
+
+def test_rows_of_two_networks_are_no_table(table: FeatureTable) -> None:
+    write(table, ALL[:3])
+    with table.taken(ALL[3:5], wait=True):
+        table.write(ALL[3:5], rows_of(ALL[3:5]), {"weights": "others"}, {})
+    table.find(ALL[:3])
+    with pytest.raises(StoreError, match=r"of several networks or shapes\); remove it with headstart cache --remove="):
+        table.find(ALL[:5])
+
+
+def test_another_format_is_said(table: FeatureTable) -> None:
+    write(table, ALL[:3])
+    for text in ('{"format": 2}', "{", "[]"):
+        (table.folder / ABOUT).write_text(text)
+        with pytest.raises(StoreError, match=r"table.json is not of format 1\); remove the folder"):
+            table.find(ALL[:3])
+
+
+def test_a_removed_table_is_written_again(table: FeatureTable) -> None:
+    write(table, ALL[:3])
+    shutil.rmtree(table.folder)
+    assert len(table.find(ALL[:3]).missing) == 3
+    write(table, ALL[:3])
+    with table.taken(ALL[3:5], wait=False):
+        shutil.rmtree(table.folder)
+        with pytest.raises(StoreError, match="cannot be written"):
+            table.write(ALL[3:5], rows_of(ALL[3:5]), NOTES, {})
+
+
+def test_a_full_disk_leaves_nothing_half_written(table: FeatureTable) -> None:
+    write(table, ALL[:3])
+    before = sorted(table.folder.iterdir())
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    try:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (700, limit[1]))
+        with (
+            table.taken(ALL[3:100], wait=False),
+            pytest.raises(StoreError, match=rf"^'{table.folder}' cannot be written \(File too large\)$"),
+        ):
+            table.write(ALL[3:100], rows_of(ALL[3:100]), NOTES, {})
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert sorted(table.folder.iterdir()) == before
+
+
+def test_a_table_that_can_only_be_read(table: FeatureTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(table, ALL[:3])
+    write(table, ALL[3:6])
+
+    def refuse(*args: object, **kwargs: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    monkeypatch.setattr(os, "utime", refuse)
+    assert np.array_equal(FeatureTable(tmp_path, KEY).find(ALL[:6]).gather().rows, rows_of(ALL[:6]))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(StoreError, match=rf"^'{path}' cannot be removed \(Permission denied\)$"):
+        FeatureTable(tmp_path, KEY).find(ALL[:3])
+
+
+def fill(folder: Path, order: int) -> None:
+    """Compute twenty parts, in one of two orders, each by whoever takes it first; a line for each in a file."""
+    table, parts = FeatureTable(folder, KEY), [ALL[first : first + 10] for first in range(0, 200, 10)]
+    left = parts[::order]
+    for wait in (False, True):
+        others = []
+        for part in left:
+            with table.taken(part, wait) as taken:
+                if not taken:
+                    others.append(part)
+                elif not table.has(part):
+                    with (folder / "computed").open("a") as file:
+                        file.write(f"{name_of(part)}\n")
+                    time.sleep(0.02)
+                    table.write(part, rows_of(part), NOTES, {})
+        left = others
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[list[multiprocessing.context.ForkProcess]]:
+    context = multiprocessing.get_context("fork")
+    started = [context.Process(target=fill, args=(tmp_path, order)) for order in (1, -1, 1)]
+    for process in started:
+        process.start()
+    yield started
+    for process in started:
+        process.kill()
+
+
+@pytest.mark.slow
+def test_processes_compute_each_part_once(
+    processes: list[multiprocessing.context.ForkProcess], table: FeatureTable, tmp_path: Path
+) -> None:
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0
+    computed = (tmp_path / "computed").read_text().split()
+    assert len(computed) == len(set(computed)) == 20
+    assert np.array_equal(table.find(ALL).gather().rows, rows_of(ALL))
+
+
+@pytest.mark.slow
+def test_others_take_the_part_of_a_killed_process(
+    processes: list[multiprocessing.context.ForkProcess], table: FeatureTable, tmp_path: Path
+) -> None:
+    while not (tmp_path / "computed").exists():
+        time.sleep(0.001)
+    processes[0].kill()
+    processes[1].kill()
+    processes[2].join(60)
+    assert processes[2].exitcode == 0
+    assert len((tmp_path / "computed").read_text().split()) <= 22
+    assert np.array_equal(table.find(ALL).gather().rows, rows_of(ALL))
