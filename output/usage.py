@@ -248,20 +248,24 @@ def _beginnings(names: Sequence[str]) -> list[str]:
 
 def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
-    found: list[str] = []
+    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
+    found = [option for each in contents for option in _flat(each, owners)]
     for arg in args:
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
         found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]
-    contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
-    return found + [option for each in contents for option in _flat(each, owners)]
+    return found
 
 
 def _with_others(mistake: OptionMistake, options: Sequence[str]) -> OptionMistake:
     """Return a mistake of an unknown option with all others that its class, or the command, does not know either."""
-    around = mistake.name.removesuffix(mistake.own)
-    given = [each.partition("=")[0].replace(".init_args.", ".") for each in options]
-    inside = [each.removeprefix(around) for each in given if each.startswith(around)]
+    around, inside = mistake.name.removesuffix(mistake.own), list[str]()
+    for given in (each.partition("=")[0].replace(".init_args.", ".") for each in options):
+        if around and given in (around.rstrip("."), f"{around}class_path"):
+            # The options of a class that was chosen before are dropped.
+            inside = []
+        elif given.startswith(around):
+            inside.append(given.removeprefix(around))
     known = {*_beginnings(mistake.options), *BESIDE}
     unknown = [each for each in _beginnings(inside) if each and each not in known]
     if len(unknown) < 2:

@@ -52,7 +52,7 @@ def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str])
     [
         (["lis"], "'lis' is not a command (closest: list); headstart --help lists them"),
         (["xyzzy"], "'xyzzy' is not a command; headstart --help lists them"),
-        (["list"], "kind: it is required, and not given"),
+        (["list"], "kind: it is required; give one of methods"),
         (["train", "--config=nowhere.yaml"], "config: File does not exist"),
     ],
 )
