@@ -44,6 +44,7 @@ FINE_TUNING = (
     "--model.baseline={class_path: headstart.modules.GradientDescent, init_args: "
     "{optimizer: {class_path: torch.optim.Adam, init_args: {lr: 0.0001}}}}",
     "--trainer.logger=false",
+    "--results.overwrite=true",
 )
 SEED, BATCH, CLASSES, SIDE, RATE, PHOTOS = 0, 64, 60, 64, 0.004, 3000
 
