@@ -8,7 +8,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +22,8 @@ Shares = dict[str, float]
 Trial = Callable[[np.random.Generator], Mapping[str, ArrayLike]]
 # Sample size from which the true values of a population are computed.
 MANY = 200_000
+# Seconds between two looks at the memory of a process.
+PERIOD = 0.05
 FEWEST_SAMPLES = 10
 
 
@@ -82,17 +84,28 @@ def run(*command: str, cache: Path | None = None, **variables: str) -> Run:
     """
     arguments = [sys.executable, *command]
     environment = {**os.environ, **variables, **({"HEADSTART_CACHE": str(cache)} if cache else {})}
-    start = time.perf_counter()
+    start, peak = time.perf_counter(), 0.0
     process = subprocess.Popen(
         arguments, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    _, status, usage = os.wait4(process.pid, 0)
+    while process.poll() is None:
+        # The system's own account at the end has the memory of this process before it started the other, too.
+        peak = max(peak, _peak_mb(process.pid))
+        time.sleep(PERIOD)
     seconds = time.perf_counter() - start
 
-    process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, arguments)
-    return Run(seconds, usage.ru_maxrss / 1024)
+    return Run(seconds, peak)
+
+
+def _peak_mb(process: int) -> float:
+    """Return the largest resident memory of a process so far, in MB, as Linux reports it."""
+    with suppress(OSError):
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                return int(line.split()[1]) / 1024
+    return 0.0
 
 
 def processor_time_of_commands() -> float:

@@ -47,7 +47,7 @@ def write_photos(folder: Path, count: int = PHOTOS) -> None:
 
 
 def extraction() -> str:
-    """What do features of JPEG files cost over the bare network on pictures in memory, by MobileNetV2?"""
+    """How long do features of JPEG files take, over a plain loop of the network on pictures in memory?"""
     with temporary_folder() as folder:
         write_photos(folder / "photos")
         found = compare({"bare": _bare_network(), "embed": partial(_embed, folder)}, repeats=1)
@@ -64,7 +64,7 @@ def workers() -> str:
 
 
 def many_pictures() -> str:
-    """How long do 100,000 tiny pictures in tar shards take, with two workers, and how much memory the command?"""
+    """How long do 100,000 tiny pictures in tar shards take with two workers, and how much memory the command itself?"""
     with temporary_folder() as folder:
         (folder / "stub_network.py").write_text(STUB)
         _write_shards(folder / "shards", MANY)
