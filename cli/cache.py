@@ -24,8 +24,6 @@ from headstart.store.part_file import SUFFIX, DamagedError, Part
 # Folders of the cache whose entries are removed one by one. Other folders are removed as a whole.
 FOLDERS = {"features": TABLES, "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
-# Folder of the cache in which running sweeps keep their state; it is not listed.
-LENT = "lent"
 LEDGER = (*(f"{ledger_file.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS)
 DAY = 24 * 3600
 DIGITS = 12
@@ -102,7 +100,7 @@ def _entries(folder: Path, runs: Path) -> Iterator[Entry]:
     for path in _visible(folder / FOLDERS["downloads"]):
         yield Entry("downloads", path.name, path, (path,), *_measure([path]))
     for path in _visible(folder):
-        if path.name not in (*FOLDERS.values(), LENT):
+        if path.name not in FOLDERS.values():
             yield Entry("others", path.name, path, (path,), *_measure([path]))
     for path in _ledgers(runs):
         # Other files may lie beside those of the ledger.
@@ -182,7 +180,7 @@ def _choose(entries: Iterable[Entry], names: list[str]) -> list[Entry]:
 def _require_idle(entry: Entry) -> None:
     """Raise an error if a process uses the entry: it holds a lock in it."""
     beside = entry.path.with_name(f".{entry.path.name}.lock")  # the lock of a download
-    locks = [path for part in entry.parts for path in part.rglob("*lock")]
+    locks = [path for part in entry.parts for path in part.rglob("*.lock") if path.is_file()]
     for path in (*locks, *([beside] if beside.exists() else [])):
         try:
             with FileLock(path, timeout=0):

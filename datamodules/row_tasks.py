@@ -17,7 +17,7 @@ from headstart.datamodules.row_computation import ComputedPart, FrozenNetwork, R
 from headstart.datamodules.row_request import Resources, RowRequest
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress
-from headstart.store.feature_table import Digests, FeatureTable, StoreError, pack
+from headstart.store.feature_table import TABLES, Digests, FeatureTable, StoreError, pack
 
 log = logging.getLogger(__name__)
 
@@ -105,14 +105,14 @@ class Run:
     Attributes:
         request: The rows.
         parts: Indices of the pictures of each part.
-        table: Name of the table.
+        key: Key of the table, as the command has it.
         cache: The cache folder; None where the command stores the rows, because the task may not see its disk.
         workers: Processes that decode.
     """
 
     request: RowRequest
     parts: Sequence[Indices]
-    table: str
+    key: Mapping[str, Any]
     cache: Path | None
     workers: int | None
 
@@ -120,7 +120,7 @@ class Run:
         """Leave the pictures of other runs behind on the way to a task."""
         indices, limits = np.concatenate(self.parts), np.cumsum([len(part) for part in self.parts])[:-1]
         parts = np.split(np.arange(len(indices)), limits)
-        return Run, (self.request.part(indices), parts, self.table, self.cache, self.workers)
+        return Run, (self.request.part(indices), parts, self.key, self.cache, self.workers)
 
 
 def compute_elsewhere(requests: Mapping[str, RowRequest], resources: Resources) -> dict[str, int]:
@@ -181,7 +181,7 @@ def _cut_runs(request: RowRequest, resources: Resources) -> list[Run]:
 
     stored = None if engines.ray is not None else cache
     some = [parts[first : first + most] for first in range(0, len(parts), most)]
-    return [Run(request, each, table.folder.name, stored, resources.workers) for each in some]
+    return [Run(request, each, dict(table.key), stored, resources.workers) for each in some]
 
 
 # The network of the last run of this process, by the name of its table.
@@ -200,17 +200,19 @@ def compute_run(run: Run) -> int | list[tuple[bytes, ComputedPart]]:
     Raises:
         UserError: As for `rows.find`, or this machine has other versions of packages than the command's.
     """
-    table = run.request.table(run.cache or Path())
-    if table.folder.name != run.table:
+    # A worker of this machine runs the command's own files, though it may have loaded fewer of them.
+    table = FeatureTable((run.cache or Path()) / TABLES, run.key)
+    name = table.folder.name
+    if run.cache is None and run.request.table(Path()).folder.name != name:
         raise UserError(
             "ray: this machine has other versions of torch, torchvision, Pillow or the network than the command; "
             "install the same ones"
         )
-    if run.table not in _loaded:
+    if name not in _loaded:
         _loaded.clear()
-        _loaded[run.table] = _load(run.request)
+        _loaded[name] = _load(run.request)
     digests = pack(run.request.pictures.digests())
-    computer = _computer(run.request, run.workers, _loaded[run.table])
+    computer = _computer(run.request, run.workers, _loaded[name])
     with explain_decoding_errors():
         if run.cache is None:
             return [(digests[part].tobytes(), computer.compute(part.tolist())) for part in run.parts]
@@ -226,6 +228,7 @@ def _store(table: FeatureTable, parts: Iterable[tuple[bytes, ComputedPart]]) -> 
     for names, computed in parts:
         digests = np.frombuffer(names, "S32")
         with table.taken(digests, wait=True):
-            table.write(digests, *computed)
+            if not table.has(digests):
+                table.write(digests, *computed)
         count += len(digests)
     return count

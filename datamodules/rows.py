@@ -15,6 +15,7 @@ import numpy as np
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_request import NotStoredError, Resources, RowRequest
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.feature_table import COPIED, StoredRows, StoreError, pack
 
@@ -44,6 +45,8 @@ def find(request: RowRequest, resources: Resources, copied: int = COPIED) -> Sto
             the moment, or an embedding is not finite or has another width than before.
         NotStoredError: Rows are missing and `resources` forbids to compute them.
     """
+    if not len(request.pictures):
+        raise UserError(f"there are no {resources.title}; give one at least")
     table, digests = request.table(resources.cache), pack(request.pictures.digests(resources.cache))
     found, computed, began = table.find(digests), 0, time.monotonic()
     for _ in range(ATTEMPTS):

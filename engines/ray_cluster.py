@@ -1,5 +1,6 @@
 """Tasks on a Ray cluster, by Ray Core alone."""
 
+import os
 import signal
 import socket
 import sys
@@ -46,7 +47,7 @@ class RayCluster:
 
         # Files that Ray brings lie where a task starts.
         self.folder = "." if "working_dir" in needs.environment else str(Path.cwd())
-        self.cpus, self.shared = cpus, ray.put(shared)
+        self.cpus, self.gpus, self.shared = cpus, needs.gpus, ray.put(shared)
         # A task that died is started again by the command, which reports it.
         self.remote = ray.remote(num_cpus=cpus, num_gpus=needs.gpus, memory=memory, max_retries=0)(_perform)
         self.running: dict[Any, tuple[Task, Path | None]] = {}
@@ -78,7 +79,7 @@ class RayCluster:
 
     def start(self, task: Task, log: Path | None) -> None:
         """Submit a task, which waits until the cluster has room for it."""
-        reference = self.remote.remote(task, log is not None, self.shared, self.folder, self.cpus)
+        reference = self.remote.remote(task, log is not None, self.shared, self.folder, self.cpus, self.gpus)
         self.running[reference] = task, log
 
     def wait(self) -> list[Outcome]:
@@ -96,7 +97,7 @@ class RayCluster:
         except self.ray.exceptions.RayTaskError as error:
             return Outcome(task, error=f"{type(error).__name__}: {str(error).splitlines()[-1]}")
         except self.ray.exceptions.RayError as error:
-            lost = f"its process or machine was lost ({type(error).__name__}); Ray's own logs may tell more"
+            lost = f"its process or machine was lost ({type(error).__name__}: {reason_of(error)})"
             return Outcome(task, error=lost, died=True)
 
         if log is not None:
@@ -133,9 +134,13 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
         say(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", sys.stderr)
 
 
-def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int) -> tuple[Outcome, bytes]:  # noqa: ANN401 - whatever tasks share
+# `shared` is whatever tasks share.
+def _perform(task: Task, is_logged: bool, shared: Any, folder: str, cpus: int, gpus: float) -> tuple[Outcome, bytes]:  # noqa: ANN401
     """Perform a task on a machine of the cluster; return how it ended, and what it printed."""
     host = socket.gethostname()
+    if not gpus:
+        # Ray would show all of them.
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     if not Path(folder).is_dir():
         error = f"ray: the working folder {folder!r} is not on {host}; put the same files there"
         return Outcome(task, error=error, is_mistake=True, host=host), b""

@@ -21,7 +21,7 @@ Dtype = Literal["float32", "float16"]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 # Bytes of features, and pictures, that are read and written to Parquet at once. A header of safetensors has 100 MB at
 # most.
-CHUNK, PICTURES, MOST_NAMES = 2**26, 2**14, 10**8
+CHUNK, PICTURES, MOST_NAMES = 2**26, 2**14, 9 * 10**7
 
 
 def feature_file(export: str, overwrite: bool) -> Path:
@@ -144,7 +144,7 @@ class FeatureColumns:
 
         columns = self.read(slice(None))
         names, digests = json.dumps(columns["name"]), bytes.fromhex("".join(columns["sha256"]))
-        if len(names) > MOST_NAMES:
+        if len(json.dumps(names)) > MOST_NAMES:
             raise UserError(f"export: {str(path)!r} cannot hold {len(columns['name']):,} names; choose .parquet")
         tensors = {
             "features": columns["features"],

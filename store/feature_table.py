@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from headstart.output.files import replacing, write_together
 from headstart.store.gathered_rows import GatheredRows
 from headstart.store.json_digest import digest_of
-from headstart.store.part_file import SUFFIX, DamagedError, Part, name_of, write_part
+from headstart.store.part_file import SUFFIX, DamagedError, Part, ReplacedError, name_of, write_part
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,8 @@ log = logging.getLogger(__name__)
 TABLES, ABOUT, FORMAT = "features", "table.json", 1
 # Bytes of rows up to which they are copied into memory.
 COPIED = 2**30
+# Digits of a SHA-256 in hexadecimal.
+DIGEST_LENGTH = 64
 
 Digests = NDArray[np.bytes_]
 
@@ -92,6 +94,8 @@ def pack(digests: Sequence[str]) -> Digests:
     """Return SHA-256 digests in hexadecimal as one array of 32 bytes each, `[digests]`."""
     if isinstance(digests, HexDigests):
         return digests.packed
+    if wrong := next((each for each in digests if len(each) != DIGEST_LENGTH), None):
+        raise ValueError(f"{wrong!r} is no SHA-256 in hexadecimal; the digest of a picture must be one")
     return np.frombuffer(bytes.fromhex("".join(digests)), "S32")
 
 
@@ -171,6 +175,10 @@ class FeatureTable:
             except DamagedError as error:
                 self._drop(name, error)
                 return False
+            except ReplacedError:
+                # Its new file is read by the next attempt.
+                del self._parts[name]
+                return False
             self._verified.add(name)
         return True
 
@@ -181,6 +189,7 @@ class FeatureTable:
     def remove(self, name: str) -> None:
         """Remove a part; a StoreError if it cannot be removed."""
         self._parts.pop(name, None)
+        self._verified.discard(name)
         with explain_os_errors(self.folder / name, "removed"):
             (self.folder / name).unlink(missing_ok=True)
 

@@ -3,7 +3,6 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,10 @@ class DamagedError(ValueError):
     """A part differs from what was written."""
 
 
+class ReplacedError(Exception):
+    """A part was removed, or written again, since its header was read."""
+
+
 class Part:
     """A part that was written.
 
@@ -35,11 +38,14 @@ class Part:
         notes: Notes on all rows, JSON values.
         remarks: Why pictures are unreadable, by their positions.
         form: What the parts of one table have in common: notes, type and shape.
+        rows: Memory-mapped array `[pictures, ...]` once it is verified; changes do not reach the disk.
 
     Raises:
         DamagedError: It is no such file.
         OSError: It cannot be read.
     """
+
+    rows: NDArray[Any]
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,10 +72,11 @@ class Part:
         self.form = [self.notes, rows["dtype"], self._shape[1:]]
 
     def verify(self) -> None:
-        """Compare the checksum of the whole file.
+        """Compare the checksum of the whole file, and map the rows of that same file, whatever takes its name later.
 
         Raises:
-            DamagedError: It differs, or the file is gone.
+            DamagedError: It differs.
+            ReplacedError: Another file, or none, has its name by now.
             OSError: The file cannot be read.
         """
         digest = hashlib.sha256(len(self._header).to_bytes(8, "little"))
@@ -77,20 +84,15 @@ class Part:
         try:
             with self.path.open("rb") as file:
                 if file.read(self._start) != len(self._header).to_bytes(8, "little") + self._header:
-                    raise DamagedError("its header has changed")
+                    raise ReplacedError
                 while content := file.read(READ_AT_ONCE):
                     digest.update(content)
+                if digest.hexdigest() != self.sha256:
+                    raise DamagedError("its checksum differs")
+                start, shape = self._start + 32 * len(self.digests), tuple(self._shape)
+                self.rows = np.memmap(file, self._dtype, mode="c", offset=start, shape=shape)
         except FileNotFoundError as error:
-            raise DamagedError("it was removed") from error
-        if digest.hexdigest() != self.sha256:
-            raise DamagedError("its checksum differs")
-
-    @cached_property
-    def rows(self) -> NDArray[Any]:
-        """Memory-mapped array, `[pictures, ...]`; changes do not reach the disk."""
-        start, shape = self._start + 32 * len(self.digests), tuple(self._shape)
-        mapped: NDArray[Any] = np.memmap(self.path, self._dtype, mode="c", offset=start, shape=shape)
-        return mapped
+            raise ReplacedError from error
 
 
 def write_part(

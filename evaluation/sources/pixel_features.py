@@ -5,6 +5,7 @@ from importlib.metadata import version
 
 import numpy as np
 
+from headstart.datamodules.photos.picture_decoding import formats
 from headstart.datamodules.row_request import Policy, Resources, RowRequest, require_readable
 from headstart.datamodules.rows import find, label_maps
 from headstart.evaluation.embeddings import Job
@@ -50,6 +51,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
         "seed": seed,
         "network": network.identity,
         "preprocessing": asdict(preprocessing),
+        "decoding": [target.photos.decoding, maps.decoding, sorted(formats())],
         "policy": policy.identity(preprocessing.crop),
         **{package: version(package) for package in ("numpy", "torch", "torchvision", "pillow")},
     }

@@ -6,7 +6,6 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from headstart.datamodules.rows import find, label_maps
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.output.errors import UserError
-from headstart.store.feature_table import StoreError, pack
+from headstart.store.feature_table import HexDigests, StoreError, pack
 from headstart.store.gathered_rows import GatheredRows
 from headstart.tests.material.stored_rows import (
     NETWORK,
@@ -290,5 +289,9 @@ def in_process(expected: int) -> Callable[..., Image.Image]:
 
 
 def test_digests_are_packed_as_they_are() -> None:
-    digests: Any = NumberedPhotos(3).digests()
-    assert [each.ljust(32, b"\0").hex() for each in pack(digests).tolist()] == digests
+    digests = ["ab" * 31 + "00", "00" * 32, "0f" * 32]
+    packed = pack(digests)
+    assert [bytes(each).hex() for each in packed.view("V32")] == digests
+    assert list(HexDigests(packed)) == digests
+    with pytest.raises(ValueError, match="'abcd' is no SHA-256"):
+        pack([*digests, "abcd"])
