@@ -8,7 +8,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 DEV := .venv/.ready-dev
 
-.PHONY: help demo test slow lint format docs bench results clean
+.PHONY: help demo test slow figures lint format docs bench results clean
 
 ## Show what can be made.
 help:

@@ -250,7 +250,7 @@ def _given(args: Sequence[str], owners: set[str]) -> list[str]:
     """Return all options `name=value`: of the command line, in mappings there, and in configuration files."""
     contents = [content for path in configs_of(args) if isinstance(content := read_yaml(path), dict)]
     found = [option for each in contents for option in _flat(each, owners)]
-    for arg in args:
+    for arg in (each for each in args if each.startswith("--")):
         name, _, value = arg.removeprefix("--").partition("=")
         mapping = read_yaml(value, is_file=False) if value.startswith("{") else None
         found += _flat(mapping, owners, name) if isinstance(mapping, dict) else [arg[2:]]

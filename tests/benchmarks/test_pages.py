@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from types import ModuleType
 
 import pytest
 
@@ -33,10 +32,8 @@ def shares() -> Iterator[tuple[str, dict[str, float]]]:
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace the benchmarks by quick ones."""
-    speed = SimpleNamespace(__doc__="Quick things.\n", BENCHMARKS=(quick,))
-    coverage = SimpleNamespace(__doc__="Few labels.\n", BENCHMARKS=(shares,))
-    found: dict[str, Any] = {"speed": speed, "coverage": coverage}
-    monkeypatch.setattr(pages, "modules", lambda room, _: {found[room]: list(found[room].BENCHMARKS)})
+    found = {"speed": {ModuleType("a", "Quick things.\n"): [quick]}, "coverage": {ModuleType("b", "Few.\n"): [shares]}}
+    monkeypatch.setattr(pages, "modules", lambda room, _: found[room])
 
 
 @pytest.mark.usefixtures("made")
