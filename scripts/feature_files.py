@@ -152,7 +152,8 @@ class FeatureColumns:
             "sha256": np.frombuffer(digests, np.uint8).reshape(-1, 32),
             "readable": columns["readable"],
         }
-        path.write_bytes(save(tensors, {"about": json.dumps(about), "names": names}))
+        # The library writes several keys in any order; one key has the same bytes each time.
+        path.write_bytes(save(tensors, {"about": json.dumps({**about, "names": columns["name"]})}))
 
     def _write_parquet(self, path: Path, about: Mapping[str, Any]) -> None:
         import pyarrow as pa

@@ -72,7 +72,7 @@ def read(path: Path) -> tuple[NDArray[Any], dict[str, list[Any]], dict[str, Any]
         about, classes = json.loads(file.metadata()["about"]), ["", *json.loads(file.metadata()["about"])["classes"]]
         labels = file.get_tensor("label").tolist()
         columns = {
-            "name": json.loads(file.metadata()["names"]),
+            "name": json.loads(file.metadata()["about"])["names"],
             "label": labels,
             "class": [classes[label + 1] for label in labels],
             "sha256": [bytes(each).hex() for each in file.get_tensor("sha256")],
