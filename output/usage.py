@@ -101,12 +101,14 @@ def explain(
     name = next(filter(None, key.groups()), "") if key else ""
     if nested is None and (meant := OF_CALLABLE.match(text)):
         nested = OptionMistake(meant[1], meant[2])
+
     if nested:
         owner = (found := OWNER.search(text)) and (found[1] or found[2])
         is_first = owner and not nested.owners and nested.reason.endswith("such option")
         reason = nested.reason + (f" of {owner}" if is_first else "")
         if is_first and not nested.closest:
             reason += f"; it has {', '.join(_beginnings(nested.options)) or 'no options'}"
+
         closest = nested.closest and f"{name}.{nested.closest}".lstrip(".")
         owners = (*nested.owners, *([owner] if owner else []))
         name = f"{name}.{nested.name}".lstrip(".")
@@ -122,6 +124,7 @@ def explain(
         if name.startswith("init_arg"):
             return OptionMistake("init_arg", "there is no such key", "init_args")
         return OptionMistake(name, "there is no such option", _closest(name, known), options=known)
+
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
         kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")

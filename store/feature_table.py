@@ -199,7 +199,7 @@ class FeatureTable:
 
     @contextmanager
     def taken(self, digests: Digests, wait: bool) -> Iterator[bool]:
-        """Take a part, so that no other process computes it meanwhile.
+        """Lock a part, so that no other process computes it meanwhile.
 
         Args:
             digests: Its pictures.

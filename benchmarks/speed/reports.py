@@ -87,6 +87,7 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
     folder.mkdir(parents=True)
     methods = ["baseline", *(f"method_{number}" for number in range(1, METHODS))]
     rise = generator.uniform(10, 200, (METHODS, 1, 1)) * generator.uniform(0.7, 1.4, (METHODS, 100, 1))
+
     curves = Curves(
         methods=methods,
         orderings=np.arange(100),
@@ -99,6 +100,7 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
         threshold=0.8,
         consecutive=10,
     )
+
     fed = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "DEFAULT", "batch_size": 1, "seed": 0}
     described = {"class_path": "headstart.modules.GradientDescent", "init_args": {}, "hyperparameters": {}}
     document = {
@@ -108,6 +110,7 @@ def _write_run(folder: Path, generator: np.random.Generator) -> None:
         "methods": {name: {"key": described} for name in methods},
         "protocol": {"order": "shuffled", "max_samples": EVALUATIONS, **fed, "orderings": 100, "first_ordering": 0},
     }
+
     model = {"baseline": described, "methods": dict.fromkeys(methods[1:], described)}
     config = {"model": model, "data": {"init_args": {"backbone": {"name": "mobilenet_v2", "registry": None}}}}
     files = {"curves.npz": curves.content(), "config.yaml": json.dumps(config).encode()}

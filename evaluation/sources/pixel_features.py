@@ -68,6 +68,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
             classes = np.asarray(require_readable(maps, label_maps(preprocessing, maps, resources)).rows)
             if (classes == NO_CLASS).all():
                 raise UserError("no pixel of its label maps has a class")
+
             title = f"pixels of {target.name}"
             pixels = SampledPixels(network, photos.rows, classes, policy, per_photo, seed, title)
             with table.taken(sample, wait=True):
@@ -75,6 +76,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
                     table.write(sample, *pixels.compute(), {})
             found = table.find(sample)
         stored = found.gather()
+
     [rows], width = np.asarray(stored.rows), stored.notes["width"]
     logits = rows[:, width:-2]
     return SourceFeatures(
