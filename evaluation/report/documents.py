@@ -1,6 +1,6 @@
 """Sections of the results of other commands: similarity, transferability, audits, stability."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.evaluation.audit.tables import MARKS, ranker_table
 from headstart.evaluation.estimates import INTERVAL
+from headstart.evaluation.report import answer
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.sources.source_ranking import SATURATED
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.page.cells import number, text
+from headstart.output.page.cells import number, text, texts_table
 from headstart.output.page.layout import Cell, Column, Part, Section, Table
 from headstart.output.tables import format_with_error
 
@@ -60,7 +61,8 @@ def _scores(target: str, document: Document) -> Table:
     saturated = document["saturated"].get(target, {})
     titles = [f"{title}{SATURATED if metric in saturated else ''}" for metric, title in document["titles"].items()]
 
-    columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
+    metrics = [Column(title, is_extra=True) for title in titles]
+    columns = [Column("source"), Column("mean rank"), *metrics, *[Column("performance")] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
     rows = [
         [
@@ -71,7 +73,7 @@ def _scores(target: str, document: Document) -> Table:
         ]
         for source in by_rank
     ]
-    return Table(target, [*map(Column, columns)], rows)
+    return Table(target, columns, rows)
 
 
 def _score(score: Mapping[str, Any]) -> Cell:
@@ -84,10 +86,8 @@ def _score(score: Mapping[str, Any]) -> Cell:
 
 
 def _audit(path: Path, document: Document) -> Part:
-    header, *rows = ranker_table(document)
     remark = f"{len(document['sources'])} sources, {len(document['targets'])} targets. {path}"
-    table = Table("Rankers", [*map(Column, header)], [[*map(Cell, row)] for row in rows])
-    return Part(remarks=[remark], tables=[table])
+    return Part(remarks=[remark], tables=[texts_table("Rankers", ranker_table(document))])
 
 
 def _stability(path: Path, document: Document) -> Part:
@@ -128,13 +128,14 @@ def _estimate(value: float | None, form: str, error: float | None, error_form: s
     return cell if error is None else Cell(f"{cell.text} ± {error:{error_form}}")
 
 
-# Kind of the documents, title, paragraph, and the function that lays out a document.
-SECTIONS = (
+# Kind of the documents, title, definition, and the functions that answer and lay out one of them.
+SECTIONS: tuple[tuple[str, str, str, Callable[[Document], str], Callable[[Path, Document], Part]], ...] = (
     (
         "similarity",
         "Similarity of representations",
         "1 where two networks arrange the same pictures alike. Rows and columns are in the order of a hierarchical "
         "clustering; the stronger the colour, the more alike.",
+        answer.of_similarity,
         _similarity,
     ),
     (
@@ -143,6 +144,7 @@ SECTIONS = (
         "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
         "photos; in brackets: the rank, 1 being best. A saturated metric has the highest possible score for several "
         "sources, or for one by its number of features, and no part in the mean rank.",
+        answer.of_transferability,
         _transferability,
     ),
     (
@@ -150,6 +152,7 @@ SECTIONS = (
         "Can the metrics be trusted?",
         "How well transferability metrics predict performance, beside static orders of the sources, which know "
         f"nothing of the target. Mean over targets, {INTERVAL}. {MARKS}.",
+        answer.of_audit,
         _audit,
     ),
     (
@@ -157,21 +160,30 @@ SECTIONS = (
         "Stability of transferability metrics",
         "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
         "metrics that differ in one component of the experiment, and how often each metric wins.",
+        answer.of_stability,
         _stability,
     ),
 )
 
 
-def document_sections(contents: FolderContents) -> list[Section]:
-    """Return a section for each kind of document; a UserError where one lacks numbers, or has others."""
-    sections = []
-    for kind, title, about, lay_out in SECTIONS:
+def document_sections(contents: FolderContents) -> tuple[list[str], list[Section]]:
+    """Return the answers, and a section for each kind of document.
+
+    Args:
+        contents: The documents.
+
+    Raises:
+        UserError: A document lacks numbers, or has others.
+    """
+    answers, sections = [], []
+    for kind, title, definition, give_answer, lay_out in SECTIONS:
         parts = []
         for path, document in contents.documents.get(kind, {}).items():
             try:
+                answers.append(give_answer(document))
                 parts.append(lay_out(path, document))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise damaged(path, f"{type(error).__name__}: {error}") from error
         if parts:
-            sections.append(Section(kind, title, [about], parts))
-    return sections
+            sections.append(Section(kind, title, [definition], parts))
+    return answers, sections

@@ -109,7 +109,8 @@ def _environments(runs: Sequence[Run]) -> Table:
 
 def _digests(runs: Sequence[Run]) -> Table:
     files = ("config.yaml", "results.json")
-    columns = [*map(Column, ("run", "complete", *DIGESTS.values(), *files))]
+    digests = [Column(title, is_extra=True) for title in (*DIGESTS.values(), *files)]
+    columns = [Column("run"), Column("complete"), *digests]
     rows = [
         [
             Cell(str(run.folder)),

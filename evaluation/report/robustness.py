@@ -1,4 +1,4 @@
-"""Sections beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
+"""Sections beyond one setting and one criterion: means over settings, an axis, sensitivity, setup stability."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,11 +6,25 @@ from typing import Any
 from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.report import series
-from headstart.output.page.cells import number
+from headstart.output.page.cells import number, of, table, texts_table
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
 # Numbers of the methods, by name.
 Marks = Mapping[str, int]
+
+OVER = (
+    (Column("method"), lambda each: Cell(each["name"] + " (tuned)" * each["tuned"], method=each["name"])),
+    (Column("interquartile mean", "and its 95 % interval"), of("interquartile_mean", ".3f")),
+    (Column("mean rank", "and its 95 % interval"), of("mean_rank", ".2f")),
+)
+STABILITY = (
+    (Column("part that varies"), lambda each: Cell(each["part"])),
+    (
+        Column("stability", "mean Kendall tau between rankings that differ in this part alone, and its 95 % interval"),
+        lambda each: number(each["stability"], ".2f", each["interval"]),
+    ),
+    (Column("pairs compared"), of("compared", ",.0f")),
+)
 
 
 def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
@@ -18,90 +32,33 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
     over = document["over_settings"]
     if not over:
         return None
-    methods = over["methods"]
-    paragraph = (
+    definition = (
         "Samples to criterion are divided by the geometric mean of all methods in the same ordering. The interquartile "
         "mean is over all runs, and all settings have the same weight. A value of 1 is the mean of all methods; lower "
         "is better. Its interval is a bootstrap over the orderings, stratified by setting. The interval of a mean rank "
         "is a t interval over data sets."
     )
-
-    columns = [
-        Column("method"),
-        Column("interquartile mean", "and its 95 % interval"),
-        Column("mean rank", "and its 95 % interval"),
-    ]
-    rows = [
-        [
-            Cell(each["name"] + " (tuned)" * each["tuned"], mark=marks[each["name"]]),
-            number(each["interquartile_mean"], ".3f", each["interquartile_mean_interval"]),
-            number(each["mean_rank"], ".2f", each["mean_rank_interval"]),
-        ]
-        for each in methods
-    ]
+    title, methods = f"Over {over['of']}", over["methods"]
+    tables = [table(title, OVER, methods), _ranks(document), _probabilities(over)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
-    tables = [Table(f"Over {over['of']}", columns, rows), _ranks(document, marks), _probabilities(over, marks)]
     part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
-    return Section("over-settings", f"Over {over['of']}", [paragraph], [part])
+    return Section("over-settings", title, [definition], [part])
 
 
-def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
-    """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
-    over = document["label_budgets"]
-    if not over:
-        return None
-    header, *rows = budgets_over_settings_rows(over)
-    cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
-    paragraph = (
-        "Accuracy after a number of labelled samples. It is the mean over settings, all with the same weight. Its 95 % "
-        "interval is over orderings, and does not generalise to other data sets. The area under the curve is the mean "
-        "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
-        "own table, with tests of all pairs."
-    )
-    table = Table(budgets_title(over), [Column(title) for title in header], cells)
-    part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[table])
-    return Section("label-budgets", "Accuracy at label budgets", [paragraph], [part])
-
-
-def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
-    """Return the methods by the values of an option that settings vary; None where none was requested."""
-    shown = document["axis"]
-    if not shown:
-        return None
-    key, parts = shown["key"].replace("_", " "), []
-    paragraph = (
-        f"Each table and chart has the settings that differ only in {key}. Intervals are 95 % intervals over "
-        "orderings. Methods that share a letter at one value do not differ significantly there."
-    )
-
-    for index, panel in enumerate(shown["panels"], 1):
-        tables, figures = [], []
-        for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
-            header, *rows = axis_rows(shown, panel, labels)
-            cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in rows]
-            caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
-            tables.append(Table(caption, [Column(each) for each in header], cells))
-            data = series.by_value(panel, labels, marks)
-            figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
-        remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
-        parts.append(Part(panel["name"], remarks=remarks, tables=tables, figures=figures))
-    return Section("axis", f"By {key}", [paragraph], parts)
-
-
-def _ranks(document: Mapping[str, Any], marks: Marks) -> Table:
+def _ranks(document: Mapping[str, Any]) -> Table:
     over = document["over_settings"]
     numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
-    titles = [Column(numbers[name], name) for name in over["settings"]]
+    columns = [Column("method"), *(Column(numbers[name], name) for name in over["settings"])]
     rows = [
-        [Cell(each["name"], mark=marks[each["name"]]), *(number(rank, "g") for rank in each["ranks"])]
+        [Cell(each["name"], method=each["name"]), *(number(rank, "g") for rank in each["ranks"])]
         for each in over["methods"]
     ]
-    return Table("Rank in each setting, by the setting's number", [Column("method"), *titles], rows)
+    return Table("Rank in each setting, by the setting's number", columns, rows)
 
 
-def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
+def _probabilities(over: Mapping[str, Any]) -> Table:
     """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
     names = [each["name"] for each in over["methods"]]
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
@@ -110,13 +67,14 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
 
     rows = []
     for index, name in enumerate(names, 1):
-        row = [Cell(f"{index} {name}", mark=marks[name])]
+        row = [Cell(f"{index} {name}", method=name)]
         for other in names:
             value = probability.get((name, other))
             # An even chance has no colour.
             tint = None if value is None else round(140 * max(value - 0.5, 0))
             row.append(Cell("" if value is None else f"{value:.2f}", tint=tint))
         rows.append(row)
+
     title = (
         "Probability of improvement: the probability that the row's method needs fewer samples than the column's on "
         "the same ordering"
@@ -124,20 +82,61 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
     return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
 
 
-def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:
+def label_budgets(document: Mapping[str, Any]) -> Section | None:
+    """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
+    over = document["label_budgets"]
+    if not over:
+        return None
+    definition = (
+        "Accuracy after a number of labelled samples. It is the mean over settings, all with the same weight. Its 95 % "
+        "interval is over orderings, and does not generalise to other data sets. The area under the curve is the mean "
+        "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
+        "own table, with tests of all pairs."
+    )
+    means = texts_table(budgets_title(over), budgets_over_settings_rows(over), has_methods=True)
+    part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
+    return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
+
+
+def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
+    """Return the methods by the values of an option that settings vary; None where none was requested."""
+    shown = document["axis"]
+    if not shown:
+        return None
+    key, parts = shown["key"].replace("_", " "), []
+    definition = (
+        f"Each table and chart has the settings that differ only in {key}. Intervals are 95 % intervals over "
+        "orderings. Methods that share a letter at one value do not differ significantly there."
+    )
+
+    for index, panel in enumerate(shown["panels"], 1):
+        tables, figures = [], []
+        for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
+            caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
+            tables.append(texts_table(caption, axis_rows(shown, panel, labels), has_methods=True))
+            data = series.by_value(panel, labels, marks)
+            figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
+        remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
+        parts.append(Part(panel["name"], remarks=remarks, tables=tables, figures=figures))
+    return Section("axis", f"By {key}", [definition], parts)
+
+
+def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
-    paragraph = (
+    definition = (
         "The same traces under other criteria. Each cell has the best method, and Kendall's tau between the order of "
         "all methods and their order in the leaderboard. A value of 1 is the same order, and has the strongest colour. "
         "A dash means that no method meets the criterion, or that traces end before that is decided."
     )
-    consecutive = document["sensitivity"]["consecutive"]
-    tables = [_grid(setting, consecutive, marks) for setting in document["sensitivity"]["settings"]]
-    parts = [Part(tables=[table], setting=table.title) for table in tables]
-    return Section("sensitivity", "Sensitivity to the criterion", [paragraph], parts)
+    consecutive, parts = document["sensitivity"]["consecutive"], []
+    for setting in document["sensitivity"]["settings"]:
+        is_known = any(each["tau"] is not None for each in setting["grid"])
+        unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
+        parts.append(Part("", "", unknown, [_grid(setting, consecutive)] * is_known, setting=setting["name"]))
+    return Section("sensitivity", "Sensitivity to the criterion", [definition], parts)
 
 
-def _grid(setting: Mapping[str, Any], consecutive: Sequence[int], marks: Marks) -> Table:
+def _grid(setting: Mapping[str, Any], consecutive: Sequence[int]) -> Table:
     rows: dict[float, list[Cell]] = {}
     for each in setting["grid"]:
         row, tau = rows.setdefault(each["threshold"], [Cell(f"{100 * each['threshold']:g}%")]), each["tau"]
@@ -145,7 +144,8 @@ def _grid(setting: Mapping[str, Any], consecutive: Sequence[int], marks: Marks) 
             row.append(Cell("–"))
         else:
             best, undecided = each["order"][0], " *" * bool(each["undecided"])
-            row.append(Cell(f"{best} {tau:.2f}{undecided}", tau, mark=marks[best], tint=round(70 * max(tau, 0))))
+            row.append(Cell(f"{best} {tau:.2f}{undecided}", tau, method=best, tint=round(70 * max(tau, 0))))
+
     columns = [Column("threshold"), *(Column(f"{length} in a row") for length in consecutive)]
     note = "* Some traces end before this criterion is decided: all are cut where the first of them ends."
     has_undecided = any(each["undecided"] for each in setting["grid"])
@@ -157,25 +157,15 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     if not document["setup_stability"]:
         return None
     parts = document["setup_stability"]["parts"]
-    paragraph = (
+    definition = (
         "Agreement of two rankings of the methods if one part of the setup changes. A value of 1 means that this part "
         "does not matter. The lower it is, the more values of that part a claim needs. Two halves of the orderings "
         "show what noise alone does. Rankings by all orderings are less noisy than those by a half."
     )
 
-    columns = [
-        Column("part that varies"),
-        Column("stability", "mean Kendall tau between rankings that differ in this part alone, and its 95 % interval"),
-        Column("pairs compared"),
-    ]
-    rows = [
-        [Cell(each["part"]), number(each["stability"], ".2f", each["interval"]), number(each["compared"], ",.0f")]
-        for each in parts
-    ]
-
     caption = "What changes the ranking of the methods?"
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
-    part = Part(tables=[Table("Setup stability", columns, rows)], figures=figures)
-    return Section("setup-stability", "What moves the ranking", [paragraph], [part])
+    part = Part(tables=[table("Setup stability", STABILITY, parts)], figures=figures)
+    return Section("setup-stability", "What moves the ranking", [definition], [part])

@@ -7,9 +7,8 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.budget_tables import budget_tables
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.cells import number, text
+from headstart.output.page.cells import method, method_of, of, table, text, texts_table
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
-from headstart.output.tables import format_number
 
 # A setting as in `leaderboard.json`, and the numbers of the methods, by name.
 Setting = Mapping[str, Any]
@@ -17,101 +16,163 @@ Marks = Mapping[str, int]
 
 # More methods than these are counted, not named.
 MOST_NAMED = 2
+# Keys whose values follow from the data set.
+FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
 OVERVIEW = (
-    Column("setting"),
-    Column("best", "of the lowest restricted mean", words=True),
-    Column("tied for first", "with the best: no method is significantly better by the tests of all pairs", words=True),
-    Column("samples", "restricted mean, and its 95 % interval"),
-    Column("improvement, %", "over the baseline, and its 95 % interval"),
-    Column("orderings"),
-    Column("threshold"),
-    Column("chance"),
-    Column("majority share", "accuracy of always predicting the largest class"),
+    (Column("setting"), lambda each: Cell(each["title"], link=each["id"])),
+    (Column("best", "of the lowest restricted mean", words=True), lambda each: each["best"]),
+    (
+        Column("tied for first", "no method is significantly better by the tests of all pairs", True, is_extra=True),
+        lambda each: text(each["tied"]),
+    ),
+    (Column("samples", "restricted mean, and its 95 % interval"), of("restricted_mean", ".1f")),
+    (Column("improvement, %", "over the baseline, and its 95 % interval"), of("relative_improvement", ".0f")),
+    (Column("orderings", is_extra=True), of("orderings", ".0f")),
+    (Column("threshold", is_extra=True), of("threshold", ".0%")),
+    (Column("chance", is_extra=True), of("chance", ".1%")),
+    (
+        Column("majority share", "accuracy of always predicting the largest class", is_extra=True),
+        of("majority", ".1%"),
+    ),
 )
-COLUMNS = (
-    Column("method"),
-    Column("reached", "orderings in which the criterion was met, of all"),
-    Column("median", "median samples to criterion, and its 95 % interval"),
-    Column("restricted mean", "mean of min(samples to criterion, limit), and its 95 % interval"),
-    Column("improvement, %", "of the restricted mean over the baseline's, and its 95 % interval"),
-    Column("p", "sign-flip test against the baseline, adjusted by Holm"),
-    Column("onset", "median of the samples seen when the streak that met the criterion began"),
-    Column("group", "methods that share a letter do not differ significantly", words=True),
-    Column("rank", "95 % interval of the rank"),
+SCORES = (
+    (Column("method"), method),
+    (
+        Column("reached", "orderings in which the criterion was met, of all"),
+        lambda each: Cell(f"{each['reached']}/{each['orderings']}"),
+    ),
+    (Column("median", "median samples to criterion, and its 95 % interval"), of("median", "g")),
+    (
+        Column("restricted mean", "mean of min(samples to criterion, limit), and its 95 % interval", is_extra=True),
+        of("restricted_mean", ".1f"),
+    ),
+    (
+        Column("improvement, %", "of the restricted mean over the baseline's, and its 95 % interval"),
+        of("relative_improvement", ".0f"),
+    ),
+    (Column("p", "sign-flip test against the baseline, adjusted by Holm", is_extra=True), of("p_value_holm", ".2g")),
+    (
+        Column("onset", "median of the samples seen when the streak that met the criterion began", is_extra=True),
+        of("onset", "g"),
+    ),
+    (
+        Column("group", "methods that share a letter do not differ significantly", words=True),
+        lambda each: Cell(each["group"]),
+    ),
+    (
+        Column("rank", "95 % interval of the rank", is_extra=True),
+        lambda each: Cell("–".join(f"{end:g}" for end in each["rank_interval"])),
+    ),
 )
-# Formats of the scores that have intervals.
-ESTIMATES = {"median": "g", "restricted_mean": ".1f", "relative_improvement": ".1f"}
 PAIRS = (
-    Column("better"),
-    Column("next", words=True),
-    Column("difference", "of the restricted means in samples, and its 95 % interval"),
-    Column("p", "sign-flip test of this pair, not adjusted"),
-    Column("significant", "by the test adjusted for all pairs of the setting"),
-    Column("orderings needed", "to find the difference in 80 % of repetitions, by simulation from these pairs"),
+    (Column("better"), method_of("better")),
+    (Column("next", words=True), method_of("worse")),
+    (Column("difference", "of the restricted means in samples, and its 95 % interval"), of("difference", ".1f")),
+    (Column("p", "sign-flip test of this pair, not adjusted", is_extra=True), of("p_value", ".2g")),
+    (
+        Column("significant", "by the test adjusted for all pairs of the setting"),
+        lambda each: Cell("yes" if each["told_apart"] else "no"),
+    ),
+    (
+        Column(
+            "orderings needed",
+            "to find the difference in 80 % of repetitions, by simulation from these pairs",
+            is_extra=True,
+        ),
+        of("orderings_needed", ",.0f"),
+    ),
 )
 
 
-def overview(document: Mapping[str, Any], marks: Marks) -> Section:
+def overview(document: Mapping[str, Any]) -> Section:
     """Return one row for each setting that is pooled: the best method, its lead, and how sure it is."""
-    settings = [*enumerate(document["settings"])]
-    rows = [_overview_row(index, setting, marks) for index, setting in settings if setting["is_pooled"]]
-    table = Table("Best method of each setting", OVERVIEW, rows)
+    rows = [_winner(index, each) for index, each in enumerate(document["settings"]) if each["is_pooled"]]
+    tables = [table("Best method of each setting", OVERVIEW, rows)] * bool(rows)
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
-    part = Part(remarks=[*left_out, *document["remarks"]], tables=[table] * bool(rows))
-    return Section("overview", "Who wins, by how much, how sure", parts=[part])
+    part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
+    return Section("overview", "Who wins, by how much, how sure", _protocol(document["settings"]), [part])
 
 
-def _overview_row(index: int, setting: Setting, marks: Marks) -> list[Cell]:
+def _winner(index: int, setting: Setting) -> dict[str, Any]:
+    """Return what a setting's row shows: its best method with its scores, and those tied with it."""
     best = setting["methods"][0]
     name = best["name"]
     tied = [each for each in setting["tied_for_first"] if each != name]
-    shown = ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"
+    return {
+        **best,
+        **{key: setting[key] for key in ("threshold", "chance", "majority")},
+        "title": numbered(index, setting["name"]),
+        "id": _setting_id(index),
+        "best": Cell(name, method=name) if best["reached"] else Cell("none met the criterion"),
+        "tied": ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
+    }
 
+
+def _protocol(settings: Sequence[Setting]) -> list[str]:
+    """Return paragraphs on the question and the measurement."""
+    measures, thresholds, streaks = (
+        " or ".join(sorted(set(texts)))
+        for texts in (
+            [each["measure"].replace("_", " ") for each in settings],
+            [f"{each['threshold']:.0%}" for each in settings],
+            [str(each["consecutive"]) for each in settings],
+        )
+    )
     return [
-        Cell(_numbered(index, setting["name"]), link=_setting_id(index)),
-        Cell(name, mark=marks[name]) if best["reached"] else Cell("none met the criterion"),
-        text(shown),
-        number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
-        number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
-        number(best["orderings"], ".0f"),
-        number(setting["threshold"], ".0%"),
-        number(setting["chance"], ".1%"),
-        number(setting["majority"], ".1%"),
+        "How few labelled samples does a method need to adapt a pre-trained model to a new task? In each setting, all "
+        "methods learn from one stream of labelled samples, batch by batch. They start from the same backbone and the "
+        "same head. The stream is fed in many orderings, which are seeded orders of it.",
+        f"Samples to criterion are the samples seen when the validation {measures} has been {thresholds} or more for "
+        f"{streaks} evaluations in a row. A method that has not met the criterion at the limit is censored. The "
+        "restricted mean is the mean of min(samples to criterion, limit). Methods are compared in pairs, on the same "
+        "orderings. Relative improvements over the baseline have Fieller's interval; p values are of a sign-flip "
+        "permutation test, adjusted by Holm. Fewer samples are better.",
     ]
+
+
+def _differences(document: Mapping[str, Any]) -> list[str]:
+    """Return the sentence on what the settings differ in; digests only where the names are equal."""
+    differing = document["differences"]
+    shown = {key: values for key, values in differing.items() if "sha256" not in key and key not in FOLLOWING}
+    digest = "weights_sha256"
+    if digest in differing and "weights" not in differing:
+        shown[digest] = differing[digest]
+    listed = "; ".join(f"{key} ({values})" for key, values in shown.items())
+    return [f"The settings differ in {listed}."] * bool(shown)
 
 
 def _setting_id(index: int) -> str:
     return f"setting-{index + 1}"
 
 
-def _numbered(index: int, name: str) -> str:
+def numbered(index: int, name: str) -> str:
+    """Return the name of a setting after its number on the page."""
     return f"{index + 1}. {name}"
 
 
 def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], marks: Marks) -> Section:
     """Return the tables and charts of every setting."""
     low, high = series.BAND
-    paragraphs = [
+    definitions = [
         f"Learning curves are means over orderings. The first two chosen methods have bands, from the {low}th to the "
         f"{high}th percentile. The dashed line is the threshold. Intervals are 95 % intervals. Methods that share a "
         "letter do not differ significantly in these orderings.",
-        f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
+        f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column, _ in SCORES if column.hint)}.",
     ]
 
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
-        title, tables = _numbered(index, setting["name"]), [_scores(setting, marks)]
-        # Only the first table has letters.
-        tables += [_budgets(*each, marks, not number) for number, each in enumerate(budget_tables(setting))]
+        tables = [_scores(setting), *_budgets(setting)]
         if setting["pairs"]:
-            tables.append(_pairs(setting, marks))
+            pairs = [{**pair, "difference_interval": pair["interval"]} for pair in setting["pairs"]]
+            tables.append(table("Resolution: neighbours in the order above", PAIRS, pairs))
         warnings = [f"WARNING: {warning}" for warning in setting["warnings"]]
         remarks = [_describe(setting, traces), *warnings, *setting["remarks"]]
         id_ = _setting_id(index)
         figures = _figures(id_, setting, traces, marks)
-        parts.append(Part(title, id_, remarks, tables, figures, setting=setting["name"]))
-    return Section("settings", "Leaderboard of each setting", paragraphs, parts)
+        parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
+    return Section("settings", "Leaderboard of each setting", definitions, parts)
 
 
 def _describe(setting: Setting, curves: Curves) -> str:
@@ -137,49 +198,23 @@ def _figures(id_: str, setting: Setting, curves: Curves, marks: Marks) -> list[F
     return [Figure(f"{id_}-{chart}", chart, caption, setting["name"], data) for chart, caption, data in charts]
 
 
-def _scores(setting: Setting, marks: Marks) -> Table:
-    samples = list(setting["methods"][0]["accuracy_at"])
-    columns = [*COLUMNS, *(Column(f"accuracy at {at}", f"mean accuracy at {at} samples") for at in samples)]
-    rows: list[list[Cell]] = []
-    for method in setting["methods"]:
-        low, high = method["rank_interval"]
-        rows.append(
-            [
-                Cell(method["name"] + " *" * bool(method["tuned"]), mark=marks[method["name"]]),
-                Cell(f"{method['reached']}/{method['orderings']}"),
-                # Samples to criterion, and their comparison with the baseline.
-                *(number(method[key], form, method[f"{key}_interval"]) for key, form in ESTIMATES.items()),
-                number(method["p_value_holm"], ".2g"),
-                number(method["onset"], "g"),
-                Cell(method["group"]),
-                Cell(f"{format_number(low, 'g')}–{format_number(high, 'g')}"),
-                *(number(method["accuracy_at"][at], ".1%") for at in samples),
-            ]
-        )
-
-    tuned = grouped((method["tuned"], method["name"]) for method in setting["methods"] if method["tuned"])
-    notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
-    return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(notes))
-
-
-def _budgets(title: str, rows: Sequence[Sequence[str]], marks: Marks, has_letters: bool) -> Table:
-    header, *methods = rows
-    cells = [[Cell(name, mark=marks[name]), *map(Cell, row)] for name, *row in methods]
-    note = "In brackets: the 95 % interval over orderings."
-    note += " Those that share a letter do not differ significantly there." * has_letters
-    return Table(title, [Column(each) for each in header], cells, note)
-
-
-def _pairs(setting: Setting, marks: Marks) -> Table:
-    rows = [
-        [
-            Cell(pair["better"], mark=marks[pair["better"]]),
-            Cell(pair["worse"], mark=marks[pair["worse"]]),
-            number(pair["difference"], ".1f", pair["interval"]),
-            number(pair["p_value"], ".2g"),
-            Cell("yes" if pair["told_apart"] else "no"),
-            number(pair["orderings_needed"], ",.0f"),
-        ]
-        for pair in setting["pairs"]
+def _scores(setting: Setting) -> Table:
+    methods = setting["methods"]
+    accuracies = [
+        (Column(f"accuracy at {at}", f"mean accuracy at {at} samples", is_extra=True), of(at, ".1%"))
+        for at in methods[0]["accuracy_at"]
     ]
-    return Table("Resolution: neighbours in the order above", PAIRS, rows)
+    entries = [{**each, **each["accuracy_at"]} for each in methods]
+    tuned = grouped((each["tuned"], each["name"]) for each in methods if each["tuned"])
+    notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
+    return table(f"Leaderboard: {setting['name']}", [*SCORES, *accuracies], entries, " ".join(notes))
+
+
+def _budgets(setting: Setting) -> list[Table]:
+    """Return the tables of label budgets, of which the first one has letters."""
+    interval = "In brackets: the 95 % interval over orderings."
+    letters = " Those that share a letter do not differ significantly there."
+    return [
+        texts_table(title, rows, interval + letters * (not index), has_methods=True)
+        for index, (title, rows) in enumerate(budget_tables(setting))
+    ]

@@ -11,6 +11,21 @@ from headstart.output.figures import LINE_STYLES
 HEIGHT, ROW, WIDTH = 280, 22, 2.0
 # Bands of more lines hide each other: those of the baseline, which is the first, and of the best of the others.
 MOST_BANDS, BAND_OPACITY = 2, 0.14
+FONT = 12
+# Labels of an axis that would touch each other are left out.
+CONFIG = {
+    "background": None,
+    "font": "system-ui, sans-serif",
+    "axis": {
+        "labelFontSize": FONT,
+        "titleFontSize": FONT,
+        "titleFontWeight": "normal",
+        "labelOverlap": "greedy",
+        "labelSeparation": 4,
+    },
+    "legend": {"labelFontSize": FONT, "labelLimit": 220, "symbolSize": 400},
+    "view": {"stroke": None},
+}
 
 
 class Palette(NamedTuple):
@@ -46,7 +61,7 @@ def marks(count: int) -> list[Mark]:
     ]
 
 
-def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
+def definitions(count: int, palette: Palette, has_legend: bool = False) -> dict[str, alt.LayerChart]:
     """Define all charts of a page.
 
     Their numbers are tables with the chart's own name. Parameters are `labels`, the names of methods by their indices,
@@ -55,38 +70,38 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     Args:
         count: Number of methods.
         palette: The colours.
+        has_legend: Whether lines are explained beside the chart; the page has a legend for all charts.
 
     Returns:
         The charts, by name: `learning_curves`, `reached`, `by_value`, `accuracy_by_value`, `improvement`, `aggregate`,
         and `stability`, whose labels are the parts of a setup.
     """
-    styles = marks(count)
-    chosen = alt.condition(_is_shown(), _colour(styles, palette), alt.value(palette.pale))
+    lines = _lines(marks(count), palette, has_legend)
+    chosen = alt.condition(_is_shown(), lines["color"].copy().legend(None), alt.value(palette.pale))
     # Titles in lines that fit a phone.
     to_all = ["Samples to criterion,", "1 being the mean of all methods"]
     agreement = ["Agreement of two rankings", "(Kendall's τ): 1 is the same order"]
     return {
-        "learning_curves": _learning_curves(styles, palette),
-        "reached": _reached(styles, palette),
-        "by_value": _by_value("by_value", "Samples to criterion", styles, palette),
-        "accuracy_by_value": _by_value("accuracy_by_value", "Accuracy, %", styles, palette),
+        "learning_curves": _learning_curves(lines, palette),
+        "reached": _reached(lines),
+        "by_value": _by_value("by_value", "Samples to criterion", lines),
+        "accuracy_by_value": _by_value("accuracy_by_value", "Accuracy, %", lines),
         "improvement": _forest("improvement", "method", ["Improvement over the baseline, %"], 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
         "stability": _forest("stability", "part", agreement, 1, palette, alt.value(palette.lines[0])),
     }
 
 
-def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+def _learning_curves(lines: dict[str, Any], palette: Palette) -> alt.LayerChart:
     chosen = _chart("learning_curves", "method").transform_filter(_is_shown())
-    shared = {"x": _samples(), "color": _colour(styles, palette)}
-    dashes = _dashes(styles)
-    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
+    samples, colour = _samples(), lines["color"]
+    accuracy = alt.Y("mean:Q", title="Accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest"), zero=False))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
         chosen.transform_filter(f"indexof(shown, datum.method) < {MOST_BANDS}")
         .mark_area(opacity=BAND_OPACITY)
-        .encode(y="low:Q", y2="high:Q", tooltip=_name(), **shared),
-        chosen.mark_line(strokeWidth=WIDTH).encode(y=accuracy, strokeDash=dashes, tooltip=_name(), **shared),
+        .encode(x=samples, y="low:Q", y2="high:Q", color=colour, tooltip=_name()),
+        chosen.mark_line(strokeWidth=WIDTH).encode(x=samples, y=accuracy, tooltip=_name(), **lines),
         threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
         first=1,
         last=2,
@@ -96,34 +111,24 @@ def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart
     )
 
 
-def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+def _reached(lines: dict[str, Any]) -> alt.LayerChart:
     chosen = _chart("reached", "method").transform_filter(_is_shown())
     share = alt.Y("share:Q", title="Orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
-    line = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
-    return _layered(
-        line.encode(
-            x=_samples(),
-            y=share,
-            color=_colour(styles, palette),
-            strokeDash=_dashes(styles),
-            tooltip=_name(),
-        ),
-        first=1,
-        last=2,
-    )
+    steps = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
+    return _layered(steps.encode(x=_samples(), y=share, tooltip=_name(), **lines), first=1, last=2)
 
 
-def _by_value(name: str, title: str, styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+def _by_value(name: str, title: str, lines: dict[str, Any]) -> alt.LayerChart:
     """Define lines of an estimate with its intervals by the values of an option, which stand at whole numbers."""
     chosen = _chart(name, "method").transform_filter(_is_shown())
     axis = alt.Axis(values=alt.ExprRef("sequence(length(values))"), labelExpr="values[datum.value]", grid=False)
     scale = alt.Scale(domain=[-0.5, alt.ExprRef("beyond")], nice=False, zero=False)
     x, y = alt.X("position:Q", title=None, scale=scale, axis=axis), alt.Y("estimate:Q", title=title)
-    shared = {"x": x, "color": _colour(styles, palette), "tooltip": [_name(), alt.Tooltip("estimate:Q", format=".4~g")]}
+    shared = {"x": x, "tooltip": [_name(), alt.Tooltip("estimate:Q", format=".4~g")]}
     return _layered(
-        chosen.mark_rule(strokeWidth=WIDTH / 2).encode(y="low:Q", y2="high:Q", **shared),
-        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, strokeDash=_dashes(styles), **shared),
-        chosen.mark_point(filled=True, opacity=1, size=30).encode(y="estimate:Q", **shared),
+        chosen.mark_rule(strokeWidth=WIDTH / 2).encode(y="low:Q", y2="high:Q", color=lines["color"], **shared),
+        chosen.mark_line(strokeWidth=WIDTH).encode(y=y, **shared, **lines),
+        chosen.mark_point(filled=True, opacity=1, size=30).encode(y="estimate:Q", color=lines["color"], **shared),
         values=[],
         beyond=1,
     )
@@ -172,9 +177,8 @@ def _name() -> alt.Tooltip:
 
 
 def _samples() -> alt.X:
-    axis = alt.Axis(labelOverlap="greedy", labelSeparation=4)
     scale = alt.Scale(type="log", domain=_between("first", "last"), nice=False)
-    return alt.X("samples:Q", title="Samples seen", scale=scale, axis=axis)
+    return alt.X("samples:Q", title="Samples seen", scale=scale)
 
 
 def _between(*parameters: str) -> list[Any]:
@@ -182,12 +186,21 @@ def _between(*parameters: str) -> list[Any]:
     return [alt.ExprRef(name) for name in parameters]
 
 
-def _colour(styles: Sequence[Mark], palette: Palette) -> alt.Color:
-    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in styles]), legend=None)
-
-
-def _dashes(styles: Sequence[Mark]) -> alt.StrokeDash:
-    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in styles]), legend=None)
+def _lines(styles: Sequence[Mark], palette: Palette, has_legend: bool) -> dict[str, Any]:
+    """Return the colours and dashes of the methods' lines, as encodings of a chart."""
+    names = alt.Legend(
+        title=None,
+        labelExpr="labels[datum.value]",
+        values=alt.ExprRef("shown"),
+        symbolType="stroke",
+        symbolOpacity=1,
+    )
+    legend = names if has_legend else None
+    colours, dashes = [palette.lines[each.line] for each in styles], [each.dashes or [1, 0] for each in styles]
+    return {
+        "color": alt.Color("method:N", scale=_scale(colours), legend=legend),
+        "strokeDash": alt.StrokeDash("method:N", scale=_scale(dashes), legend=legend),
+    }
 
 
 def _scale(values: list[Any]) -> alt.Scale:

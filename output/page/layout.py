@@ -12,18 +12,11 @@ from markupsafe import Markup
 from vl_convert import javascript_bundle
 
 from headstart.output.figures import LINE_STYLES, ON_DARK
-from headstart.output.page.charts import HEIGHT, Palette, definitions, marks
+from headstart.output.page.charts import CONFIG, HEIGHT, Palette, definitions, marks
 from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
 ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)")
-FONT = 12
-CONFIG = {
-    "background": None,
-    "font": "system-ui, sans-serif",
-    "axis": {"labelFontSize": FONT, "titleFontSize": FONT, "titleFontWeight": "normal"},
-    "view": {"stroke": None},
-}
 
 
 @dataclass(frozen=True)
@@ -33,14 +26,14 @@ class Cell:
     Attributes:
         text: Its text.
         value: Sorting key of the column; by default the number that the text begins with, or the text.
-        mark: Index of the method whose line is drawn beside it.
+        method: Name of the method whose line is drawn beside it.
         link: Identifier of the part that it leads to.
         tint: Strength of its background colour, in per cent.
     """
 
     text: str
     value: float | None = None
-    mark: int | None = None
+    method: str = ""
     link: str = ""
     tint: int | None = None
 
@@ -53,11 +46,13 @@ class Column:
         title: Its title.
         hint: Tooltip of the title.
         words: Whether it holds words, which are aligned to the left.
+        is_extra: Whether a phone shows it on request alone.
     """
 
     title: str
     hint: str = ""
     words: bool = False
+    is_extra: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,11 +134,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Section:
-    """A section of the page: its identifier, title, paragraphs and parts."""
+    """A section of the page.
+
+    Attributes:
+        id: Its identifier.
+        title: Its title.
+        definitions: Paragraphs on what its numbers mean, which are folded at its end.
+        parts: Its parts.
+    """
 
     id: str
     title: str
-    paragraphs: Sequence[str] = ()
+    definitions: Sequence[str] = ()
     parts: Sequence[Part] = ()
 
 
@@ -153,15 +155,15 @@ class Page:
 
     Attributes:
         title: Its title.
-        protocol: Its first paragraphs.
+        answers: What it says, in a sentence or some, for each kind of results; they stand first.
         methods: Names of the methods, which are referred to by their indices.
         shown: Indices of the methods that are chosen when it is opened.
         sections: Its sections.
-        warnings: Warnings that stand above all.
+        warnings: Warnings that stand beside the answers.
     """
 
     title: str
-    protocol: Sequence[str]
+    answers: Sequence[str]
     methods: Sequence[str]
     shown: Sequence[int]
     sections: Sequence[Section]
@@ -197,6 +199,7 @@ def render(page: Page) -> str:
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
 
     charts = {figure.chart for figure in page.figures}
+    numbers = {name: index for index, name in enumerate(page.methods)}
     content = {
         "methods": page.methods,
         "shown": page.shown,
@@ -209,6 +212,7 @@ def render(page: Page) -> str:
 
     return environment.get_template("page.html").render(
         **vars(page),
+        numbers=numbers,
         settings=len({part.setting for section in page.sections for part in section.parts} - {""}),
         light=[style.colour for style in LINE_STYLES],
         dark=ON_DARK,

@@ -118,13 +118,14 @@ document.addEventListener("click", (event) => {
   if (header) sort(header);
   const choice = event.target.dataset.choice;
   if (choice) choose(choice === "all" ? boxes.map((box) => Number(box.value)) : content.shown);
+  if (event.target.matches(".more")) event.target.setAttribute("aria-expanded", event.target.parentElement.classList.toggle("all"));
   const fold = event.target.dataset.fold;
   if (fold !== undefined) for (const part of settings()) part.open = fold === "open";
 });
 // A closed setting opens for a link to it and for print, and is drawn when it is seen.
 for (const part of settings()) part.addEventListener("toggle", drawAll);
 window.addEventListener("hashchange", openSetting);
-window.addEventListener("beforeprint", () => settings().forEach((part) => { part.open = true; }));
+window.addEventListener("beforeprint", () => document.querySelectorAll("details.part, details.definitions").forEach((part) => { part.open = true; }));
 const watcher = new ResizeObserver((entries) => entries.forEach((entry) => hint(entry.target)));
 for (const box of document.querySelectorAll(".wide")) {
   watcher.observe(box);

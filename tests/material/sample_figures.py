@@ -17,14 +17,11 @@ from headstart.evaluation.classifiers.figures import plot_answer
 from headstart.evaluation.forecast.files import plot_forecast
 from headstart.evaluation.leaderboard.axis_tables import plot_axis
 from headstart.evaluation.published.static_order import plot_static_order
-from headstart.evaluation.report import series
 from headstart.evaluation.stability.figure_choice import FigureChoice
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page import layout
-from headstart.output.page.figures import plot_chart
 from headstart.tests.material import audits
 from headstart.tests.material.report_runs import traces
 
@@ -39,7 +36,7 @@ SETTING = "ants_and_bees, mobilenet_v2 (mobilenet_v2_inat_birds.safetensors)"
 def sample_figures(folder: Path) -> Iterator[tuple[str, Figure]]:
     """Yield each figure with its name; commands may write into the folder."""
     samples: list[Callable[[Path], dict[str, Figure]]] = [
-        *(_comparisons, _heatmaps, _charts, _audit, _answer, _forecast, _axis, _static_order, _study),
+        *(_comparisons, _heatmaps, _audit, _answer, _forecast, _axis, _static_order, _study),
     ]
     for sample in samples:
         yield from sample(folder).items()
@@ -82,32 +79,6 @@ def _heatmaps(folder: Path) -> dict[str, Figure]:
         "heatmap": plot_heatmap(names[:5], _similarities(5), title, "linear CKA"),
         "heatmap_of_many": plot_heatmap(names, _similarities(20), title, "linear CKA"),
     }
-
-
-def _charts(folder: Path) -> dict[str, Figure]:
-    curves = _curves(5)
-    marks = {name: index for index, name in enumerate(curves.methods)}
-    scores = [
-        {"name": name, "score": 0.8 + 0.3 * index, "score_interval": [0.7 + 0.3 * index, 1 + 0.3 * index]}
-        for name, index in marks.items()
-    ]
-    parts: list[dict[str, Any]] = [
-        {"part": "backbone", "stability": 0.36, "interval": [-0.69, 1.0]},
-        {"part": "data set", "stability": 0.49, "interval": [0.31, 0.66]},
-        {"part": "half of the orderings", "stability": 0.88, "interval": [0.87, 0.89]},
-        {"part": "batch size", "stability": None, "interval": None},
-    ]
-    panel = _axis_of(curves.methods)["panels"][0]
-    charts = [
-        ("learning_curves", "Learning curves: validation accuracy", SETTING, series.learning_curves(curves, marks)),
-        ("reached", "Orderings that met the criterion", SETTING, series.reached(curves, marks)),
-        ("by_value", "Samples to criterion, by batch size", SETTING, series.by_value(panel, None, marks)),
-        ("improvement", "Improvement over the baseline", SETTING, series.intervals(scores, "score", marks)),
-        ("aggregate", "Interquartile mean", "over 18 settings", series.intervals(scores[::-1], "score", marks)),
-        ("stability", "What changes the ranking?", "Agreement of rankings", series.stabilities(parts)),
-    ]
-    page = layout.Page("", [], curves.methods, range(5), [])
-    return {f"report_{each[0]}": plot_chart(page, layout.Figure(each[0], *each)) for each in charts}
 
 
 def _audit(folder: Path) -> dict[str, Figure]:

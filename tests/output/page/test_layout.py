@@ -1,5 +1,6 @@
 """Pages and charts by themselves: looks that differ, definitions that Vega-Lite takes, texts that end nothing."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,7 @@ def test_charts_are_files_and_parts_of_the_page(tmp_path: Path, name: str) -> No
     assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     svg = (tmp_path / "mine.svg").read_text()
     assert "</script>" not in svg
+    assert {">seen<", ">About<"} <= set(re.findall(">[^<]*<", svg))
     with Image.open(tmp_path / "mine.png") as picture:
         assert picture.height > 300
     content = write(tmp_path, shown).content
@@ -81,7 +83,7 @@ def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
 
 def test_texts_are_as_they_are(tmp_path: Path) -> None:
     evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
-    table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, mark=0), Cell(evil, link="one")]], evil)
+    table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, method="a"), Cell(evil, link="one")]], evil)
     result = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
     assert result.tables == {evil: [[evil, "b"], [evil, evil]]}
     assert result.texts.count(evil) == 7
