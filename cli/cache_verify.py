@@ -2,17 +2,16 @@
 
 from pathlib import Path
 
-from jsonargparse.typing import NonNegativeInt
-
 from headstart.callbacks.run_folder import CONFIG
 from headstart.cli.task import begin
 from headstart.datamodules.row_check import RowCheck
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.output.errors import UserError
 from headstart.output.printable import say
+from headstart.output.seeds import Seed
 
 
-def cache_verify(run: str, all: bool = False, seed: NonNegativeInt = 0) -> RowCheck:  # noqa: A002 - name of the option
+def cache_verify(run: str, all: bool = False, seed: Seed = 0) -> RowCheck:  # noqa: A002 - name of the option
     """Compute stored features of a comparison's photos again, and remove parts with wrong ones.
 
     The configuration of a run names the photos, the backbone, the arithmetic and the cache. Remarks on photos that

@@ -17,7 +17,7 @@ from headstart.callbacks.measurement import measure
 from headstart.callbacks.run_folder import configuration_digest
 from headstart.callbacks.verification import Choose, Verified, verify
 from headstart.cli.comparison_parser import FOOT, HEAD, ComparisonParser
-from headstart.cli.task_cli import TaskCLI, require_seed
+from headstart.cli.task_cli import TaskCLI
 from headstart.cli.trainer_options import TRAINING, own_trainer, require_allowed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_request import NotStoredError
@@ -67,7 +67,7 @@ class ComparisonCLI(TaskCLI):
         super().add_arguments_to_parser(parser)
         parser.add_lightning_class_args(SampleEfficiency, "criterion")
         parser.add_class_arguments(ComparisonRun, "results")
-        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=require_seed)
+        parser.link_arguments("seed_everything", "data.init_args.seed")
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
     def _name_run(self, trainer: Any) -> None:  # noqa: ANN401 - a namespace of options

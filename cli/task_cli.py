@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import yaml
-from jsonargparse.typing import NonNegativeInt
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
 from lightning.pytorch.callbacks import Callback, ProgressBar
@@ -26,12 +25,11 @@ from headstart.modules.provenance import code_of, describe, is_foreign
 from headstart.modules.running_code import suite_digest, suite_doubts
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
+from headstart.output.seeds import Seed
 from headstart.store.ledger_reader import RunLedger
 
 # Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
-# How many seeds Lightning takes.
-SEEDS = 2**32
 # Mixed precision of float16, as Lightning names it.
 HALF = "16-mixed"
 # Characters of the name of a data set or backbone in a folder's name.
@@ -65,7 +63,7 @@ class TaskCLI(LightningCLI):
 
     def add_default_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add the seed, which is a number: results are repeatable."""
-        parser.add_argument("--seed_everything", type=NonNegativeInt, default=0, help="Seed of everything random.")
+        parser.add_argument("--seed_everything", type=Seed, default=0, help="Seed of everything random.")
 
     @abstractmethod
     def run(self) -> dict[str, Any]:
@@ -199,13 +197,6 @@ class TaskCLI(LightningCLI):
         except MISTAKES as error:
             reason = str(error) or type(error).__name__
             raise UserError(_name_option(reason, self.config_init["trainer"])) from error
-
-
-def require_seed(seed: int) -> int:
-    """Return a seed; raise an error for one that NumPy's old generators do not take, which Lightning seeds, too."""
-    if seed >= SEEDS:
-        raise UserError(f"seed_everything: expected a whole number below {SEEDS}, not {seed}")
-    return seed
 
 
 def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options

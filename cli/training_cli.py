@@ -10,7 +10,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.progress import TrainingProgress
-from headstart.cli.task_cli import TaskCLI, require_seed
+from headstart.cli.task_cli import TaskCLI
 from headstart.cli.task_parser import TaskParser
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -83,7 +83,7 @@ class TrainingCLI(TaskCLI):
         """
         super().add_arguments_to_parser(parser)
         parser.add_class_arguments(self.files, "results")
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=require_seed)
+        parser.link_arguments("seed_everything", "data.seed")
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Name the run's folder, and build the trainer.

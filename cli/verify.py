@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import yaml
-from jsonargparse.typing import ClosedUnitInterval, NonNegativeInt
+from jsonargparse.typing import ClosedUnitInterval
 
 from headstart.callbacks.run_folder import CONFIG, result_options
 from headstart.callbacks.verification import Choose, Verified
@@ -19,6 +19,7 @@ from headstart.cli.commands import COMPARISON, TASKS
 from headstart.cli.task import command_line
 from headstart.output.errors import UserError, reason_of
 from headstart.output.printable import print_lines, say
+from headstart.output.seeds import Seed
 from headstart.store.ledger_file import FILE, LedgerError, TraceKey
 from headstart.store.ledger_reader import LedgerReader
 
@@ -26,7 +27,7 @@ from headstart.store.ledger_reader import LedgerReader
 def verify(
     run_or_ledger: str,
     share: ClosedUnitInterval = 0.1,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     ledger: str | None = None,
 ) -> list[Verified]:
     """Measure some of the stored traces of a run or of a ledger again, and compare them count by count.

@@ -19,6 +19,7 @@ from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.build import is_downloaded
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import say
+from headstart.output.seeds import Seed
 from headstart.store.cache import cache_folder
 from headstart.store.feature_table import StoredRows, StoreError
 
@@ -65,7 +66,7 @@ class PhotoData(LightningDataModule):
         num_workers: NonNegativeInt | None = None,
         workers: PositiveInt | None = None,
         ray: str | None = None,
-        seed: NonNegativeInt = 0,
+        seed: Seed = 0,
     ) -> None:
         super().__init__()
         self.photos = photos

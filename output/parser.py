@@ -14,8 +14,7 @@ from typing import Any, NoReturn, TextIO
 import jsonargparse
 
 from headstart.output.arguments import plain_arguments
-from headstart.output.class_help import LISTS, ClassHelp
-from headstart.output.class_names import accept_other_names
+from headstart.output.class_options import LISTS, ClassHelp, accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
 from headstart.output.shipped_files import find_configurations

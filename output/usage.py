@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_help import FOLDERS, LISTS
+from headstart.output.class_options import FOLDERS, LISTS
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -25,6 +25,7 @@ WORDS = {
     "int": "a whole number",
     "str": "a text",
     **dict.fromkeys(("list", "tuple", "Iterable", "Sequence"), "a list, written '[a, b]'"),
+    "Seed": "a whole number from 0 to 4294967295",
     "PositiveInt": "a whole number from 1",
     "NonNegativeInt": "a whole number from 0",
     "PositiveFloat": "a number above 0",

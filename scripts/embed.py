@@ -14,6 +14,7 @@ from headstart.engines.options import EngineOptions
 from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.printable import print_written, say
+from headstart.output.seeds import Seed
 from headstart.output.version import describe_version
 from headstart.scripts.feature_files import Dtype, FeatureColumns, feature_file
 from headstart.store.cache import cache_folder
@@ -32,7 +33,7 @@ def embed(
     on_bad_image: Literal["skip", "stop"] = "skip",
     precision: Literal["auto", "float32", "bfloat16"] = "auto",
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto",
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     num_workers: NonNegativeInt | None = None,
     cache_dir: str | None = None,
     **options: Any,

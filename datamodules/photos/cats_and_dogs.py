@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
 from headstart.datamodules.photos.download import ZipSource
@@ -12,6 +12,7 @@ from headstart.datamodules.photos.folder_listing import join, read_folder, read_
 from headstart.datamodules.photos.held_out import SplitSource, hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.seeds import Seed
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
@@ -43,7 +44,7 @@ class CatsAndDogs(ZipSource, SplitSource):
         url: str = PUBLIC_ZIP,
         sha256: str | None = None,
         validation_fraction: OpenUnitInterval = 1 / 3,
-        split_seed: NonNegativeInt = 0,
+        split_seed: Seed = 0,
     ) -> None:
         super().__init__(root, "datasets/cats_and_dogs_filtered", download, url, sha256)
         self.validation_fraction = validation_fraction

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import (
     EMPTY,
@@ -18,6 +18,7 @@ from headstart.datamodules.photos.folder_listing import (
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError
+from headstart.output.seeds import Seed
 
 VALIDATION_FOLDERS = ("validation", "val")
 
@@ -52,9 +53,7 @@ class UnsplitClassFolders(SplitSource):
         split_seed: Seed of that split.
     """
 
-    def __init__(
-        self, root: str, validation_fraction: OpenUnitInterval | None = None, split_seed: NonNegativeInt = 0
-    ) -> None:
+    def __init__(self, root: str, validation_fraction: OpenUnitInterval | None = None, split_seed: Seed = 0) -> None:
         self.root = Path(root).expanduser()
         self.name = self.root.resolve().name
         self.validation_fraction = validation_fraction

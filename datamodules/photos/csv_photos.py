@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.folder_listing import in_order
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError
+from headstart.output.seeds import Seed
 
 NEEDED = ("path", "label")
 SPLITS = ("train", "validation", "val")
@@ -31,7 +32,7 @@ class CsvPhotos(SplitSource):
         split_seed: Seed of that split.
     """
 
-    def __init__(self, file: str, validation_fraction: OpenUnitInterval = 0.2, split_seed: NonNegativeInt = 0) -> None:
+    def __init__(self, file: str, validation_fraction: OpenUnitInterval = 0.2, split_seed: Seed = 0) -> None:
         self.file = Path(file).expanduser()
         self.name = self.file.stem
         self.validation_fraction = validation_fraction

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 from PIL import Image
 
 from headstart.datamodules.photos.folder_listing import in_order
@@ -18,6 +18,7 @@ from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.photos.picture_decoding import in_rgb, upright
 from headstart.output.errors import UserError, reason_of
+from headstart.output.seeds import Seed
 
 # Attributes with the names of classes; WordNet's numbers for ImageNet, of which two classes are called crane.
 CLASS_LISTS = ("wnids", "classes", "categories")
@@ -45,7 +46,7 @@ class OwnDataset(SplitSource):
         arguments: dict[str, Any] | None = None,
         validation_arguments: dict[str, Any] | None = None,
         validation_fraction: OpenUnitInterval = 0.2,
-        split_seed: NonNegativeInt = 0,
+        split_seed: Seed = 0,
     ) -> None:
         self.dataset = dataset
         self.arguments = arguments or {}

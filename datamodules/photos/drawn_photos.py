@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -19,6 +19,7 @@ from headstart.datamodules.drawings.drawn_pets import draw_pet
 from headstart.datamodules.drawings.drawn_scenes import draw_scene
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 from headstart.output.errors import UserError, require_different
+from headstart.output.seeds import Seed
 
 # Far from the training drawings, so that another training size does not change them.
 FIRST_FOR_VALIDATION = 1_000_000
@@ -114,7 +115,7 @@ class DrawnPets(DrawnSource):
         self,
         train_size: PositiveInt = 1000,
         validation_size: PositiveInt = 500,
-        drawing_seed: NonNegativeInt = 0,
+        drawing_seed: Seed = 0,
         occlusion: NonNegativeFloat = 1.0,
         noise: NonNegativeFloat = 1.0,
         pose: NonNegativeFloat = 1.0,
@@ -143,7 +144,7 @@ class DrawnObjects(DrawnSource):
     name = "drawn_objects"
 
     def __init__(
-        self, train_size: PositiveInt = 1200, validation_size: PositiveInt = 600, drawing_seed: NonNegativeInt = 1
+        self, train_size: PositiveInt = 1200, validation_size: PositiveInt = 600, drawing_seed: Seed = 1
     ) -> None:
         self.train_size, self.validation_size = train_size, validation_size
         self.draw = partial(draw_object, seed=drawing_seed)
@@ -176,7 +177,7 @@ class DrawnScenes(DrawnSource):
         most: PositiveInt = 3,
         train_size: PositiveInt = 1000,
         validation_size: PositiveInt = 200,
-        drawing_seed: NonNegativeInt = 0,
+        drawing_seed: Seed = 0,
         occlusion: NonNegativeFloat = 1.0,
         noise: NonNegativeFloat = 1.0,
         pose: NonNegativeFloat = 1.0,

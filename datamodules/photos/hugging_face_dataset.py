@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.hugging_face_files import (
@@ -22,6 +22,7 @@ from headstart.datamodules.photos.hugging_face_files import (
 from headstart.datamodules.photos.hugging_face_photos import HuggingFacePhotos, read_labels
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.output.errors import UserError, reason_of
+from headstart.output.seeds import Seed
 
 # Files that `save_to_disk` writes of several splits and of one.
 SAVED = ("dataset_dict.json", "state.json")
@@ -67,7 +68,7 @@ class HuggingFaceDataset(SplitSource):
         train_split: str = "train",
         validation_split: str | None = None,
         validation_fraction: OpenUnitInterval = 0.2,
-        split_seed: NonNegativeInt = 0,
+        split_seed: Seed = 0,
     ) -> None:
         folder = Path(path).expanduser()
         self.local = folder if folder.is_dir() else None

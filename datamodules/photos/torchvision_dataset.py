@@ -4,13 +4,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from jsonargparse.typing import OpenUnitInterval
 
 from headstart.datamodules.photos.dataset_photos import DatasetPhotos, class_names
 from headstart.datamodules.photos.held_out import hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
 from headstart.output.errors import UserError
+from headstart.output.seeds import Seed
 
 
 def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
@@ -80,7 +81,7 @@ class TorchvisionDataset(TorchvisionSource):
         root: str | None = None,
         download: bool = False,
         validation_fraction: OpenUnitInterval | None = None,
-        split_seed: NonNegativeInt = 0,
+        split_seed: Seed = 0,
     ) -> None:
         super().__init__(name, f"datasets/torchvision/{name}", root, download)
         self.validation_fraction = validation_fraction

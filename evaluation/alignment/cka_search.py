@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import PositiveInt
 
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.submissions import KEYS
@@ -34,6 +34,7 @@ from headstart.output.files import write_texts
 from headstart.output.printable import print_written, say
 from headstart.output.progress import Progress
 from headstart.output.results_folder import ResultsFolder
+from headstart.output.seeds import Seed
 
 SEARCH, SUBMISSION = "search.json", "submission.json"
 # A similarity needs at least 2 stimuli, and a mean over pairs 2 models.
@@ -57,7 +58,7 @@ def cka_search(
     held_out: float | list[str] = 0.0,
     steps: PositiveInt | None = None,
     output: str = "runs/cka-search",
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     **options: Any,
 ) -> dict[str, Any]:
     """Search for a strong submission: models that agree (Blue Team), or stimuli on which models differ (Red Team).

@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import audit_table, csv_tables
@@ -18,6 +18,7 @@ from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.output.printable import say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+from headstart.output.seeds import Seed
 
 JSON, REPORT, *_ = FILES = (
     *("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv", "fidelity.csv", "helpful_pools.csv"),
@@ -29,7 +30,7 @@ def audit(
     facts: str | None = None,
     pool_size: PositiveInt | None = None,
     pools: PositiveInt | None = None,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     tie_tolerance: NonNegativeFloat = 1e-12,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,

@@ -30,6 +30,7 @@ from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
+from headstart.output.seeds import Seed
 from headstart.output.tables import print_table
 from headstart.store.cache import cache_folder
 from headstart.store.feature_table import StoreError
@@ -75,7 +76,7 @@ def fit(
     demo: bool = False,
     backbones: list[BackboneSpec | str] | None = None,
     orderings: PositiveInt = 100,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     features: Features = Features(),
     near_duplicates: bool = False,
     onnx: bool = False,

@@ -29,6 +29,7 @@ from headstart.metrics.transferability.baselines import SourceFacts
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.output.errors import UserError, require_different
 from headstart.output.progress import Progress
+from headstart.output.seeds import Seed
 from headstart.store.cache import cache_folder
 
 import_photo_sources()
@@ -48,7 +49,7 @@ def transferability(
     split: Split = "train",
     pixels: PositiveInt = 1000,
     performances: str | None = None,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     resamples: NonNegativeInt = 10,
     **options: Any,
 ) -> dict[str, Any]:

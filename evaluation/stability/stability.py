@@ -3,7 +3,7 @@
 import time
 from typing import Any, Literal, NamedTuple
 
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
 from headstart.evaluation.stability.figure_choice import Example, FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
@@ -17,6 +17,7 @@ from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.output.errors import UserError
 from headstart.output.printable import print_lines, print_written
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+from headstart.output.seeds import Seed
 
 FILES = ("stability.json", "setup_stability.csv", "win_rates.csv")
 
@@ -52,7 +53,7 @@ def stability(
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
     pools: PositiveInt | None = None,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     ties: Ties | None = None,
     tie_tolerance: NonNegativeFloat = 1e-12,
     figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen

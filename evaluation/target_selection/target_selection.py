@@ -5,7 +5,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import PositiveInt
 
 from headstart.contract.documents import read_registry, registry_path
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS, read_performances
@@ -20,6 +20,7 @@ from headstart.evaluation.target_selection.scores import score_targets
 from headstart.evaluation.target_selection.target_ranking import RankedTargets, print_target_ranking, target_report
 from headstart.metrics.transferability.inputs import ClassShare, Inputs, sample_targets
 from headstart.output.errors import UserError
+from headstart.output.seeds import Seed
 from headstart.store.cache import cache_folder
 
 import_photo_sources()
@@ -34,7 +35,7 @@ def target_selection(
     registry: str | None = None,
     split: Split = "train",
     performances: str | None = None,
-    seed: NonNegativeInt = 0,
+    seed: Seed = 0,
     **options: Any,
 ) -> dict[str, Any]:
     """Score how well one source model is expected to transfer to targets made of classes of one data set.

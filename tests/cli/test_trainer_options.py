@@ -58,7 +58,7 @@ def test_no_nonsense_ends_in_a_traceback(
             "error: trainer.callbacks: EarlyStopping would change",
         ),
         ("--trainer.barebones=true", "error: trainer.barebones: True would change the protocol"),
-        ("--seed_everything=true", "error: seed_everything: expected a whole number from 0, not true"),
+        ("--seed_everything=true", "error: seed_everything: expected a whole number from 0 to 4294967295, not true"),
         ("--trainer.min_steps=3", "error: trainer.min_steps: 3 would change"),
         ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true does not fit this stream; give 32-true"),
         ("--trainer.precision=16-mixed", "error: trainer.precision: 16-mixed does not fit this stream; give 32-true"),

@@ -122,7 +122,7 @@ bound = partial(CatsAndDogs, download=True)
         ),
         (
             [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
-            "targets.pets.split_seed: expected a whole number from 0, not x",
+            "targets.pets.split_seed: expected a whole number from 0 to 4294967295, not x",
         ),
         (
             ["--targets.pets=headstart.datamodules.CatsAndDog"],
@@ -143,7 +143,10 @@ bound = partial(CatsAndDogs, download=True)
             ["--one=CatsAndDoggs"],
             f"one: there is no PhotoSource 'CatsAndDoggs' (closest: {SOURCE})",
         ),
-        ([f"--one={SOURCE}", "--one.split_seed=null"], "one.split_seed: expected a whole number from 0, not null"),
+        (
+            [f"--one={SOURCE}", "--one.split_seed=null"],
+            "one.split_seed: expected a whole number from 0 to 4294967295, not null",
+        ),
         ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
         (
             ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],

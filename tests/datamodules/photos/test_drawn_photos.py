@@ -2,6 +2,7 @@
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -92,7 +93,8 @@ def test_drawings_can_be_sent_to_other_processes() -> None:
 
 @pytest.mark.parametrize("part", ["occlusion", "noise", "pose"])
 def test_harder_drawings_are_other_ones_by_the_same_names(part: str) -> None:
-    usual, hard = DrawnPets(train_size=8).train(), DrawnPets(train_size=8, **{part: 6.0}).train()
+    harder: dict[str, Any] = {part: 6.0}
+    usual, hard = DrawnPets(train_size=8).train(), DrawnPets(train_size=8, **harder).train()
     assert usual.names == hard.names
     assert set(usual.digests()).isdisjoint(hard.digests())
     assert any(usual.read(i).tobytes() != hard.read(i).tobytes() for i in range(8))

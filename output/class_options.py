@@ -1,9 +1,10 @@
-"""The help of options that take a class: where its kinds are listed, or their names alone."""
+"""Options that take a class: the names that they accept beside import paths, and their help."""
 
 import argparse
 import re
+from typing import Any
 
-from jsonargparse import DefaultHelpFormatter
+from jsonargparse import DefaultHelpFormatter, _actions, _typehints
 from jsonargparse._typehints import ActionTypeHint, get_class_types
 
 # Classes whose kinds a command lists.
@@ -17,6 +18,8 @@ FOLDERS = {
 # A longer list of names does not help.
 MOST_NAMED = 20
 CLASS = re.compile(r"<class '([\w.]+)'>")
+# jsonargparse has no hook to resolve names, so its function is replaced.
+_resolve = _typehints.resolve_class_path_by_name
 
 
 class ClassHelp(DefaultHelpFormatter):
@@ -42,3 +45,24 @@ def _kinds(action: ActionTypeHint, known: str) -> str:
     names = [path.rpartition(".")[2] for path in known.partition(": ")[2].split(", ")]
     names = [name for name in names if name not in bases]
     return f", one of {', '.join(names)}" if len(names) <= MOST_NAMED else ""
+
+
+def accept_other_names() -> None:
+    """Accept the other names in every option that takes a class."""
+    for module in (_actions, _typehints):
+        module.resolve_class_path_by_name = _resolve_name  # type: ignore[attr-defined]
+
+
+def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a tuple of them
+    """Return the import path of a class by any of its names; an unknown name unchanged."""
+    path = _resolve(kinds, name)
+    if "." in path:
+        return path
+    several = kinds if isinstance(kinds, tuple) else (kinds,)
+    known = {each for kind in several for each in _typehints.get_all_subclass_paths(kind)}
+    fitting = [each for each in known if _plain(each.rpartition(".")[2]) == _plain(name)]
+    return fitting[0] if len(fitting) == 1 else path
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
