@@ -23,7 +23,7 @@ from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_request import NotStoredError
 from headstart.modules.networks.backbone_spec import RANDOM, BackboneSpec, plain_weights
 from headstart.output.errors import UserError, prefix_errors
-from headstart.output.processors import count_memory
+from headstart.output.processors import require_memory
 from headstart.output.shipped_files import CONFIGS
 
 BASE_CONFIG = CONFIGS / "base.yaml"
@@ -139,13 +139,9 @@ class ComparisonCLI(TaskCLI):
         numbers, methods = self.datamodule.orderings, len(self.model.names)
         # `len` takes no range of more numbers than there are bytes.
         orderings = numbers.stop - numbers.start
-        needed, there_is = BYTES_PER_COUNT * orderings * methods * evaluations, count_memory()
-        if needed > there_is:
-            option = "data.orderings" if orderings > evaluations else "data.max_samples"
-            raise UserError(
-                f"{option}: {orderings:,} orderings of {evaluations:,} evaluations of {methods} methods need "
-                f"{needed / 1e9:,.0f} GB of memory, and this machine has {there_is / 1e9:,.0f} GB; give fewer"
-            )
+        option = "data.orderings" if orderings > evaluations else "data.max_samples"
+        what = f"{orderings:,} orderings of {evaluations:,} evaluations of {methods} methods"
+        require_memory(option, what, BYTES_PER_COUNT * orderings * methods * evaluations)
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.

@@ -142,6 +142,9 @@ class Method(LightningModule):
     independent_of_limit: ClassVar[bool] = False
     indices: Tensor
 
+    def check_arguments(self) -> None:
+        """Raise a UserError for arguments that cannot work; called once, before features are computed."""
+
     def begin(self, start: Start) -> None:
         """Set up the state; called before the first batch of a pass over the stream, after the constructor.
 

@@ -60,7 +60,9 @@ def require_name(name: str) -> None:
 
 
 def require_method(name: str, method: Method) -> None:
-    """Check that a method defines no hook that is never called, and no parameters that would survive a pass."""
+    """Check a method's arguments, and that it defines no hook that is never called and no parameters of its own."""
+    with prefix_errors(option_of(name)):
+        method.check_arguments()
     if next(method.parameters(), None) is not None:
         raise UserError(
             f"{option_of(name)}: {type(method).__name__} creates parameters in its constructor; create them in begin, "

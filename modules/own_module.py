@@ -41,6 +41,13 @@ class OwnModule:
         # The parser binds a class to a function of its own.
         parts = (make.func, *make.args) if isinstance(make, partial) else (make,)
         kinds = [each for each in parts if isclass(each) and issubclass(each, LightningModule)]
+        if kinds and issubclass(kinds[0], Method) and isinstance(make, partial):
+            # The parser tries a method first. It comes here where the constructor raised an error.
+            try:
+                make()
+            except Exception as error:
+                name = kinds[0].__name__
+                raise UserError(f"{name} cannot be built with these arguments: {reason_of(error)}") from error
         if not kinds or issubclass(kinds[0], Method):
             name = getattr(make, "__name__", type(make).__name__)
             raise UserError(f"{name} is no method and no LightningModule; name a class of either kind")

@@ -15,6 +15,8 @@ FOLDERS = {
     "PhotoSource": "name its kind, ClassFolders if it holds train/ and validation/, else UnsplitClassFolders, "
     "and give the folder as its root"
 }
+# How a file is.
+TABLES = {"PhotoSource": "name its kind, CsvPhotos if it is a table of photos, and give the path as its file"}
 # A longer list of names does not help.
 MOST_NAMED = 20
 CLASS = re.compile(r"<class '([\w.]+)'>")

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from headstart.output.errors import UserError
+
 # The kernel writes the processor time that a container may use here: microseconds of each period, or max.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 # It writes the memory that a container may use here: bytes, or max.
@@ -52,3 +54,22 @@ def count_memory() -> float:
     with suppress(OSError, ValueError):
         limits.append(int(MEMORY_LIMIT.read_text()))
     return min(limits)
+
+
+def require_memory(option: str, what: str, needed: float) -> None:
+    """Check that something fits into the memory of this machine or container.
+
+    Args:
+        option: The option that asks for it.
+        what: What it is.
+        needed: Its bytes.
+
+    Raises:
+        UserError: It does not fit.
+    """
+    there_is = count_memory()
+    if needed > there_is:
+        raise UserError(
+            f"{option}: {what} need {needed / 1e9:,.0f} GB of memory, and this machine has {there_is / 1e9:,.0f} GB; "
+            "give fewer"
+        )

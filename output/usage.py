@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
-from headstart.output.class_options import FOLDERS, LISTS
+from headstart.output.class_options import FOLDERS, LISTS, TABLES
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -192,6 +192,11 @@ def file_mistake(text: str, args: Sequence[str]) -> str:
 
 
 def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
+    named = {leaf.__name__ for leaf in _leaves(kind, "") if isinstance(leaf, type)}
+    if (
+        table := re.search(r"Config file loop detected: (.*?) ->|sub-config file (.*?\.csv): ", text)
+    ) and named & TABLES.keys():
+        return f"{table[1] or table[2]} is a file; {TABLES[(named & TABLES.keys()).pop()]}"
     if file := re.search(r"Invalid content in sub-config file (.*?): (.*?)(?= - Expected a |$)", text):
         return f"{file[1]} cannot be read ({broken_yaml(file[2])})"
     own = re.search(r"Not of type (\w+): (.*?)(?= - Expected a |$)", text)

@@ -101,6 +101,7 @@ def read_sweep(path: Path) -> Sweep:
         UserError: It cannot be read, or needs agents of Weights & Biases.
     """
     content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
+    _require_quotes(content.get("command"), path.read_text())
     _check_keys(content)
     parameters = flatten(content["parameters"])
     before, after = _options(content.get("command", [ARGUMENTS]))
@@ -138,7 +139,8 @@ def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
         raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); {advice}") from error
     # A date that does not exist is a ValueError.
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise UserError(f"{option}: {str(path)!r} is no YAML ({broken_yaml(error)}); {advice}") from error
+        quotes = "quote a value with a colon or braces, or " if isinstance(error, yaml.MarkedYAMLError) else ""
+        raise UserError(f"{option}: {str(path)!r} is no YAML ({broken_yaml(error)}); {quotes}{advice}") from error
     try:
         json.dumps(content, default=str, skipkeys=True)
     except ValueError as error:
@@ -170,6 +172,17 @@ def _reference(options: Any) -> tuple[str, ...]:  # noqa: ANN401 - YAML
     if not is_list:
         raise UserError(f"file: reference is {options!r}; give a list of options of {PROGRAM}")
     return tuple(options)
+
+
+def _require_quotes(command: Any, text: str) -> None:  # noqa: ANN401 - YAML
+    """Raise a UserError with the line of a part of the command that YAML reads as a mapping, for want of quotes."""
+    for part in command if isinstance(command, list) else []:
+        if isinstance(part, dict) and part:
+            begins = str(next(iter(part)))
+            line = next((number for number, each in enumerate(text.splitlines(), 1) if begins in each), 0)
+            raise UserError(
+                f"file: line {line} has a part of the command with a colon; quote it, as in '--model.methods={{a: b}}'"
+            )
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML

@@ -29,6 +29,7 @@ from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import write_together
 from headstart.output.printable import print_lines, say
+from headstart.output.processors import require_memory
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder
 from headstart.output.seeds import Seed
 from headstart.output.tables import print_table
@@ -36,6 +37,8 @@ from headstart.store.cache import cache_folder
 from headstart.store.feature_table import StoreError
 
 FOLDER = "classifier"
+# Bytes of an ordering for each photo: its place, and the random number that it is sorted by.
+BYTES_PER_PHOTO = 16
 FILES = ("results.json", "report.md", "photos.csv", f"{FOLDER}/{JSON}", f"{FOLDER}/{TENSORS}")
 
 
@@ -112,6 +115,8 @@ def fit(
         require_onnx()
     given = read_photos(photos, demo, cache_folder(features.cache_dir))
     _require_apart(results.path, photos, given.photos)
+    count = len(given.photos)
+    require_memory("orderings", f"{orderings:,} orderings of {count:,} photos", BYTES_PER_PHOTO * orderings * count)
     chosen = [_spec(each) for each in backbones or ()]
     chosen = chosen or [BackboneSpec(weights=EMBEDDED if demo else "DEFAULT")]
     given, embedded = _embed(given, chosen, features, int(seed), near_duplicates)

@@ -28,6 +28,11 @@ class GradientDescent(Method):
         super().__init__()
         self.make_optimizer = optimizer
 
+    def check_arguments(self) -> None:
+        """Raise a UserError for an optimiser that refuses its settings, or does not work element by element."""
+        super().check_arguments()
+        require_fitting(self.make_optimizer)
+
     def begin(self, start: Start) -> None:
         """Start from the initial head of every ordering."""
         super().begin(start)
@@ -36,11 +41,6 @@ class GradientDescent(Method):
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create one optimiser of all parameters."""
         self.optimizer = self.make_optimizer(list(self.parameters()))
-        if isinstance(self.optimizer, COUPLING):
-            raise UserError(
-                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so orderings would "
-                "change each other; take SGD, Adam or a similar optimiser"
-            )
         return [self.optimizer]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -65,3 +65,23 @@ class GradientDescent(Method):
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply every ordering's head to the features."""
         return linear_logits(self.features(inputs), self.weight, self.bias)
+
+
+def require_fitting(make_optimizer: OptimizerCallable) -> None:
+    """Check an optimiser before features are computed.
+
+    Args:
+        make_optimizer: Creates it.
+
+    Raises:
+        UserError: It refuses its settings, or does not work element by element.
+    """
+    try:
+        optimizer = make_optimizer([nn.Parameter(torch.zeros(1, 1))])
+    except (TypeError, ValueError) as error:
+        raise UserError(f"optimizer: {error}; give other settings") from error
+    if isinstance(optimizer, COUPLING):
+        raise UserError(
+            f"optimizer: {type(optimizer).__name__} does not work element by element, so orderings would change each "
+            "other; take SGD, Adam or a similar optimiser"
+        )

@@ -6,6 +6,7 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
 from headstart.modules.methods.fine_tuning import FineTuning
+from headstart.modules.methods.gradient_descent import require_fitting
 
 
 class LinearProbeThenFineTune(FineTuning):
@@ -33,6 +34,11 @@ class LinearProbeThenFineTune(FineTuning):
         self.probe_samples = probe_samples
         self.make_probe_optimizer = probe_optimizer
         self.samples_seen = 0
+
+    def check_arguments(self) -> None:
+        """Raise a UserError for optimisers that do not fit."""
+        super().check_arguments()
+        require_fitting(self.make_probe_optimizer)
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create the optimiser of the whole network and that of the head."""

@@ -166,6 +166,8 @@ MISTAKES: list[tuple[Any, str]] = [
     ("a: 1\na: 2", "is no YAML (it has the key 'a' twice (line 2))"),
     ("a: &x\n  b: *x", "has an anchor that contains itself"),
     ("a: 2020-13-45", "is no YAML (month must be in 1..12)"),
+    ("command:\n- ${args}\n- --model.methods={a: b}\nparameters: {x: {value: 1}}", "line 3 has a part of the command"),
+    ("a: x: y", "at line 1, column 5); quote a value with a colon or braces"),
     ("a: [", "but found '<stream end>' at line 1, "),
     ("- a", "holds no mapping"),
 ]
