@@ -69,6 +69,8 @@ class PhotoData(LightningDataModule):
         seed: Seed = 0,
     ) -> None:
         super().__init__()
+        with prefix_errors("data.backbone"):
+            backbone.import_own()
         self.photos = photos
         self.chosen = backbone
         self.on_bad_image = on_bad_image

@@ -81,6 +81,22 @@ def test_an_edit_measures_ones_own_methods_again_and_no_others(mine: Path, fit: 
 
 
 @pytest.mark.slow
+def test_traces_of_an_own_method_on_an_own_network_are_stored(mine: Path, fit: Callable[..., Path]) -> None:
+    (mine.parent / "own_network.py").write_text(
+        "from torch import nn\n"
+        "def tiny():\n"
+        "    layers = nn.Conv2d(3, 8, 3, stride=4), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8, 4)\n"
+        "    return nn.Sequential(*layers)\n"
+    )
+    network = "{name: own_network.tiny, model_args: {}, weights: random, preprocessing: {resize: 32, crop: 32}}"
+    for folder, computed in (("first", 4), ("again", 0)):
+        run = fit(f"--model.methods={method('Scaled', sign=1)}", f"--data.backbone={network}", folder=folder)
+        assert read(run)["times"]["computed_traces"] == computed
+        # Each command is a process of its own.
+        sys.modules.pop("own_network")
+
+
+@pytest.mark.slow
 def test_a_method_that_imports_while_it_runs_is_not_stored(
     mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from headstart.modules.custom_code import import_code
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, MessageTerms, NetworkSpec, WeightsAddress
 from headstart.output.errors import UserError, prefix_errors
@@ -55,6 +56,18 @@ class BackboneSpec:
     preprocessing: Preprocessing | None = None
     registry: str | None = None
 
+    @property
+    def _is_own(self) -> bool:
+        return "." in self.name and not self.name.startswith(TIMM_PREFIX)
+
+    def import_own(self) -> None:
+        """Import the code of a network of one's own; a UserError where that fails.
+
+        Whatever it imports is then loaded before the keys of traces are made.
+        """
+        if self.registry is None and self._is_own:
+            import_code(self.name, None, "name")
+
     def network(self, seed: int) -> NetworkSpec:
         """Return the network that is chosen, where it is no registry's entry.
 
@@ -76,7 +89,7 @@ class BackboneSpec:
         model = self.name
         if self.name.startswith(TIMM_PREFIX):
             library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
-        elif "." in self.name:
+        elif self._is_own:
             library = CUSTOM
 
         if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
