@@ -4,6 +4,7 @@ Every data set is left out of what forecasts it. Photos and weights lie beside t
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
@@ -11,14 +12,17 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headstart.benchmarks.forecast_curves import SOURCES, TARGETS, judged_cases
+from headstart.benchmarks.forecast_curves import SHARED, SOURCES, TARGETS, judged_cases
 from headstart.benchmarks.frame import Shares
 from headstart.datamodules.embedding import embed_readable
-from headstart.evaluation.classifiers.assessment import try_left_out
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.evaluation.classifiers.assessment import assess, try_left_out
 from headstart.evaluation.classifiers.candidates import Labelled, find_candidates
+from headstart.evaluation.classifiers.document import doubtful_indices
 from headstart.evaluation.classifiers.forecast import forecast_rows
 from headstart.evaluation.classifiers.left_out import LeftOut, prepare
 from headstart.evaluation.classifiers.prequential import curve_sizes, learning_curve
+from headstart.metrics.few_labels.calibration import calibration_error, cross_entropies, probabilities
 from headstart.metrics.few_labels.folds import proportional_orderings
 from headstart.metrics.forecast.coverage import leave_data_sets_out
 from headstart.metrics.forecast.forecaster import KNOWN, LEVELS, Forecaster, known_cases
@@ -34,6 +38,11 @@ PHOTOS = {
     "drawn pets, noisy": "imagenet",
     "drawn animals": "objects",
 }
+# Further photos, each with the sources that know the target well and less well.
+FURTHER = ("garbage", "textures")
+NEAR_AND_FAR = ("imagenet", "birds")
+# Share of labels that are changed, and into how many classes each class is split at random.
+FLIPPED, NOISE, SPLIT = 0.05, 0.3, 4
 # Samples that the accuracy is measured on, at least.
 FEWEST_LEFT = 80
 ORDERINGS = 30
@@ -43,7 +52,7 @@ STREAM = 8
 
 def read_samples(target: str, source: str) -> Labelled:
     """Return all photos of a target, embedded by a source."""
-    photos = TARGETS[target].photos()
+    photos = ClassFolders(f"{SHARED}/data/{target}") if target in FURTHER else TARGETS[target].photos()
     parts = [photos.train(), photos.validation()]
     found = [embed_readable(part, BackboneSpec("mobilenet_v2", SOURCES[source]), num_workers=0) for part in parts]
     features = torch.from_numpy(np.concatenate([each.features for each in found]))
@@ -112,7 +121,7 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
         forecaster: What forecasts.
     """
     known, whole = per_class * samples.classes, cache(partial(prepare, samples=samples))
-    rows = []
+    rows, made = list[tuple[float, ...]](), list[bool]()
     for draw in range(draws):
         order = shuffle(samples.labels.numpy(), draw)
         part = some(samples, order[:known])
@@ -121,13 +130,16 @@ def forecast_held(samples: Labelled, per_class: int, draws: int, forecaster: For
         sizes, name = curve_sizes(known, samples.classes), METHODS[method.name].name
         curve = learning_curve(method, proportional_orderings(part.labels.numpy(), ORDERINGS, 0), sizes)
 
-        for each in forecast_rows(sizes, curve, tried.expected, known, samples.classes, name, forecaster):
+        drawn = forecast_rows(sizes, curve, tried.expected, known, samples.classes, name, forecaster)
+        made.append(bool(drawn))
+        for each in drawn:
             if (labels := each["labels"]) + FEWEST_LEFT <= len(order):
                 truth = accuracy(whole(method.name), order[:labels], order[labels:])
                 rows.append((*each["interval"], each["estimate"], truth))
 
-    low, high, expected, truths = np.array(rows).T
+    low, high, expected, truths = np.array(rows or [(np.nan,) * 4]).T
     return {
+        "of the draws": float(np.mean(made)),
         "held": float(((low <= truths) & (truths <= high)).mean()),
         "width": float((high - low).mean()),
         "error": float(((expected - truths) ** 2).mean() ** 0.5),
@@ -155,6 +167,94 @@ def fit_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
                 yield f"{target}, {source}, {size} labels per class", shares
 
 
+def unlearnable_forecasts(draws: int = 10) -> Iterator[tuple[str, Shares]]:
+    """The same where labels are noise, or where classes cannot be told apart; a curve that does not rise has none."""
+    curves, generator = shipped_curves(), np.random.default_rng(0)
+    forecaster = Forecaster(known_cases(curves))
+    samples = read_samples("textures", "imagenet")
+    noise = torch.from_numpy(generator.random(len(samples.labels)) < NOISE)
+    noisy = torch.where(noise, torch.from_numpy(generator.integers(0, samples.classes, len(noise))), samples.labels)
+    split = SPLIT * samples.labels + torch.from_numpy(generator.integers(0, SPLIT, len(noise)))
+    cases = {
+        f"textures, {NOISE:.0%} of the labels at random": replace(samples, labels=noisy),
+        f"textures, each class split into {SPLIT} at random": replace(
+            samples, labels=split, classes=SPLIT * samples.classes
+        ),
+    }
+    for name, changed in cases.items():
+        for size in (3, 5, 10):
+            if 2 * size * changed.classes + FEWEST_LEFT <= len(changed.labels):
+                yield f"{name}, {size} labels per class", forecast_held(changed, size, draws, forecaster)
+
+
+def probabilities_held(samples: Labelled, per_class: int, draws: int) -> Shares:
+    """Return the calibration error on other photos, and the cross-entropy over that at the best temperature there.
+
+    Args:
+        samples: All samples of a data set.
+        per_class: Labels of each class that a draw has.
+        draws: Number of draws.
+    """
+    rows = []
+    for draw in range(draws):
+        order = shuffle(samples.labels.numpy(), draw)
+        drawn, rest = order[: per_class * samples.classes], order[per_class * samples.classes :]
+        tried = try_left_out([some(samples, drawn)], seed=draw)
+        name = tried.prepared[tried.expected.chosen][1].name
+        logits = prepare(name, samples).predict(drawn[None], rest[None])[0].double().numpy()
+        labels, temperature = samples.labels[rest].numpy(), tried.predictions[tried.expected.chosen].temperature
+
+        found = probabilities(logits, temperature)
+        right = found.argmax(1) == labels
+        best = min(cross_entropies(logits, labels, temperature * scale).mean() for scale in np.geomspace(0.1, 10, 81))
+        ratio = cross_entropies(logits, labels, temperature).mean() / best
+        rows.append((right.mean(), found.max(1).mean(), calibration_error(found.max(1), right), ratio))
+    names = ("accuracy", "mean probability", "calibration error", "cross-entropy")
+    return dict(zip(names, np.mean(rows, axis=0).tolist(), strict=True))
+
+
+def fit_probabilities(draws: int = 10) -> Iterator[tuple[str, Shares]]:
+    """Probabilities of `headstart fit` on other photos, and their cross-entropy over that at the best temperature."""
+    for target in (*FURTHER, "flowers", "ants and bees"):
+        for source in NEAR_AND_FAR:
+            samples = read_samples(target, source)
+            for size in (3, 10, 20, 50):
+                if size * samples.classes + FEWEST_LEFT <= len(samples.labels):
+                    yield f"{target}, {source}, {size} labels per class", probabilities_held(samples, size, draws)
+
+
+def labels_found(samples: Labelled, per_class: int, draws: int) -> Shares:
+    """Return the share of flipped labels that look wrong, and how many others do for each flipped one.
+
+    Args:
+        samples: All samples of a data set.
+        per_class: Labels of each class that a draw has.
+        draws: Number of draws.
+    """
+    found, others, flipped = 0, 0, 0
+    for draw in range(draws):
+        generator = np.random.default_rng((STREAM, draw))
+        part = some(samples, shuffle(samples.labels.numpy(), draw)[: per_class * samples.classes])
+        changed = generator.choice(len(part.labels), max(1, round(FLIPPED * len(part.labels))), replace=False)
+        labels = part.labels.clone()
+        labels[changed] += torch.from_numpy(generator.integers(1, samples.classes, len(changed)))
+        assessment = assess([replace(part, labels=labels % samples.classes)], orderings=1, seed=draw)
+        noted = set(doubtful_indices((labels % samples.classes).numpy(), assessment))
+        found, others = found + len(noted & {*changed}), others + len(noted - {*changed})
+        flipped += len(changed)
+    return {"found": found / flipped, "false for each flipped": others / flipped}
+
+
+def wrong_labels(draws: int = 12) -> Iterator[tuple[str, Shares]]:
+    """Labels that look wrong to `headstart fit`, of 5 % that were flipped."""
+    for target in ("cats and dogs", "ants and bees", *FURTHER, "flowers"):
+        for size in (10, 20):
+            yield (
+                f"{target}, imagenet, {size} labels per class",
+                labels_found(read_samples(target, "imagenet"), size, draws),
+            )
+
+
 def forecasts() -> Iterator[tuple[str, Shares]]:
     """Intervals of `headstart forecast`, and the root mean square error of its forecasts."""
     curves = shipped_curves()
@@ -173,4 +273,11 @@ def forecasts() -> Iterator[tuple[str, Shares]]:
         yield name, {**held, **widths, "error": error}
 
 
-BENCHMARKS = (expected_accuracy, fit_forecasts, forecasts)
+BENCHMARKS = (
+    expected_accuracy,
+    fit_probabilities,
+    wrong_labels,
+    fit_forecasts,
+    unlearnable_forecasts,
+    forecasts,
+)

@@ -58,6 +58,7 @@ class Assessment:
         curve: Its accuracies there, `[orderings]` each.
         temperature: Temperature of the chosen one's probabilities.
         calibration_error: Expected calibration error of them.
+        confidence: Mean probability of the predicted class.
         probabilities: Those of left-out samples, the mean over splits, `[samples, classes]`; NaN where a sample is
             never left out.
         otherwise: Share of the predictions of all methods that say otherwise than the label, `[samples]`.
@@ -74,6 +75,7 @@ class Assessment:
     curve: Sequence[Floats]
     temperature: float
     calibration_error: float
+    confidence: float
     probabilities: Floats
     otherwise: Floats
     confusion: Floats
@@ -194,6 +196,7 @@ def assess(backbones: Sequence[Labelled], orderings: int, seed: int) -> Assessme
         curve,
         chosen.temperature,
         calibration_error(found.max(1), chosen.predicted == chosen.labels),
+        float(found.max(1).mean()),
         _spread(found.reshape(tried.splits, -1, classes).mean(0), tried.scored),
         _spread(1 - tried.correct.mean(0), tried.scored),
         chosen.confusion(),

@@ -8,6 +8,7 @@ import numpy as np
 from headstart.evaluation.classifiers.assessment import NEARLY_ALL, Assessment
 from headstart.evaluation.classifiers.forecast import forecast_rows
 from headstart.evaluation.classifiers.given_photos import GivenPhotos
+from headstart.metrics.arrays import Indices
 from headstart.metrics.few_labels.expected_accuracy import LEVEL
 
 # Names that a warning quotes.
@@ -16,6 +17,9 @@ QUOTED = 5
 MOST_IN_MATRIX, MOST_PAIRS = 100, 500
 # A curve is flat if twice the labels gained less than this, with so many labels per class.
 FLAT_GAIN, MANY_LABELS = 0.01, 100
+# A label looks wrong where a wrong one, if one in six is and takes any other class, is likelier than the label itself.
+# docs/results/coverage.md says how many wrong labels this finds.
+UNLIKELY = 0.2
 # With as many, fine-tuning was mostly better than heads of a lower accuracy (docs/fine_tuning.md).
 LOW_ACCURACY = 0.9
 
@@ -29,13 +33,14 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
         names: Names of the backbones.
     """
     labels, classes = given.photos.labels, given.photos.classes
+    counts = np.bincount(labels, minlength=len(classes))
     best, expected, sizes = assessment.best, assessment.expected, assessment.sizes
     means = [float(values.mean()) for values in assessment.curve]
     has_many = len(labels) >= MANY_LABELS * len(classes)
     return {
         "dataset": given.name,
         "photos": len(labels),
-        "classes": dict(zip(classes, np.bincount(labels, minlength=len(classes)).tolist(), strict=True)),
+        "classes": dict(zip(classes, counts.tolist(), strict=True)),
         # The chosen method, and how accurate it will be.
         "method": best.method,
         "backbone": names[best.backbone],
@@ -45,7 +50,16 @@ def describe(given: GivenPhotos, assessment: Assessment, names: Sequence[str]) -
             "level": LEVEL,
             "uncorrected": expected.uncorrected,
         },
-        "calibration": {"temperature": assessment.temperature, "error": assessment.calibration_error},
+        # What it is to be compared with, and the mean of the accuracies of the classes.
+        "chance": 1 / len(classes),
+        "largest_class": float(counts.max() / len(labels)),
+        "balanced_accuracy": float(np.diag(assessment.confusion)[assessment.confusion.any(1)].mean()),
+        "calibration": {
+            "temperature": assessment.temperature,
+            "error": assessment.calibration_error,
+            "mean_probability": assessment.confidence,
+            "accuracy": expected.uncorrected,
+        },
         # All methods, by left-out predictions.
         "folds": assessment.folds,
         "splits": assessment.splits,
@@ -103,8 +117,6 @@ def _doubtful(given: GivenPhotos, assessment: Assessment) -> list[dict[str, Any]
     """Return photos that nearly all predictions take for another class, the surest first."""
     labels, classes = given.photos.labels, given.photos.classes
     own = assessment.probabilities[np.arange(len(labels)), labels]
-    unlikely = own < 0.5 / len(classes)
-    found = np.flatnonzero((assessment.otherwise >= NEARLY_ALL) & unlikely)
     return [
         {
             "photo": given.photos.names[index],
@@ -112,8 +124,21 @@ def _doubtful(given: GivenPhotos, assessment: Assessment) -> list[dict[str, Any]
             "predicted": classes[int(assessment.probabilities[index].argmax())],
             "probability_of_label": float(own[index]),
         }
-        for index in sorted(found.tolist(), key=lambda index: float(own[index]))
+        for index in doubtful_indices(labels, assessment)
     ]
+
+
+def doubtful_indices(labels: Indices, assessment: Assessment) -> list[int]:
+    """Return the samples whose labels look wrong, the surest first.
+
+    Args:
+        labels: The labels, `[samples]`.
+        assessment: What was found by them.
+    """
+    own = assessment.probabilities[np.arange(len(labels)), labels]
+    unlikely = own < UNLIKELY / (assessment.probabilities.shape[1] - 1)
+    found = np.flatnonzero((assessment.otherwise >= NEARLY_ALL) & unlikely)
+    return sorted(found.tolist(), key=lambda index: float(own[index]))
 
 
 def _warnings(given: GivenPhotos) -> list[str]:

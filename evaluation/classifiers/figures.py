@@ -26,16 +26,19 @@ def plot_answer(document: Mapping[str, Any]) -> Figure:
         style, expected = LINE_STYLES[0], document["expected_accuracy"]
         interval = [100 * each for each in expected["interval"]]
 
-        labels = [each["labels"] for each in points] + [document["photos"]]
-        accuracies = [100 * each["accuracy"] for each in points] + [100 * expected["estimate"]]
-        curve.plot(labels, accuracies, color=style.colour, marker=style.marker, markersize=4)
-        curve.plot([labels[-1]] * 2, interval, color=style.colour, label="all labels, 95 % interval")
+        accuracies = [100 * each["accuracy"] for each in points]
+        curve.plot(
+            [each["labels"] for each in points], accuracies, color=style.colour, marker=style.marker, markersize=4
+        )
+        curve.plot([document["photos"]] * 2, interval, color=style.colour, label="expected of all labels, 95 %")
+        curve.plot(document["photos"], 100 * expected["estimate"], "o", color="white", markeredgecolor=style.colour)
+
         forecast, other = document["forecast"], LINE_STYLES[1]
-        ends = 100 * np.array([each["interval"] for each in forecast]).T
-        estimates = 100 * np.array([each["estimate"] for each in forecast])
-        later = [each["labels"] for each in forecast]
-        reach = abs(ends - estimates)
-        curve.errorbar(later, estimates, reach, color=other.colour, ls=":", marker=other.marker, label="forecast, 80 %")
+        ends = 100 * np.array([each["interval"] for each in forecast]).reshape(-1, 2).T
+        if forecast:
+            estimates = 100 * np.array([each["estimate"] for each in forecast])
+            look = {"color": other.colour, "ls": ":", "marker": other.marker, "label": "forecast, 80 %"}
+            curve.errorbar([each["labels"] for each in forecast], estimates, abs(ends - estimates), **look)
         curve.legend(fontsize="small", loc="lower right")
         curve.set_xscale("log", base=2)
         curve.xaxis.set_major_formatter("{x:g}")

@@ -23,7 +23,7 @@ from headstart.evaluation.classifiers.given_photos import GivenPhotos, read_phot
 from headstart.evaluation.classifiers.heads import head_of
 from headstart.evaluation.classifiers.onnx_file import FILE as ONNX
 from headstart.evaluation.classifiers.onnx_file import onnx_writer, require_onnx
-from headstart.evaluation.classifiers.texts import curve_rows, markdown_page, method_rows, sentences
+from headstart.evaluation.classifiers.texts import curve_rows, expected_rows, markdown_page, method_rows, sentences
 from headstart.modules.networks.backbone_spec import EMBEDDED, BackboneSpec, plain_weights
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, prefix_errors
@@ -143,6 +143,7 @@ def fit(
     _write(results, classifier, document, {"photos": photo_table(given, assessment)}, figure_formats, best, onnx)
     print_table(f"Left-out accuracy, {document['photos']} photos", method_rows(document))
     print_table("Learning curve", curve_rows(document))
+    print_table("Expected accuracy of all labels, and the forecast for more", expected_rows(document))
     print_lines(["", *sentences(document)], indent=2)
     results.print_written()
     return document

@@ -1,5 +1,6 @@
 """The forecast of the learning curve."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,8 +14,28 @@ from headstart.metrics.forecast.curve_forecast import TIMES, CurveForecast, fore
 from headstart.metrics.forecast.forecaster import Forecaster, accuracy_of
 
 LEVEL = 0.8
+# The last points of a curve rise if the accuracy has grown by more than so many of its standard errors since a quarter
+# of the labels. Without a quarter, the first point is taken.
+STANDARD_ERRORS, QUARTER = 1.0, 4
 # How wide a normal variable's interval of this coverage is, as a share of that of the expected accuracy.
 SHARE = float(ndtri((1 + LEVEL) / 2) / ndtri((1 + EXPECTED_LEVEL) / 2))
+
+
+def rises(sizes: Sequence[int], curve: Sequence[Floats], labels: int) -> bool:
+    """Return whether the last points of a curve rise, beyond what the choice of the photos explains.
+
+    Args:
+        sizes: Labels at each point of the curve.
+        curve: Accuracies at each point, `[orderings]` each, of which all points have the first ones.
+        labels: Number of all labels.
+    """
+    orderings = min(map(len, curve), default=1)
+    means = [float(values[:orderings].mean()) for values in curve]
+    if not means:
+        return False
+    earlier = max((index for index, size in enumerate(sizes) if QUARTER * size <= sizes[-1]), default=0)
+    error = math.sqrt(means[-1] * (1 - means[-1]) / labels)
+    return means[-1] - means[earlier] > STANDARD_ERRORS * error
 
 
 def forecast_rows(
@@ -42,8 +63,10 @@ def forecast_rows(
         forecaster: Forecaster; by default the one calibrated on the curves of the suite.
 
     Returns:
-        Rows with `labels`, `estimate`, and `interval` with its `level`.
+        Rows with `labels`, `estimate`, and `interval` with its `level`; none if the curve's last points do not rise.
     """
+    if not rises(sizes, curve, labels):
+        return []
     orderings = min(map(len, curve), default=1)
     before = [values[:orderings] for values in curve]
 

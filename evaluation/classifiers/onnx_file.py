@@ -1,6 +1,8 @@
 """Backbone and head as one ONNX file."""
 
+import json
 from collections.abc import Callable
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,8 @@ from headstart.output.errors import UserError
 FILE = "model.onnx"
 # Largest difference of a probability by ONNX Runtime that rounding explains.
 TOLERANCE = 1e-3
+# What the file says of its input, beside the classes, the size, the crop, the mean and the standard deviation.
+INPUT = "RGB bytes [photos, 3, crop, crop] of resized photos; the model itself applies mean and std"
 
 
 class _Whole(nn.Module):
@@ -49,11 +53,14 @@ def onnx_writer(backbone: Backbone, classifier: Classifier) -> dict[str, Callabl
         classifier: The classifier.
     """
     whole = _Whole(backbone, classifier.head, classifier.temperature).eval()
-    return {FILE: partial(_export, whole, backbone.noise_photo())}
+    about = {"classes": classifier.classes, **asdict(backbone.preprocessing), "input": INPUT}
+    metadata = {name: value if isinstance(value, str) else json.dumps(value) for name, value in about.items()}
+    return {FILE: partial(_export, whole, backbone.noise_photo(), metadata)}
 
 
-def _export(whole: _Whole, photo: Tensor, path: Path) -> None:
+def _export(whole: _Whole, photo: Tensor, metadata: dict[str, str], path: Path) -> None:
     """Write the file and compare what it computes; a UserError, and no file, if that differs."""
+    import onnx
     import onnxruntime
 
     batch = torch.export.Dim("photos")
@@ -68,6 +75,9 @@ def _export(whole: _Whole, photo: Tensor, path: Path) -> None:
         dynamic_shapes={"photos": {0: batch}},
         external_data=False,
     )
+    model = onnx.load(path)
+    onnx.helper.set_model_props(model, metadata)
+    onnx.save(model, path)
 
     session = onnxruntime.InferenceSession(path.read_bytes(), providers=["CPUExecutionProvider"])
     for given in (photos, photo):

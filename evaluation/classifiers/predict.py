@@ -1,7 +1,7 @@
 """`headstart predict`: the classes of photos by a classifier that `headstart fit` has written."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,6 +25,7 @@ def predict(
     classifier: str,
     photos: str,
     output: str = "predictions.csv",
+    probabilities: Literal["best", "all"] = "best",
     weights: str | None = None,
     features: Features = Features(),  # noqa: B008 - frozen
     overwrite: bool = False,
@@ -35,6 +36,8 @@ def predict(
         classifier: Folder that `headstart fit` has written.
         photos: Folder of photos, with its folders. Or a file, a CSV file or a data set, as for `headstart.embed`.
         output: The CSV file. A photo that cannot be decoded has an empty class.
+        probabilities: Whether the file has the probability of the predicted class alone, or also a column for each
+            class.
         weights: File of the backbone's weights, where it has moved since.
         features: How features are computed.
         overwrite: Replace a file of other content.
@@ -59,13 +62,13 @@ def predict(
     best = found.argmax(1)
     root = f"{Path(photos).expanduser().absolute().as_posix()}/"
     names = [name.removeprefix(root) for name in pictures.names]
-    rows = [
-        [name, "", ""]
-        if index in unreadable
-        else [name, fitted.classes[best[index]], f"{found[index, best[index]]:.4f}"]
-        for index, name in enumerate(names)
-    ]
-    write_text(path, csv_text(COLUMNS, rows), overwrite)
+    of_classes = [f"probability of {name}" for name in fitted.classes] if probabilities == "all" else []
+    rows = []
+    for index, name in enumerate(names):
+        shares = [f"{each:.4f}" for each in found[index]]
+        known = [fitted.classes[best[index]], shares[best[index]], *shares]
+        rows.append([name, *([""] * len(known) if index in unreadable else known)][: len(COLUMNS) + len(of_classes)])
+    write_text(path, csv_text([*COLUMNS, *of_classes], rows), overwrite)
 
     readable = np.delete(best, list(unreadable))
     counts = np.bincount(readable, minlength=len(fitted.classes)).tolist()

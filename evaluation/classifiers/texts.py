@@ -8,6 +8,8 @@ from headstart.output.tables import Cells, format_number, markdown_report
 
 # Names and pairs that the screen quotes, and the most classes whose matrix the page has.
 QUOTED, QUOTED_PAIRS, MOST_IN_TABLE = 5, 3, 30
+# A calibration error above this is explained.
+LARGE_ERROR = 0.1
 
 
 def method_rows(document: Mapping[str, Any]) -> Cells:
@@ -25,12 +27,18 @@ def _name(document: Mapping[str, Any], trial: Mapping[str, Any]) -> str:
 
 
 def curve_rows(document: Mapping[str, Any]) -> Cells:
-    """Return the table of the learning curve, with the forecast."""
-    classes, expected = len(document["classes"]), document["expected_accuracy"]
+    """Return the table of the learning curve."""
+    classes = len(document["classes"])
     rows = [["labels", "per class", "accuracy"]]
     for each in document["curve"]:
         rows.append([str(each["labels"]), f"{each['labels'] / classes:g}", f"{each['accuracy']:.1%}"])
+    return rows
 
+
+def expected_rows(document: Mapping[str, Any]) -> Cells:
+    """Return the table of the expected accuracy with all labels, and of its forecast with more."""
+    classes, expected = len(document["classes"]), document["expected_accuracy"]
+    rows = [["labels", "per class", "expected accuracy"]]
     forecasts = [(each, f" forecast, {each['level']:.0%}") for each in document["forecast"]]
     for each, kind in [({**expected, "labels": document["photos"]}, ""), *forecasts]:
         low, high = each["interval"]
@@ -50,10 +58,12 @@ def sentences(document: Mapping[str, Any]) -> list[str]:
     return [
         f"chosen: {chosen['method']} on {chosen['backbone']}; expected accuracy on further photos like these "
         f"{expected['estimate']:.1%} [{low:.1%}, {high:.1%}], a 95 % interval",
+        f"to compare: chance {document['chance']:.1%}, always the largest class {document['largest_class']:.1%}; left "
+        f"out {document['calibration']['accuracy']:.1%}, as the mean over classes {document['balanced_accuracy']:.1%}",
         f"not significantly worse: {', '.join(others) or 'none'}",
         *_about_backbones(document),
         *_about_photos(document),
-        f"probabilities: calibration error {format_number(100 * document['calibration']['error'], '.1f')} points",
+        _about_probabilities(document["calibration"]),
         *_advice(document),
         *(f"WARNING: {warning}" for warning in document["warnings"]),
     ]
@@ -69,6 +79,19 @@ def _about_backbones(document: Mapping[str, Any]) -> Iterator[str]:
             f"recommended backbone: {document['backbone']}; significantly worse with every method: "
             f"{', '.join(worse) or 'none'}"
         )
+
+
+def _about_probabilities(calibration: Mapping[str, Any]) -> str:
+    """Return the calibration error, and what it means where it is large."""
+    error, probability, accuracy = (calibration[key] for key in ("error", "mean_probability", "accuracy"))
+    told = f"probabilities: calibration error {format_number(100 * error, '.1f')} points"
+    if error <= LARGE_ERROR:
+        return told
+    way, often = ("low", "more") if probability < accuracy else ("high", "less")
+    return (
+        f"{told}: too {way}, {probability:.0%} on average where {accuracy:.0%} were right; a prediction with 70 % is "
+        f"right {often} often than that"
+    )
 
 
 def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
@@ -91,7 +114,9 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _advice(document: Mapping[str, Any]) -> Iterator[str]:
-    """Yield advice where further labels hardly help, or where fine-tuning may be better."""
+    """Yield why nothing is forecast, where further labels hardly help, and where fine-tuning may be better."""
+    if not document["forecast"]:
+        yield "no forecast: the last points of the learning curve do not rise"
     if document["is_flat"]:
         yield (
             "advice: the learning curve is flat, by these estimates twice the labels gained less than a point; more "
@@ -113,7 +138,8 @@ def markdown_page(document: Mapping[str, Any]) -> str:
     )
     tables: list[tuple[str, str, Cells]] = [
         ("Methods", "", method_rows(document)),
-        ("Learning curve", "The row of all labels is the expected accuracy.", curve_rows(document)),
+        ("Learning curve", "Each point predicts the photos that come next.", curve_rows(document)),
+        ("Expected accuracy", "Of all labels, and the forecast for more.", expected_rows(document)),
     ]
 
     if len(classes) <= MOST_IN_TABLE:

@@ -18,10 +18,10 @@ def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
 
     The temperature minimises the cross-entropy of predictions for samples that were left out of training (Chuan Guo,
     Geoff Pleiss, Yu Sun, Kilian Q. Weinberger, "On Calibration of Modern Neural Networks", ICML, 2017, section 4.2).
-    All of few samples may be predicted correctly; the minimum would then be at a temperature of 0. The targets are
-    therefore smoothed: for n_c samples of a class and C classes, `(n_c + 1) / (n_c + C)` for the class itself and `1 /
-    (n_c + C)` for each other one (John Platt, "Probabilistic Outputs for Support Vector Machines", Advances in Large
-    Margin Classifiers, 1999, equation 10).
+    All of few samples may be predicted correctly; the minimum would then be at a temperature of 0. So n samples count
+    as having half an error at least, which is the mean error after n successes with Jeffreys' prior (Harold Jeffreys,
+    Theory of Probability, 1961, section 3.1): the share that is missing to `0.5 / (n + 1)` is spread over the other
+    classes.
 
     Args:
         logits: `[samples, classes]`.
@@ -31,13 +31,15 @@ def fit_temperature(logits: Floats, labels: Indices, repeats: int = 1) -> float:
     Returns:
         A positive number.
     """
-    sizes = np.bincount(labels, minlength=logits.shape[1])[labels] / repeats
+    errors = float((logits.argmax(1) != labels).mean())
+    missing = max(0.0, 0.5 / (len(labels) / repeats + 1) - errors)
     step = max(1, len(labels) // ENOUGH)
-    logits, labels, sizes = logits[::step], labels[::step], sizes[::step]
+    logits, labels = logits[::step], labels[::step]
     samples, classes = logits.shape
     spread = float(np.mean(np.sort(logits, 1)[:, -1] - logits.mean(1))) or 1.0
-    targets = np.repeat(1 / (sizes + classes), classes).reshape(samples, classes)
-    targets[np.arange(samples), labels] += sizes / (sizes + classes)
+
+    targets = np.full((samples, classes), missing / max(classes - 1, 1))
+    targets[np.arange(samples), labels] = 1 - missing
 
     def loss(logarithm: float) -> float:
         return -float((targets * log_softmax(logits * (np.exp(logarithm) / spread), axis=1)).sum(1).mean())

@@ -9,7 +9,7 @@ import torch
 from headstart.datamodules.photos.drawn_photos import DrawnPets
 from headstart.evaluation.classifiers.assessment import NEARLY_ALL, assess
 from headstart.evaluation.classifiers.candidates import Labelled
-from headstart.evaluation.classifiers.document import describe, is_flat
+from headstart.evaluation.classifiers.document import describe, doubtful_indices, is_flat
 from headstart.evaluation.classifiers.given_photos import GivenPhotos
 from headstart.evaluation.classifiers.texts import sentences
 
@@ -29,6 +29,20 @@ def test_separate_classes_and_a_wrong_label() -> None:
     assert found.probabilities[4].argmax() == 0
     assert found.expected.low < 29 / 30 < found.expected.high
     assert found.folds == 10
+
+
+def test_labels_that_were_flipped_are_found() -> None:
+    generator, found, flipped, wrong = np.random.default_rng(0), 0, 0, 0
+    for draw in range(5):
+        samples = make_samples((20,) * 5, distance=5)
+        features = samples.features + 0.3 * torch.from_numpy(generator.standard_normal((100, 20))).float()
+        changed = generator.choice(100, 5, replace=False)
+        labels = samples.labels.clone()
+        labels[changed] = (labels[changed] + torch.from_numpy(generator.integers(1, 5, 5))) % 5
+        noted = {*doubtful_indices(labels.numpy(), assess([Labelled(features, labels, 5)], 3, seed=draw))}
+        found, flipped, wrong = found + len(noted & {*changed}), flipped + 5, wrong + len(noted - {*changed})
+    assert found >= 0.8 * flipped
+    assert wrong <= 0.2 * flipped
 
 
 def test_noise_is_known_as_noise() -> None:

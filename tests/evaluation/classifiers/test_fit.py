@@ -74,6 +74,13 @@ def test_fit_and_predict(photos: Path, capsys: pytest.CaptureFixture[str]) -> No
     assert all(0.5 <= float(row["probability"]) <= 1 for row in rows)
     assert np.mean([row["photo"].startswith(row["class"]) for row in rows]) > 0.9
 
+    options = ("--probabilities=all", "--overwrite=true", "--features.num_workers=0")
+    run("predict", "runs/fit/classifier", photos, "--output=predictions.csv", *options)
+    for row, whole in zip(rows, read_predictions(), strict=True):
+        shares = {name: float(whole[f"probability of {name}"]) for name in ("dark", "light")}
+        assert sum(shares.values()) == pytest.approx(1, abs=2e-4)
+        assert (max(shares, key=shares.__getitem__), whole["probability"]) == (row["class"], row["probability"])
+
     classifier = headstart.load_classifier("runs/fit")
     found = classifier.predict_probabilities(photos / "dark", num_workers=0)
     assert found.sum(1) == pytest.approx(np.ones(12))
@@ -216,7 +223,7 @@ def test_damaged_classifiers(photos: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_onnx_names_its_extra(photos: Path, capsys: pytest.CaptureFixture[str]) -> None:
     try:
-        import onnx  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
+        import onnx  # type: ignore[import-not-found, unused-ignore]
         import onnxruntime  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
         import onnxscript  # type: ignore[import-not-found, unused-ignore]  # noqa: F401
     except ImportError:
@@ -224,4 +231,10 @@ def test_onnx_names_its_extra(photos: Path, capsys: pytest.CaptureFixture[str]) 
         assert not Path("runs").exists()
         pytest.skip("needs the extra onnx")
     run("fit", photos, *OPTIONS, "--onnx")
-    assert Path("runs/fit/classifier/model.onnx").stat().st_size > 100_000
+    path = Path("runs/fit/classifier/model.onnx")
+    assert path.stat().st_size > 100_000
+    known = {each.key: each.value for each in onnx.load(path).metadata_props}
+    assert json.loads(known["classes"]) == ["dark", "light"]
+    preprocessing = headstart.load_classifier("runs/fit/classifier").backbone.network(0).preprocessing
+    assert {"crop", "mean", "resize", "std"} <= known.keys()
+    assert preprocessing is None or json.loads(known["crop"]) == preprocessing.crop

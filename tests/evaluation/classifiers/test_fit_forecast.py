@@ -26,6 +26,17 @@ def test_a_certain_accuracy_is_continued_as_a_curve_is() -> None:
         assert (low, estimate, high) == pytest.approx((intervals[0.8][0], expected, intervals[0.8][1]))
 
 
+@pytest.mark.parametrize("level", [0.2, 0.9, 1.0])
+def test_a_curve_whose_last_points_do_not_rise_is_not_forecast(level: float) -> None:
+    generator = np.random.default_rng(0)
+    flat = [np.clip(level + generator.normal(0, 0.01, 3), 0, 1) for _ in SIZES]
+    expected = ExpectedAccuracy(0, 0.8, 0.7, 0.9, 0.8)
+    assert forecast_rows(SIZES, flat, expected, 30, 3, "streaming_lda") == []
+    assert forecast_rows([], [], expected, 3, 3, "streaming_lda") == []
+    # It has risen at first, and no longer does.
+    assert forecast_rows(SIZES, [np.full(3, 0.1), *flat[1:]], expected, 30, 3, "streaming_lda") == []
+
+
 def test_an_uncertain_accuracy_makes_a_forecast_uncertain() -> None:
     certain, uncertain, worse = forecast(0.7, 0.7), forecast(0.5, 0.85), forecast(0.5, 0.7)
     for row, other, below in zip(certain, uncertain, worse, strict=True):

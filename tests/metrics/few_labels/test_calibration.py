@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.few_labels.calibration import (
     calibration_error,
     cross_entropies,
@@ -23,10 +24,32 @@ def test_temperature_is_recovered(scale: float) -> None:
 def test_right_predictions_alone_are_not_certain() -> None:
     logits, labels = np.repeat([[1.0, 0.0], [0.0, 1.0]], 5, axis=0), np.repeat([0, 1], 5)
     found = probabilities(logits, fit_temperature(logits, labels))
-    # Platt's targets for five samples of a class.
-    assert found.max(1) == pytest.approx(np.full(10, 6 / 7), abs=1e-3)
+    # Half an error in eleven.
+    assert found.max(1) == pytest.approx(np.full(10, 1 - 0.5 / 11), abs=1e-3)
     again = fit_temperature(np.tile(logits, (4, 1)), np.tile(labels, 4), repeats=4)
     assert again == pytest.approx(fit_temperature(logits, labels), rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("classes", "per_class", "scale"), [(2, 30, 1), (6, 10, 1), (10, 20, 3), (40, 3, 2), (100, 3, 4)]
+)
+def test_probabilities_hold_for_few_samples_of_many_classes(classes: int, per_class: int, scale: float) -> None:
+    generator = np.random.default_rng(classes)
+
+    def draw(count: int) -> tuple[Floats, Indices]:
+        logits = scale * generator.standard_normal((count, classes))
+        return logits, (softmax(logits, axis=1).cumsum(1) < generator.random((count, 1))).sum(1)
+
+    errors, ratios = [], []
+    for _ in range(20):
+        known, held_out = draw(classes * per_class), draw(2_000)
+        temperature = fit_temperature(*known)
+        found = probabilities(held_out[0], temperature)
+        errors.append(calibration_error(found.max(1), found.argmax(1) == held_out[1]))
+        best = min(cross_entropies(*held_out, each).mean() for each in np.geomspace(0.3, 3, 41))
+        ratios.append(cross_entropies(*held_out, temperature).mean() / best)
+    assert np.mean(errors) < 0.05
+    assert np.mean(ratios) < 1.02
 
 
 def test_calibration_error_is_the_sum_over_bins() -> None:
