@@ -25,7 +25,7 @@ JSON, REPORT, *_ = FILES = (
 
 
 def audit(
-    table: str,
+    table: str | dict[str, str],
     facts: str | None = None,
     pool_size: PositiveInt | None = None,
     pools: PositiveInt | None = None,
@@ -40,7 +40,8 @@ def audit(
     audit.json, report.md, five CSV tables and the figures, and prints the report.
 
     Args:
-        table: CSV file as for `stability`. The columns source, target and performance suffice.
+        table: CSV or Parquet file as for `stability`, or '{birds: birds.csv, cars: cars.csv}'. The columns source,
+            target and performance suffice.
         facts: CSV file of facts about the sources. It has the column source, and any of parameters, accuracy (on the
             training task of the source) and family.
         pool_size: Sources in a pool, for setup stability and win rates. Every subset of this size is a pool. By default

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.tables.published_register import TABLES, PublishedTable
 from headstart.evaluation.audit.audit import audit
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.published.files import find_files, other_version, readable_file
+from headstart.evaluation.published.files import find_files, other_version, readable_table
+from headstart.evaluation.published.register import TABLES, PublishedTable
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_text
@@ -80,13 +80,10 @@ def _describe(name: str, table: PublishedTable) -> list[str]:
 def _audit(table: PublishedTable, local: "list[Path]", folder: Path, **options: Any) -> dict[str, Any]:
     """Audit a table, and say how its figures differ from those of the register."""
     paths = find_files(table, local)
-    read = {file.name: readable_file(file, paths[file.name], folder) for file in table.files}
-    warnings = [warning for file in table.files if (warning := other_version(file, read[file.name]))]
-
-    chosen = dict(table.options)
-    if table.performances:
-        chosen["performances"] = str(read[table.performances.name])
-    document = audit(str(read[table.file.name]), output=str(folder), **chosen, **options)
+    readable = readable_table(table, paths, folder)
+    checked = {**paths, table.file.name: readable} if table.file.variable else paths
+    warnings = [warning for file in table.files if (warning := other_version(file, checked[file.name]))]
+    document = audit(str(readable), output=str(folder), **table.options, **options)
 
     warnings += _differences(table, document)
     print_lines(warnings or [f"As expected: all {len(_known(table))} figures are those of the register."])

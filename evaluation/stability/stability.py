@@ -48,7 +48,7 @@ PRESETS = {
 
 
 def stability(
-    table: str,
+    table: str | dict[str, str],
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
     pools: PositiveInt | None = None,
@@ -65,8 +65,9 @@ def stability(
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
 
     Args:
-        table: CSV file with the columns metric, source, target, score and performance. The layout of the tables
-            released with the paper (Agostinelli et al., ECCV 2022) also works.
+        table: CSV or Parquet file with the columns source, target, performance and one for each metric. A file with the
+            columns metric and score has a row for each metric instead, as the tables that were released with the paper
+            (Agostinelli et al., ECCV 2022). Several files have a target each: '{birds: birds.csv, cars: cars.csv}'.
         preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table.
             Other options override it.
         pool_size: Sources in a pool. Every subset of this size is a pool. By default 70 % of the sources that a target

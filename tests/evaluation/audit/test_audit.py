@@ -13,7 +13,7 @@ from PIL import Image
 from scipy import stats
 
 from headstart import evaluate
-from headstart.contract.tables.table import read_table
+from headstart.contract.tables.read_table import read_table
 from headstart.evaluation.audit import findings
 from headstart.evaluation.audit.rankers import Facts, rank_sources, without
 from headstart.output.results_folder import DashboardResults
@@ -269,13 +269,7 @@ def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.Monkey
         ({}, ["--metrics=[gbc]"], "metrics: 'gbc' not in the table; it has none"),
         ({}, ["--metrics=[]"], "metrics: none given; one or more"),
         ({}, ["--columns={sources: x}"], "columns: 'sources' given; there are metric, source, target"),
-        (
-            {},
-            ["--own=source", "--exclude_target=false"],
-            "own: 'source' given, which has no effect with exclude_target",
-        ),
-        ({}, ["--performance_where={a: b}"], "performance_columns, performance_where: they describe a file that"),
-        ({}, ["--classes={t9: 2}"], "classes: 't9' given; the targets are t0, t1, t2"),
+        ({}, ["--where={kind: 1}"], "where: 'kind' is no column of 'table.csv', which has source, target, performance"),
         ({}, ["--facts=none.csv"], "facts: 'none.csv' cannot be read"),
         (
             {"facts.csv": "source,size\n"},

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
-from headstart.contract.tables.table import read_table
+from headstart.contract.tables.read_table import read_table
 from headstart.evaluation.stability.figure_choice import EXAMPLES, fitting_examples
 from headstart.evaluation.stability.stability import PRESETS
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
