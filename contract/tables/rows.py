@@ -82,7 +82,7 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     Raises:
         UserError: The file cannot be read, lacks a column or a metric, has no rows that count, or wrong entries.
     """
-    frame = read_frame(path)
+    frame = read_frame("table", path)
     columns = _find_columns(path, list(frame.columns), layout.columns, target)
     frame, notes = _select(path, frame, layout.where)
 
@@ -104,27 +104,36 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     return TableRows(_with_numbers(rows), [name for name in frame.columns if name and name not in used], notes)
 
 
-def read_frame(path: Path) -> pd.DataFrame:
-    """Read a file as texts. The index numbers its rows, of which the header is the first."""
+def read_frame(option: str, path: Path) -> pd.DataFrame:
+    """Read a file as texts. The index numbers its rows, of which the header is the first.
+
+    Args:
+        option: The option that names the file, for messages.
+        path: CSV or Parquet file.
+
+    Raises:
+        UserError: The file cannot be read, has a column twice, or rows of another length.
+    """
     import pandas as pd
 
     if path.suffix == ".parquet":
         try:
             frame = pd.read_parquet(path)
         except ImportError as error:
-            raise UserError("table: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
+            raise UserError(f"{option}: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
         except (OSError, ValueError) as error:
-            raise UserError(f"table: {str(path)!r} cannot be read ({reason_of(error)}); give a Parquet file") from error
+            reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
+            raise UserError(f"{option}: {reason}; give a Parquet file") from error
         texts = frame.astype(object).where(frame.notna(), "").astype(str)
         return texts.set_axis(range(2, len(frame) + 2), axis=0)
 
-    lines = list(read_csv("table", path))
+    lines = list(read_csv(option, path))
     header = [name.strip() for name in lines[0][1]] if lines else []
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
-        raise UserError(f"table: {str(path)!r} has the column {twice[0]!r} twice; rename one")
+        raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
     torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
-    refuse(f"rows without the {len(header)} fields of the first", torn)
+    refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
     return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=str)
 
 
@@ -241,8 +250,8 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(**numbers)
 
 
-def refuse(kind: str, entries: Sequence[str], hint: str = "") -> None:
+def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
     """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
     if entries:
         more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
-        raise UserError(f"table: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")
+        raise UserError(f"{option}: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")

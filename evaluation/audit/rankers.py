@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.csv_tables import finite_number, read_csv, require_fields
+from headstart.contract.tables.csv_tables import finite_number
+from headstart.contract.tables.rows import read_frame
 from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES
@@ -56,39 +57,37 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
     """
     if path is None:
         return Facts()
-    lines = read_csv("facts", path)
-    header = next(lines, (1, []))[1]
+    frame = read_frame("facts", path)
     kinds = (*NUMBERS, "family")
-    columns = [name for name in kinds if name in header]
-    if "source" not in header or not columns:
-        listed = ", ".join(map(repr, header)) or "nothing"
+    columns = [name for name in kinds if name in frame.columns]
+    if "source" not in frame.columns or not columns:
+        listed = ", ".join(map(repr, frame.columns)) or "nothing"
         raise UserError(f"facts: a column source and one of {', '.join(kinds)} are needed; the first line has {listed}")
 
-    facts: dict[str, dict[str, Any]] = {}
-    for line, row in lines:
-        try:
-            require_fields(row, header)
-            source = row[header.index("source")].strip()
-            if source in facts:
-                raise ValueError(f"source {source!r} once more")
-            if source in sources:
-                facts[source] = {name: _read_fact(name, row[header.index(name)].strip()) for name in columns}
-        except ValueError as error:
-            raise UserError(f"facts: line {line}: {error}") from error
-
-    missing = [source for source in sources if source not in facts]
-    if missing:
+    frame = frame.map(str.strip)
+    frame = frame[frame["source"].isin(sources)]
+    if twice := frame.index[frame["source"].duplicated()].tolist():
+        raise UserError(f"facts: row {twice[0]}: source {frame['source'][twice[0]]!r} once more")
+    if missing := sorted(set(sources) - set(frame["source"]), key=sources.index):
         raise UserError(f"facts: nothing of {', '.join(map(repr, missing))}; all sources of the table are needed")
-    values = {name: [facts[source][name] for source in sources] for name in columns}
+
+    ordered = frame.assign(row=frame.index).set_index("source").loc[list(sources)]
+    rows = ordered["row"].tolist()
+    values: dict[str, list[Any]] = {
+        name: [_read_fact(name, *its) for its in zip(rows, ordered[name], strict=True)] for name in columns
+    }
     families = values.pop("family", [])
     return Facts({NUMBERS[name]: numbers for name, numbers in values.items()}, families)
 
 
-def _read_fact(name: str, text: str) -> float | str:
-    if name in NUMBERS:
-        return finite_number(text, name)
-    if not text:
-        raise ValueError("family is empty")
+def _read_fact(name: str, row: int, text: str) -> float | str:
+    try:
+        if name in NUMBERS:
+            return finite_number(text, name)
+        if not text:
+            raise ValueError("family is empty")
+    except ValueError as error:
+        raise UserError(f"facts: row {row}: {error}") from error
     return text
 
 

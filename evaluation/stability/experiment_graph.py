@@ -42,7 +42,7 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
     the setup stability of this small study.
     """
     targets = [panel.target for panel in varying_target(study, choice, measure)]
-    pools = _two_pools(study, choice, targets)
+    pools = _two_pools(study, targets)
     if len(set(targets)) < 2 or len(pools) < 2:
         return None
     other = MEASURES.index("pearson" if MEASURES[measure] != "pearson" else "weighted_kendall")
@@ -126,10 +126,8 @@ def _texts(study: Study, outcomes: Floats, targets: Sequence[int], measures: Seq
     return texts
 
 
-def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> Indices:
-    """Return the chosen pools, or one that both targets have and the one with the fewest sources in common."""
-    if choice.pools:
-        return np.sort([[study.table.sources.index(name) for name in pool] for pool in choice.pools])
+def _two_pools(study: Study, targets: list[int]) -> Indices:
+    """Return a pool that both targets have, and the one with the fewest sources in common with it."""
     usable = np.flatnonzero(np.isfinite(study.shown[:, targets]).all(axis=(1, 2, 3)))
     if len(usable) < 2:
         return np.empty((0, study.pools.size), dtype=np.intp)
@@ -161,8 +159,8 @@ def _plot_edges(axes: Axes, cube: Cube, outcomes: Floats, tie_tolerance: float) 
 
 
 def rank_in_words(titles: Sequence[str], outcome: Floats, tie_tolerance: float) -> str:
-    """List metrics from the best to the worst, with an equals sign between two that are tied; none without a value."""
-    order = np.argsort(-outcome, kind="stable")[: np.isfinite(outcome).sum()]
+    """List metrics from the best to the worst, with an equals sign between two that are tied."""
+    order = np.argsort(-outcome, kind="stable")
     signs = [" =" if gap <= tie_tolerance else " >" for gap in -np.diff(outcome[order])]
     # No-break spaces keep a sign at the end of its line, which shows that the list continues. They are replaced
     # afterwards, because figures escape them in names as characters that look like others.

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from matplotlib.lines import Line2D
 
 from headstart.evaluation.stability.experiment_graph import plot_graph
 from headstart.evaluation.stability.figure_choice import (
-    Example,
+    Examples,
     FigureChoice,
     Panel,
     varying_measure,
@@ -42,7 +43,7 @@ HEADLINES = {
 
 @drawing()
 def plot_study(
-    study: Study, choice: FigureChoice, measure: Measure, examples: Sequence[Example] = ()
+    study: Study, choice: FigureChoice, measure: Measure, examples: Examples = MappingProxyType({})
 ) -> dict[str, Figure]:
     """Plot the scatter of outcomes, the effect of single components, and the graph of a few experiments.
 
@@ -53,7 +54,7 @@ def plot_study(
         study: A complete study.
         choice: Content of the figures.
         measure: Measure where it does not vary, and neither the choice nor an example has one.
-        examples: Examples of the paper that are shown where the choice has no other.
+        examples: Examples of the paper that parts show where the choice has no other.
 
     Returns:
         `scatter`, or `agreement` for more than six metrics of which no two are chosen. Then `components` and, if the

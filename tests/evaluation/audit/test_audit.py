@@ -281,21 +281,25 @@ def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.Monkey
             ["--facts=facts.csv"],
             "facts: nothing of 'middle', 'huge'; all",
         ),
-        ({"facts.csv": "source,family\nsmall,"}, ["--facts=facts.csv"], "facts: line 2: family is empty"),
         (
-            {"facts.csv": "source,parameters\nsmall,5M"},
+            {"facts.csv": "source,family\nsmall,\nmiddle,a\nlarge,a\nhuge,a"},
             ["--facts=facts.csv"],
-            "facts: line 2: parameters is '5M' and not",
+            "facts: row 2: family is empty",
+        ),
+        (
+            {"facts.csv": "source,parameters\nhuge,1\nsmall,5M\nmiddle,2\nlarge,3"},
+            ["--facts=facts.csv"],
+            "facts: row 3: parameters is '5M' and not",
         ),
         (
             {"facts.csv": "source,parameters\nsmall,5,6"},
             ["--facts=facts.csv"],
-            "facts: line 2: 3 fields where the first",
+            "facts: 1 rows without the 2 fields of the first: row 2 has 3",
         ),
         (
             {"facts.csv": "source,family\nsmall,a\nsmall,a"},
             ["--facts=facts.csv"],
-            "facts: line 3: source 'small' once more",
+            "facts: row 3: source 'small' once more",
         ),
         (
             {"table.csv": "source,target,performance\na,t,1\nb,t,2"},
