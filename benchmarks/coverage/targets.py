@@ -140,7 +140,7 @@ def _stability_shares(generator: np.random.Generator, size: int, studies: int) -
 def _study(scores: Values, performances: Values) -> Study:
     metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
     table = TransferTable.complete(metrics, sources, targets, scores, performances)
-    return run_study(table, Pools(len(sources), POOL), 1e-12)
+    return run_study(table, Pools(len(sources), POOL))
 
 
 def mean_rank(populations: int = 4, tables: int = 25) -> Iterator[tuple[str, Shares]]:

@@ -105,7 +105,7 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
 
 
 def read_frame(option: str, path: Path) -> pd.DataFrame:
-    """Read a file as texts. The index numbers its rows, of which the header is the first.
+    """Read a file as texts without spaces around them. The index numbers its rows, of which the header is the first.
 
     Args:
         option: The option that names the file, for messages.
@@ -124,11 +124,11 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         except (OSError, ValueError) as error:
             reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
             raise UserError(f"{option}: {reason}; give a Parquet file") from error
-        texts = frame.astype(object).where(frame.notna(), "").astype(str)
+        texts = frame.astype(object).where(frame.notna(), "").astype(str).map(str.strip).rename(columns=str)
         return texts.set_axis(range(2, len(frame) + 2), axis=0)
 
-    lines = list(read_csv(option, path))
-    header = [name.strip() for name in lines[0][1]] if lines else []
+    lines = [(line, [text.strip() for text in row]) for line, row in read_csv(option, path)]
+    header = lines[0][1] if lines else []
     twice = sorted({name for name in header if name and header.count(name) > 1})
     if twice:
         raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
@@ -194,17 +194,15 @@ def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
     import pandas as pd
 
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").dropna()
-    same = texts.str.strip().isin(values) | pd.to_numeric(texts, errors="coerce").isin(numbers)
+    same = texts.isin(values) | pd.to_numeric(texts, errors="coerce").isin(numbers)
     return np.asarray(same, dtype=np.bool_)
 
 
 def _refuse_empty(rows: pd.DataFrame, frame: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> None:
     empty = []
     for plain in ("metric", "source", "target"):
-        if plain in columns:
-            rows[plain] = rows[plain].str.strip()
-            lacks = frame[columns[plain]].apply(lambda texts: texts.str.strip() == "").any(axis=1)
-            empty += [f"row {row}, {plain} is empty" for row in rows["row"][lacks]]
+        lacks = (frame[columns.get(plain, [])] == "").any(axis=1)
+        empty += [f"row {row}, {plain} is empty" for row in rows["row"][lacks]]
     refuse("wrong entries", empty)
 
 
@@ -240,7 +238,7 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
     for name in ("score", "performance"):
         values = np.full(len(rows), np.nan)
         for position, (row, text) in enumerate(zip(rows["row"].tolist(), rows[name].tolist(), strict=True)):
-            if text.strip().lower() not in MISSING + NOT_FINITE:
+            if text.lower() not in MISSING + NOT_FINITE:
                 try:
                     values[position] = finite_number(text, name)
                 except ValueError as error:

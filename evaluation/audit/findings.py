@@ -27,16 +27,13 @@ from headstart.output.progress import track
 MOST_LEFT_OUT = 200_000
 
 
-def audit_table(
-    table: TransferTable, facts: Facts, pools: Pools, tie_tolerance: float
-) -> tuple[dict[str, Any], list[str]]:
+def audit_table(table: TransferTable, facts: Facts, pools: Pools) -> tuple[dict[str, Any], list[str]]:
     """Audit a table.
 
     Args:
         table: Scores and performances.
         facts: Facts about its sources.
         pools: The pools of the studies.
-        tie_tolerance: Differences of outcomes up to this are ties.
 
     Returns:
         The part of `audit.json` that the table decides, with None for undefined values. And sentences that say why
@@ -51,10 +48,10 @@ def audit_table(
     without_families = {each: _means_without(table, facts, np.array(facts.families) == each) for each in families}
 
     # Both studies are left out if there are too few metrics or rankers.
-    stability = _study(table, pools, tie_tolerance)
+    stability = _study(table, pools)
     all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
-    helpful = HelpfulPools(all_rankers, tie_tolerance)
-    wins = _study(all_rankers, pools, tie_tolerance, each_block=helpful.add)
+    helpful = HelpfulPools(all_rankers)
+    wins = _study(all_rankers, pools, each_block=helpful.add)
     setup_stability: dict[str, float | None] = dict.fromkeys(COMPONENTS)
     if stability:
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
@@ -94,18 +91,17 @@ def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Float
     return mean_over_targets(measured.swapaxes(1, 2))
 
 
-def _study(table: TransferTable, pools: Pools, tie_tolerance: float, **options: Any) -> Study | None:
+def _study(table: TransferTable, pools: Pools, **options: Any) -> Study | None:
     """Study the pools; None if there are fewer than two metrics, or a missing score.
 
     Args:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         **options: As for `run_study`.
     """
     if len(table.metrics) < 2 or not np.isfinite(table.scores).all():
         return None
-    return run_study(table, pools, tie_tolerance, **options)
+    return run_study(table, pools, **options)
 
 
 def _errors(names: Sequence[str], stability: Study | None, wins: Study | None) -> dict[str, Any]:

@@ -64,7 +64,6 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         listed = ", ".join(map(repr, frame.columns)) or "nothing"
         raise UserError(f"facts: a column source and one of {', '.join(kinds)} are needed; the first line has {listed}")
 
-    frame = frame.map(str.strip)
     frame = frame[frame["source"].isin(sources)]
     if twice := frame.index[frame["source"].duplicated()].tolist():
         raise UserError(f"facts: row {twice[0]}: source {frame['source'][twice[0]]!r} once more")

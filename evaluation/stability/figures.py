@@ -21,7 +21,7 @@ from headstart.evaluation.stability.figure_choice import (
     varying_target,
 )
 from headstart.evaluation.stability.metric_agreement import plot_agreement
-from headstart.evaluation.stability.study import Study
+from headstart.evaluation.stability.study import TIED, Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.pools import in_words
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
@@ -138,7 +138,7 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
             points, style = panel.points(study), styles[panel.target]
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
             _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
-            _write_shares(axes, points, study.tie_tolerance)
+            _write_shares(axes, points)
             axes.set_title(
                 fold(f"{targets[panel.target]}, {_title(panel.measure)}", 0.8 * COMPONENT_PANEL, 9), fontsize=9
             )
@@ -164,12 +164,12 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.locator_params(nbins=5)
 
 
-def _write_shares(axes: Axes, points: Floats, tie_tolerance: float) -> None:
+def _write_shares(axes: Axes, points: Floats) -> None:
     """Write how many of the points lie above and below the line."""
     if not len(points):
         return
     difference = points[:, 1] - points[:, 0]
-    above, below = float((difference > tie_tolerance).mean()), float((difference < -tie_tolerance).mean())
+    above, below = float((difference > TIED).mean()), float((difference < -TIED).mean())
     text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9}
     axes.text(0.04, 0.96, f"{100 * above:.0f} % above", ha="left", va="top", **text)
     axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)

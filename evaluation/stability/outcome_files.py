@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.contract.tables.table import TransferTable
+from headstart.evaluation.stability.study import TIED
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.files import replacing
@@ -19,9 +20,7 @@ FILE = "outcomes.csv.gz"
 
 
 @contextmanager
-def open_outcomes(
-    path: Path, table: TransferTable, tie_tolerance: float
-) -> Iterator[Callable[[Indices, Floats], object]]:
+def open_outcomes(path: Path, table: TransferTable) -> Iterator[Callable[[Indices, Floats], object]]:
     """Open the table; the context returns a function that writes the pools and outcomes of a block.
 
     Pools are `[pools, k]`, outcomes `[pools, t, e, m]`.
@@ -29,7 +28,6 @@ def open_outcomes(
     Args:
         path: The file.
         table: The table of the study.
-        tie_tolerance: Outcomes that are this close to the best one are best, too.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -42,10 +40,10 @@ def open_outcomes(
         csv.writer(text, lineterminator="\n").writerow(
             ["sources", "target", "measure", "winners", *map(escape_cell, table.metrics)]
         )
-        yield lambda pools, outcomes: text.write(_rows(table, pools, outcomes, tie_tolerance))
+        yield lambda pools, outcomes: text.write(_rows(table, pools, outcomes))
 
 
-def _rows(table: TransferTable, pools: Indices, outcomes: Floats, tie_tolerance: float) -> str:
+def _rows(table: TransferTable, pools: Indices, outcomes: Floats) -> str:
     """Return the CSV rows of a block, one for each experiment."""
     import pandas as pd
 
@@ -54,7 +52,7 @@ def _rows(table: TransferTable, pools: Indices, outcomes: Floats, tie_tolerance:
     values = outcomes.reshape(-1, len(metrics))
     defined = np.where(np.isnan(values), -np.inf, values)
     best = defined.max(axis=1, keepdims=True)
-    won = (defined >= best - tie_tolerance) & np.isfinite(best)
+    won = (defined >= best - TIED) & np.isfinite(best)
     # There are few different sets of winners.
     kinds, which = np.unique(won, axis=0, return_inverse=True)
     names = [join_names([name for name, wins in zip(metrics, kind, strict=True) if wins]) for kind in kinds]

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.evaluation.stability.figure_choice import Examples, FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
@@ -84,7 +84,6 @@ def stability(
     pools: PositiveInt | None = None,
     seed: NonNegativeInt = 0,
     ties: Ties | None = None,
-    tie_tolerance: NonNegativeFloat = 1e-12,
     figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     save_outcomes: bool = False,
@@ -108,8 +107,6 @@ def stability(
         ties: How an experiment with several best metrics counts in `win_rate_percent`. `split` gives each an equal
             share. `last` counts it for the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then the order
             of the table. By default `split`, which favours none; with a preset `last`, as in the paper.
-        tie_tolerance: Metrics are tied if their measures differ by at most this. The default covers rounding errors
-            only.
         figures: Content of the figures.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         save_outcomes: Also write all outcomes to outcomes.csv.gz, a row for each experiment.
@@ -141,16 +138,15 @@ def stability(
         "pool_size": size,
         **studied.settings,
         "ties": ties or conventions.ties,
-        "tie_tolerance": float(tie_tolerance),
     }
     results.check_settings(settings)
 
-    tolerance, outcomes = float(tie_tolerance), results.path / OUTCOMES
+    outcomes = results.path / OUTCOMES
     with (
         results.writable(),
-        open_outcomes(outcomes, cells, tolerance) if save_outcomes else nullcontext(lambda *block: None) as each_block,
+        open_outcomes(outcomes, cells) if save_outcomes else nullcontext(lambda *block: None) as each_block,
     ):
-        study = run_study(cells, studied, tolerance, each_block)
+        study = run_study(cells, studied, each_block)
 
     document = {
         **settings,

@@ -32,6 +32,8 @@ BLOCK, IN_CACHE, IN_MEMORY = 2**11, 2**17, 2**22
 # Pools that the figures show; more points would only overlap.
 SHOWN = 1000
 
+# Metrics whose outcomes differ by at most this are tied; it covers rounding errors.
+TIED = 1e-12
 # The components of an experiment.
 COMPONENTS = ("target", "measure", "pool")
 
@@ -43,7 +45,6 @@ class Study:
     Attributes:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
         shown_pools: A random sample of the pools, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
@@ -58,7 +59,6 @@ class Study:
 
     table: TransferTable
     pools: Pools
-    tie_tolerance: float
     batches: list[Batch]
     shown_pools: Indices
     shown: Floats
@@ -82,7 +82,6 @@ class Study:
 def run_study(
     table: TransferTable,
     pools: Pools,
-    tie_tolerance: float,
     each_block: Callable[[Indices, Floats], object] = lambda pools, outcomes: None,
 ) -> Study:
     """Compute the outcome of every metric for every pool, target and measure, and summarize them.
@@ -90,7 +89,6 @@ def run_study(
     Args:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`, in the order of
             `pools`. Outcomes are NaN if a target is in the pool.
 
@@ -103,7 +101,6 @@ def run_study(
     study = Study(
         table,
         pools,
-        tie_tolerance,
         [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
         shown_pools=np.empty((len(sample), pools.size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
@@ -138,7 +135,7 @@ def _block_size(table: TransferTable) -> int:
 
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
     """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
-    vectors, defined = agreement_vectors(outcomes, study.tie_tolerance)
+    vectors, defined = agreement_vectors(outcomes, TIED)
     study.used += used.sum(axis=0)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments
@@ -153,7 +150,7 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
 
     for index in np.unique(batch_of):
         here = slice(*np.searchsorted(batch_of, (index, index + 1)))
-        study.batches[index].add(outcomes[here], study.tie_tolerance, vectors[here], defined[here])
+        study.batches[index].add(outcomes[here], TIED, vectors[here], defined[here])
 
 
 def _summarize(study: Study) -> None:

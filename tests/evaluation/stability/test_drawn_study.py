@@ -39,11 +39,11 @@ def table() -> TransferTable:
 
 @pytest.mark.slow
 def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: TransferTable) -> None:
-    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
+    exact = run_study(table, Pools(SOURCES, 10))
     truth = np.array([exact.setup_stability[name].mean for name in COMPONENTS])
     seeds, z_scores, z_wins = 150, [], []
     for seed in range(seeds):
-        study = run_study(table, Pools(SOURCES, 10, drawn=120, seed=seed), 1e-12)
+        study = run_study(table, Pools(SOURCES, 10, drawn=120, seed=seed))
         errors = setup_stability_errors(study)
         estimates = np.array([study.setup_stability[name].mean for name in COMPONENTS])
         z_scores.append((estimates - truth) / [errors[name] for name in COMPONENTS])
@@ -58,8 +58,8 @@ def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: 
 
 
 def test_many_pools_come_close_to_all(table: TransferTable) -> None:
-    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
-    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1), 1e-12)
+    exact = run_study(table, Pools(SOURCES, 10))
+    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1))
     for name, error in setup_stability_errors(study).items():
         assert error < 0.004
         mean = exact.setup_stability[name].mean
@@ -72,7 +72,7 @@ def test_many_pools_come_close_to_all(table: TransferTable) -> None:
 
 def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: TransferTable) -> None:
     pools = Pools(SOURCES, 10, drawn=BATCHES + 30, seed=2)
-    study = run_study(table, pools, 1e-12)
+    study = run_study(table, pools)
     drawn, batches = (np.concatenate(parts) for parts in zip(*pools.blocks(1_000), strict=True))
     vectors, defined = agreement_vectors(pool_outcomes(table, drawn)[0], 1e-12)
     pairs = [(i, j) for i, j in combinations(range(len(drawn)), 2) if batches[i] != batches[j]]
@@ -93,12 +93,12 @@ def test_targets_with_few_of_the_pools_are_named(table: TransferTable) -> None:
     own = table.own.copy()
     own[:5, 1] = True
     narrow = TransferTable.complete(*names(table), table.scores, table.performances, own)
-    study = run_study(narrow, Pools(SOURCES, 9, drawn=400), 1e-12)
+    study = run_study(narrow, Pools(SOURCES, 9, drawn=400))
     drawn = next(Pools(SOURCES, 9, drawn=400).blocks(400))[0]
     few = int((drawn >= 5).all(axis=1).sum())
     assert few_pools(study) == {"t1": few}
     assert f"Few of these pools lack the sources that a target excludes: t1 ({few})." in pools_in_words(study)
-    assert few_pools(run_study(narrow, Pools(SOURCES, 9), 1e-12)) == {}
+    assert few_pools(run_study(narrow, Pools(SOURCES, 9))) == {}
 
 
 @pytest.mark.parametrize(("lead", "unsure"), [(1.9, True), (2.1, False)])

@@ -46,7 +46,7 @@ def test_a_preset_shows_what_the_table_has(table: TransferTable) -> None:
 
 
 def test_named_targets_and_measures_are_shown_in_their_order(table: TransferTable) -> None:
-    study = run_study(table, Pools(7, 4), 1e-12)
+    study = run_study(table, Pools(7, 4))
     for names in (["far", "city"], ["city", "far"]):
         panels = varying_target(study, FigureChoice(targets=names), 0)
         assert [table.targets[panel.target] for panel in panels] == names
@@ -57,7 +57,7 @@ def test_named_targets_and_measures_are_shown_in_their_order(table: TransferTabl
 
 def test_the_graph_has_the_outcomes_of_its_pools(table: TransferTable) -> None:
     choice = FigureChoice(measures=["kendall", "pearson"], targets=["city", "far"])
-    plots = plot_study(run_study(table, Pools(7, 4), 1e-12), choice, "kendall")
+    plots = plot_study(run_study(table, Pools(7, 4)), choice, "kendall")
     boxes = [text.get_text().replace("\N{NO-BREAK SPACE}", " ") for text in plots["experiments"].findobj(Text)]
     [described] = [text for text in boxes if "all 7 sources but" in text]
     for line in described.split("\n"):
@@ -68,5 +68,5 @@ def test_the_graph_has_the_outcomes_of_its_pools(table: TransferTable) -> None:
             at = pool, table.targets.index(target)
             for title, tau in (("Kendall", stats.kendalltau), ("Pearson", stats.pearsonr)):
                 outcome = [tau(scores[at], table.performances[at]).statistic for scores in table.scores]
-                words = rank_in_words(table.titles, np.array(outcome), 1e-12)
+                words = rank_in_words(table.titles, np.array(outcome))
                 assert f"{target}, {title}, {name}\n{words}" in boxes

@@ -39,8 +39,8 @@ def split(text: str) -> list[str]:
 def test_every_experiment_has_its_row(table: TransferTable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "BLOCK", 4)
     for name in ("one", "other"):
-        with open_outcomes(tmp_path / name / FILE, table, 1e-12) as write_block:
-            run_study(table, Pools(5, 3), 1e-12, write_block)
+        with open_outcomes(tmp_path / name / FILE, table) as write_block:
+            run_study(table, Pools(5, 3), write_block)
     assert (tmp_path / "one" / FILE).read_bytes() == (tmp_path / "other" / FILE).read_bytes()
     metrics = [WRITTEN.get(name, name) for name in table.metrics]
     frame = pd.read_csv(tmp_path / "one" / FILE, keep_default_na=False, na_values=dict.fromkeys(metrics, ""))
@@ -64,7 +64,7 @@ def test_every_experiment_has_its_row(table: TransferTable, tmp_path: Path, monk
 
 def test_a_study_that_ends_early_leaves_no_file(table: TransferTable, tmp_path: Path) -> None:
     def end_early() -> None:
-        with open_outcomes(tmp_path / FILE, table, 1e-12) as write_block:
+        with open_outcomes(tmp_path / FILE, table) as write_block:
             write_block(np.zeros((1, 3), dtype=np.intp), np.zeros((1, 3, 4, 3)))
             raise KeyboardInterrupt
 
