@@ -1,6 +1,6 @@
 """The findings of an audit about a table, as arrays, as the content of `audit.json`, and as CSV tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -153,37 +153,28 @@ def _dispersion(table: TransferTable) -> dict[str, Any]:
 
 def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[list[Any]]]]:
     """Return the columns and rows of each CSV table by name."""
-    summaries = [
-        (name, measure, summary)
+    rankers = {
+        name: {measure: summary["per_target"] for measure, summary in measures.items()}
         for name, measures in document["rankers"].items()
-        for measure, summary in measures.items()
-    ]
-    beyond = document["kendall_given_mean_rank"]
-    summaries += [(name, "kendall_given_mean_rank", summary) for name, summary in beyond.items()]
-    rankers = [
-        [name, measure, target, value]
-        for name, measure, summary in summaries
-        for target, value in summary["per_target"].items()
-    ]
-
-    left_out = [
-        [kind, name, measure, each, value]
-        for kind in ("model", "family")
-        for name, measures in document[f"leave_one_{kind}_out"].items()
-        for measure, values in measures.items()
-        for each, value in values.items()
-    ]
-    ranks = [
-        [name, target, rank]
-        for name, source in document["ranks"]["sources"].items()
-        for target, rank in source["per_target"].items()
-    ]
+    }
+    beyond = {
+        name: {"kendall_given_mean_rank": summary["per_target"]}
+        for name, summary in document["kendall_given_mean_rank"].items()
+    }
+    left_out = {kind: document[f"leave_one_{kind}_out"] for kind in ("model", "family")}
+    ranks = {name: source["per_target"] for name, source in document["ranks"]["sources"].items()}
 
     tables = {
-        "rankers": (["ranker", "measure", "target", "value"], rankers),
-        "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
-        "ranks": (["source", "target", "rank"], ranks),
+        "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(beyond)]),
+        "left_out": (["left_out", "ranker", "measure", "which", "mean"], list(_leaves(left_out))),
+        "ranks": (["source", "target", "rank"], list(_leaves(ranks))),
         "fidelity": fidelity_csv(document["fidelity"]),
         "helpful_pools": helpful_csv(document["helpful_pools"]),
     }
     return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}
+
+
+def _leaves(nested: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield a row for each value of nested mappings: the keys that lead to it, and the value."""
+    for key, value in nested.items():
+        yield from ([key, *row] for row in _leaves(value)) if isinstance(value, Mapping) else [[key, value]]

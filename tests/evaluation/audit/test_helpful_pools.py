@@ -104,8 +104,3 @@ def test_tables_and_csv_have_the_shares() -> None:
     assert first[2][1][1] == f"{document['rankers']['x']['all']['mean']:.3f}", "three targets have no interval"
     assert "badly by chance" in first[1]
     assert "badly by chance" not in second[1]
-
-
-def test_without_a_study_of_pools_there_is_none() -> None:
-    assert helpful_tables({}, {}, "") == []
-    assert helpful_csv({})[1] == []
