@@ -55,38 +55,27 @@ def read_table(
     rows, ignored, notes = _join(files, layout, chosen)
     origins = rows[["source", "own"]].drop_duplicates()
     if layout.exclude_target:
-        is_own = (rows["target"] == rows["source"]) | (rows["target"] == rows["own"])
-        targets = rows["target"].drop_duplicates()
-        lost = targets[~targets.isin(rows["target"][~is_own])].tolist()
-        notes += [f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}."] * bool(lost)
-        rows = rows[~is_own]
+        rows, lost = _without_own(rows)
+        notes += lost
     _refuse_double(rows)
 
     metrics, sources, targets = (rows[axis].drop_duplicates().tolist() for axis in KEY)
     metrics = in_paper_order(metrics)
     own = _own_targets(origins, sources, targets) & layout.exclude_target
     scores, performances = _arrays(rows, (metrics, sources, targets))
+
     left_out = _lacking_sources(metrics, sources, scores, least)
     kept = [index for index, name in enumerate(metrics) if name not in left_out]
     metrics, scores = [metrics[index] for index in kept], scores[kept]
     if layout.missing == "refuse":
         _refuse_holes((metrics, sources, targets), np.isnan(scores) & ~own, np.isnan(performances) & ~own)
 
-    known = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(performances)
+    # A table without metrics has one without a name.
     named = [name for name in metrics if name]
-    table = TransferTable(
-        named,
-        sources,
-        targets,
-        own,
-        known,
-        np.where(known, scores, 0.0)[: len(named)],
-        np.where(known, performances, 0.0),
-        _digest(files),
-        ignored,
-        left_out,
-        [*_warnings(rows), *notes],
-    )
+    known = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(performances)
+    cells = np.where(known, scores, 0.0)[: len(named)], np.where(known, performances, 0.0)
+    notes = [*_warnings(rows), *notes]
+    table = TransferTable(named, sources, targets, own, known, *cells, _digest(files), ignored, left_out, notes)
     return table.require(least).without_constant_metrics().require(least)
 
 
@@ -109,11 +98,21 @@ def _join(
     for name, is_better in layout.higher_is_better.items():
         if name not in known:
             raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(known)}")
+
         if not is_better and name == "performance":
             rows["performance"] = -rows["performance"]
         elif not is_better:
             rows["score"] = rows["score"].mask(rows["metric"] == name, -rows["score"])
     return rows, ignored, notes
+
+
+def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows whose source is not the target, nor comes from it, and a sentence on targets that have none."""
+    is_own = (rows["target"] == rows["source"]) | (rows["target"] == rows["own"])
+    targets = rows["target"].drop_duplicates()
+    lost = targets[~targets.isin(rows["target"][~is_own])].tolist()
+    note = f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}."
+    return rows[~is_own], [note] * bool(lost)
 
 
 def _out_of_range(rows: pd.DataFrame) -> list[str]:
@@ -196,7 +195,7 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
     metrics, sources, targets = names
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
-    hint = ", or choose metrics that have them" if metrics[0] else ""
+    hint = ", or choose metrics that have them" if any(metrics) else ""
     refuse("missing cells", gaps, f"; complete them{hint}, or choose --missing=complete|pairwise")
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
     refuse("missing performances", unknown, "; complete them, or choose --missing=complete|pairwise")

@@ -28,7 +28,7 @@ HEADERS = {
     "own": ("own",),
     "warning": ("warning",),
 }
-NEEDED = ("source", "target", "performance")
+NEEDED = ("source", "target", "score", "performance")
 # In the released tables: whether the whole network was fine-tuned, or the head alone.
 TRAINABLE = "Trainable Backbone"
 # Between the parts of a name that several columns make.
@@ -85,12 +85,13 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     frame = read_frame("table", path)
     columns = _find_columns(path, list(frame.columns), layout.columns, target)
     frame, notes = _select(path, frame, layout.where)
-
     rows = frame[[]].assign(row=[f"{path.name} {row}" if target else str(row) for row in frame.index])
     for plain, names in columns.items():
         rows[plain] = frame[names[0]].str.cat([frame[name] for name in names[1:]], sep=JOINT)
     if target:
         rows["target"] = target
+    for missing in {"own", "warning"} - set(columns):
+        rows[missing] = ""
     _refuse_empty(rows, frame, columns)
 
     used = {name for names in columns.values() for name in names} | {TRAINABLE, *layout.where}
@@ -99,8 +100,6 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     else:
         rows = _melt(rows, frame, [name for name in frame.columns if name not in used], chosen)
         used |= set(rows["metric"])
-    for missing in {"own", "warning"} - set(columns):
-        rows[missing] = ""
     return TableRows(_with_numbers(rows), [name for name in frame.columns if name and name not in used], notes)
 
 
@@ -157,15 +156,14 @@ def _find_columns(
         if plain not in columns and spelled:
             columns[plain] = spelled
 
-    needed = [*NEEDED, *(["metric", "score"] if "metric" in columns else [])]
-    for plain in needed:
-        if plain not in columns and not (plain == "target" and target):
-            raise UserError(f"table: no column {plain!r}; {listed}; name it by columns")
-    if "metric" not in columns:
-        columns.pop("score", None)
-    if target:
-        columns.pop("target", None)
-    return columns
+    # The file of a target needs no column of targets, and a wide one none of scores.
+    not_needed = {"target"} if target else set()
+    not_needed |= set() if "metric" in columns else {"score"}
+    for plain in NEEDED:
+        if plain not in columns and plain not in not_needed:
+            hint = ", or give a mapping of targets to files" if plain == "target" else ""
+            raise UserError(f"table: no column {plain!r}; {listed}; name it by columns{hint}")
+    return {plain: names for plain, names in columns.items() if plain not in not_needed}
 
 
 def _select(

@@ -208,6 +208,7 @@ MISTAKES: list[tuple[Any, dict[str, Any], str]] = [
     (SCORED, {"chosen": ["gbc", "leep"]}, "metrics: 'leep' not in the table; it has log_me, gbc"),
     (PLAIN, {"least": 2}, "table: 0 metrics and 2 sources found; two or more of each are compared"),
     ("source,target,performance\na,x,1\na,y,2", {}, "table: 0 metrics and 1 sources found; two or more sources"),
+    ("source,target,performance\na,a,1\nb,b,2", {}, "table: 0 metrics and 0 sources found; two or more sources"),
     (PLAIN[:-8] + "c,y,1\nd,z,1", {}, "table: 7 missing cells: .*source 'b', target 'y'; and 4 more; complete"),
 ]
 
