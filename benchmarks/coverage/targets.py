@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from headstart.benchmarks.frame import Shares, Values, holds, simulate
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
-from headstart.evaluation.audit.summaries import RESAMPLES
+from headstart.evaluation.audit.rankers import RESAMPLES, Facts, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.metrics.ranking.aggregates import bootstrap_counts

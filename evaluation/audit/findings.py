@@ -9,11 +9,9 @@ import numpy as np
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.fidelity import describe_fidelity, fidelity_csv, measure_fidelity
 from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv
-from headstart.evaluation.audit.rankers import Facts, rank_sources, without
-from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize, without
 from headstart.evaluation.estimates import few_targets, mean_over_targets
-from headstart.evaluation.stability.standard_errors import setup_stability_errors, win_rate_errors
-from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
+from headstart.evaluation.stability.study import COMPONENTS, Study, run_study, setup_stability_errors, win_rate_errors
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.pools import Pools

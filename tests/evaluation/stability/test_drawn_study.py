@@ -12,8 +12,14 @@ import pandas as pd
 import pytest
 
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.stability.standard_errors import setup_stability_errors, tied_errors, win_rate_errors
-from headstart.evaluation.stability.study import COMPONENTS, pool_outcomes, run_study
+from headstart.evaluation.stability.study import (
+    COMPONENTS,
+    pool_outcomes,
+    run_study,
+    setup_stability_errors,
+    tied_errors,
+    win_rate_errors,
+)
 from headstart.evaluation.stability.study_tables import few_pools, pools_in_words, unsure_lead
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.pools import BATCHES, Pools

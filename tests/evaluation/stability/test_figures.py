@@ -16,8 +16,7 @@ from scipy import stats
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.experiment_graph import rank_in_words
 from headstart.evaluation.stability.figure_choice import FigureChoice
-from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.metric_agreement import plot_agreement, score_correlations
+from headstart.evaluation.stability.figures import plot_agreement, plot_study, score_correlations
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.output.figures import DPI, make_legible
