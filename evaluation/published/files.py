@@ -73,8 +73,8 @@ def other_version(file: PublishedFile, path: Path) -> str:
     return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
 
 
-def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> Path:
-    """Return a file that the audit reads: the table's own, or one that is made of its files.
+def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:
+    """Return a file that the audit reads, the table's own or one that is made of its files, and a note on its rows.
 
     The code of a file of Python code is parsed, not run.
 
@@ -86,17 +86,18 @@ def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Pat
     Raises:
         UserError: A file of Python code has no such dictionary.
     """
-    path = paths[table.file.name]
+    path, note = paths[table.file.name], ""
     if path.suffix == ".py":
         values = _dictionary(table.file, path)
         pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
         text = csv_text(PERFORMANCE_COLUMNS, [[*pair, values[pair[1]][pair[0]]] for pair in pairs])
     elif table.reshape:
-        text = table.reshape(*(paths[file.name] for file in table.files)).to_csv(index=False, lineterminator="\n")
+        rows, note = table.reshape(*(paths[file.name] for file in table.files))
+        text = rows.to_csv(index=False, lineterminator="\n")
     else:
-        return path
+        return path, note
     write_text(folder / MADE, text, overwrite=True)
-    return folder / MADE
+    return folder / MADE, note
 
 
 def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:

@@ -2,12 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from headstart.evaluation.published.reshape import linear_and_knn, one_column_a_target, scores_and_records
-
-if TYPE_CHECKING:
-    import pandas as pd
+from headstart.evaluation.published.reshape import Reshaped, linear_and_knn, one_column_a_target, scores_and_records
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class PublishedTable:
         file: Its file.
         options: Options with which `headstart audit` reads it.
         expected: Figures that are expected of it.
-        reshape: Returns its rows from the paths of its files, where the audit does not read its layout.
+        reshape: Returns its rows and a note from the paths of its files, where the audit does not read its layout.
         second: A second file that `reshape` takes.
     """
 
@@ -67,7 +64,7 @@ class PublishedTable:
     file: PublishedFile
     options: Mapping[str, Any]
     expected: Expected
-    reshape: "Callable[..., pd.DataFrame] | None" = None
+    reshape: Callable[..., Reshaped] | None = None
     second: PublishedFile | None = None
 
     @property

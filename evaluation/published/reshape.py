@@ -1,11 +1,14 @@
-"""Published tables in layouts of their own, reshaped by pandas to the plain one."""
+"""Published tables in layouts of their own, reshaped by pandas to one that `headstart audit` reads."""
 
 from pathlib import Path
 
 import pandas as pd
 
+# The rows, and a sentence on how they differ from those of the files; empty if they do not.
+Reshaped = tuple[pd.DataFrame, str]
 
-def one_column_a_target(path: Path) -> pd.DataFrame:
+
+def one_column_a_target(path: Path) -> Reshaped:
     """Return the rows of OpenCLIP's results, in which each data set is a column.
 
     Args:
@@ -13,29 +16,31 @@ def one_column_a_target(path: Path) -> pd.DataFrame:
     """
     wide = pd.read_csv(path, dtype=str)
     targets = wide.columns[wide.columns.get_loc("ImageNet 1k") :]
-    return wide.melt(["name", "pretrained"], targets, "target", "performance")
+    return wide.melt(["name", "pretrained"], targets, "target", "performance"), ""
 
 
-def linear_and_knn(path: Path) -> pd.DataFrame:
+def linear_and_knn(path: Path) -> Reshaped:
     """Return TorchGeo-Bench's accuracies of linear probes, with those of 5-NN as a metric.
 
-    Some rows are there twice; the higher accuracy counts.
-
     Args:
-        path: The file of the results.
+        path: The file of the results. Some rows are there twice.
     """
     rows = pd.read_csv(path)
     rows = rows[rows["metric_name"].isin(["accuracy", "micro_mAP"]) & (rows["image_size"] == 224)]
     rows = rows[(rows["bands"] == "rgb") & (rows["normalization"] == "bandspec_zscore")]
-    best = (
-        rows.groupby(["method", "name", "dataset"], sort=False)["metric_value"]
-        .max()
-        .rename_axis(index={"name": "source", "dataset": "target"})
-    )
-    return best["knn5"].rename("knn").to_frame().join(best["linear"].rename("performance")).reset_index()
+    rows = rows.rename(columns={"name": "source", "dataset": "target"})
+
+    cells = {
+        method: rows.loc[rows["method"] == method, ["source", "target", "metric_value"]]
+        for method in ("knn5", "linear")
+    }
+    twice = sum(int(its.duplicated().sum()) for its in cells.values())
+    knn, linear = (its.drop_duplicates() for its in cells.values())
+    table = knn.rename(columns={"metric_value": "knn"}).merge(linear, "left", ["source", "target"])
+    return table.rename(columns={"metric_value": "performance"}), f"{twice} rows that are there twice count once."
 
 
-def scores_and_records(scores: Path, records: Path) -> pd.DataFrame:
+def scores_and_records(scores: Path, records: Path) -> Reshaped:
     """Return TransferGraph's scores, averaged over repetitions, with the accuracies of its records.
 
     Args:
@@ -43,11 +48,16 @@ def scores_and_records(scores: Path, records: Path) -> pd.DataFrame:
         records: The file of the accuracies.
     """
     keys = {"metric": "metric", "model": "source", "target_dataset": "target"}
-    means = pd.read_csv(scores).dropna(subset="score").groupby(list(keys), sort=False)["score"].mean()
-    rows = means.reset_index().rename(columns=keys)
+    rows = pd.read_csv(scores).rename(columns=keys)
+    whole = rows.dropna(subset="score")
+    cells = whole.groupby(list(keys.values()), sort=False)["score"]
+    several = int((cells.size() > 1).sum())
+    note = f"{len(rows) - len(whole)} lines without their beginning are left out; {several} of {len(cells)} scores are"
+
     names = {"TransferabilityMethod.LOG_ME": "log_me", "TransferabilityMethod.REG_H_SCORE": "h_score_shrunk"}
     accuracies = pd.read_csv(records).rename(
         columns={"model": "source", "finetuned_dataset": "target", "eval_accuracy": "performance"}
     )
     known = accuracies[["source", "target", "performance"]]
-    return rows.replace({"metric": names}).merge(known, "left", ["source", "target"])
+    means = cells.mean().reset_index().replace({"metric": names})
+    return means.merge(known, "left", ["source", "target"]), f"{note} means of several rows."

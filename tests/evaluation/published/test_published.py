@@ -39,7 +39,7 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
     assert [other_version(file, paths[file.name]) for file in table.files] == [""] * len(paths)
     options: dict[str, Any] = {key: value for key, value in table.options.items() if key != "pool_size"}
     options |= {"output": str(tmp_path / "out"), "logger": False}
-    cells = TableResults("", FILES, str(readable_table(table, paths, tmp_path)), 0, **options).table
+    cells = TableResults("", FILES, str(readable_table(table, paths, tmp_path)[0]), 0, **options).table
 
     ranks = np.full(cells.known.shape, np.nan)
     for target, known in enumerate(cells.known.T):
