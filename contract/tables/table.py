@@ -108,7 +108,8 @@ class TransferTable:
             reasons = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
             sizes = f"{len(self.metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(self.sources)}"
             needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")
-            raise UserError(f"table: {sizes} sources found; {needed[least]} compared")
+            hint = "; the option metrics names columns of metrics" if len(self.metrics) < least else ""
+            raise UserError(f"table: {sizes} sources found; {needed[least]} compared{hint}")
         return self
 
     def remarks(self) -> list[str]:
