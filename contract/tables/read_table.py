@@ -11,7 +11,7 @@ import numpy as np
 
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import MOST_NAMED, Missing, TableLayout, read_rows, refuse
-from headstart.contract.tables.table import TransferTable, in_paper_order
+from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
 from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
@@ -57,10 +57,11 @@ def read_table(
     if layout.exclude_target:
         rows, lost = _without_own(rows)
         notes += lost
-    _refuse_double(rows)
-
     metrics, sources, targets = (rows[axis].drop_duplicates().tolist() for axis in KEY)
     metrics = in_paper_order(metrics)
+    require_size([*filter(None, metrics)], sources, least, {})
+    _refuse_double(rows)
+
     own = _own_targets(origins, sources, targets) & layout.exclude_target
     scores, performances = _arrays(rows, (metrics, sources, targets))
 
@@ -76,7 +77,7 @@ def read_table(
     cells = np.where(known, scores, 0.0)[: len(named)], np.where(known, performances, 0.0)
     notes = [*_warnings(rows), *notes]
     table = TransferTable(named, sources, targets, own, known, *cells, _digest(files), ignored, left_out, notes)
-    return table.require(least).without_constant_metrics().require(least)
+    return table.without_constant_metrics().require(least)
 
 
 def _join(
@@ -195,7 +196,7 @@ def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances:
     """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
     metrics, sources, targets = names
     gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
-    hint = ", or choose metrics that have them" if any(metrics) else ""
+    hint = ", or choose metrics that have them" if metrics[0] else ""
     refuse("missing cells", gaps, f"; complete them{hint}, or choose --missing=complete|pairwise")
     unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
     refuse("missing performances", unknown, "; complete them, or choose --missing=complete|pairwise")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -97,19 +97,15 @@ class TransferTable:
     def without_constant_metrics(self) -> TransferTable:
         """Leave out metrics with one score for all sources, which would leave every experiment without an outcome."""
         scores = zip(self.scores.transpose(2, 0, 1), self.known.T, strict=True)
-        varies = np.any([scores_differ(its[:, known]) for its, known in scores if known.any()], axis=0)
+        differ = [scores_differ(its[:, known]) for its, known in scores if known.any()]
+        varies = np.any([np.zeros(len(self.metrics), dtype=np.bool_), *differ], axis=0)
         reasons = {name: CONSTANT for name, differs in zip(self.metrics, varies, strict=True) if not differs}
         kept = [name for name in self.metrics if name not in reasons]
         return replace(self, metrics=kept, scores=self.scores[varies], left_out=self.left_out | reasons)
 
     def require(self, least: int) -> TransferTable:
-        """Return the table, or raise a UserError if it has fewer metrics than `least`, or fewer than two sources."""
-        if len(self.metrics) < least or len(self.sources) < 2:
-            reasons = ", ".join(f"{name} ({reason})" for name, reason in self.left_out.items())
-            sizes = f"{len(self.metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(self.sources)}"
-            needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")
-            hint = "; the option metrics names columns of metrics" if len(self.metrics) < least else ""
-            raise UserError(f"table: {sizes} sources found; {needed[least]} compared{hint}")
+        """Return the table, or raise a UserError as `require_size` does."""
+        require_size(self.metrics, self.sources, least, self.left_out)
         return self
 
     def remarks(self) -> list[str]:
@@ -118,6 +114,17 @@ class TransferTable:
         if self.ignored_columns:
             lines.append(f"Columns of the table that were not needed: {', '.join(self.ignored_columns)}.")
         return lines
+
+
+def require_size(metrics: Sequence[str], sources: Sequence[str], least: int, left_out: Mapping[str, str]) -> None:
+    """Raise a UserError if there are fewer metrics than `least`, or fewer than two sources."""
+    if len(metrics) >= least and len(sources) > 1:
+        return
+    reasons = ", ".join(f"{name} ({reason})" for name, reason in left_out.items())
+    sizes = f"{len(metrics)} metrics{f' besides {reasons}' if reasons else ''} and {len(sources)} sources"
+    needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[least]
+    hint = "" if metrics or reasons or not least else "; the option metrics names columns of metrics"
+    raise UserError(f"table: {sizes} found; {needed} compared{hint}")
 
 
 def in_paper_order(metrics: Iterable[str]) -> list[str]:

@@ -288,7 +288,7 @@ def test_mistakes_are_one_line(
         line = error_line(capsys, partial(run, Path("table.csv"), Path("out"), *options), code=1)
         if not line.startswith(f"error: {message}"):
             wrong.append((message, line))
-    assert wrong == []
+    assert not wrong, wrong
     assert not Path("out").exists()
 
 

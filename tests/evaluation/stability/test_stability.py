@@ -163,4 +163,4 @@ def test_mistakes_are_one_line(table: Path, tmp_path: Path, capsys: pytest.Captu
         line = error_line(capsys, partial(run, table, tmp_path / "out", *options), code=1)
         if not line.startswith(f"error: {message}"):
             wrong.append((message, line))
-    assert wrong == []
+    assert not wrong, wrong
