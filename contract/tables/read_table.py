@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
 from headstart.contract.tables.rows import MOST_NAMED, Missing, TableLayout, read_rows, refuse
@@ -16,9 +16,6 @@ from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.store.json_digest import digest_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 KEY = ["metric", "source", "target"]
 # Rounding errors beyond a bound, relative to it.
@@ -84,8 +81,6 @@ def _join(
     files: Mapping[str, Path], layout: TableLayout, chosen: Sequence[str] | None
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Return the rows of all files with higher values being better, the columns that are not needed, and the notes."""
-    import pandas as pd
-
     parts = [read_rows(path, target, layout, chosen) for target, path in files.items()]
     rows = pd.concat([part.rows for part in parts], ignore_index=True)
     ignored = list(dict.fromkeys(name for part in parts for name in part.ignored_columns))
@@ -162,8 +157,6 @@ def _own_targets(origins: pd.DataFrame, sources: Sequence[str], targets: Sequenc
 
 def _positions(names: pd.Series[str], among: Sequence[str]) -> Indices:
     """Return the index of each name among others, -1 where it is none of them."""
-    import pandas as pd
-
     return np.asarray(pd.Index(among, dtype=names.dtype).get_indexer(names))
 
 

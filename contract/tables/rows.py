@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from headstart.contract.tables.csv_tables import MISSING, finite_number, read_csv
 from headstart.contract.tables.table import is_metric
 from headstart.metrics.arrays import Flags
 from headstart.output.errors import UserError, reason_of
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
 # transferability metrics evaluations?, ECCV 2022.
@@ -113,8 +111,6 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
     Raises:
         UserError: The file cannot be read, has a column twice, or rows of another length.
     """
-    import pandas as pd
-
     if path.suffix == ".parquet":
         try:
             frame = pd.read_parquet(path)
@@ -123,7 +119,7 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         except (OSError, ValueError) as error:
             reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
             raise UserError(f"{option}: {reason}; give a Parquet file") from error
-        texts = frame.astype(object).where(frame.notna(), "").astype(str).map(str.strip).rename(columns=str)
+        texts = frame.astype(object).where(frame.notna(), "").map(lambda value: str(value).strip()).rename(columns=str)
         return texts.set_axis(range(2, len(frame) + 2), axis=0)
 
     lines = [(line, [text.strip() for text in row]) for line, row in read_csv(option, path)]
@@ -133,7 +129,7 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
     torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
     refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
-    return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=str)
+    return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=object)
 
 
 def _find_columns(
@@ -189,8 +185,6 @@ def _select(
 
 def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
     """Return which texts are one of the values, or the same number as one of them."""
-    import pandas as pd
-
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").dropna()
     same = texts.isin(values) | pd.to_numeric(texts, errors="coerce").isin(numbers)
     return np.asarray(same, dtype=np.bool_)
@@ -214,8 +208,6 @@ def _choose(rows: pd.DataFrame, chosen: Sequence[str] | None) -> pd.DataFrame:
 
 def _melt(rows: pd.DataFrame, frame: pd.DataFrame, others: Sequence[str], chosen: Sequence[str] | None) -> pd.DataFrame:
     """Return the rows of a wide table once for each metric with its scores, or once with 0 if it has no metrics."""
-    import pandas as pd
-
     if chosen is not None:
         _require_metrics(chosen, others)
     metrics = [name for name in others if is_metric(name)] if chosen is None else chosen

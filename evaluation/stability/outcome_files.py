@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import TIED
@@ -45,8 +46,6 @@ def open_outcomes(path: Path, table: TransferTable) -> Iterator[Callable[[Indice
 
 def _rows(table: TransferTable, pools: Indices, outcomes: Floats) -> str:
     """Return the CSV rows of a block, one for each experiment."""
-    import pandas as pd
-
     sources, targets, metrics = (list(map(escape_cell, its)) for its in (table.sources, table.targets, table.metrics))
     index = pd.MultiIndex.from_product([[join_names([sources[i] for i in pool]) for pool in pools], targets, MEASURES])
     values = outcomes.reshape(-1, len(metrics))

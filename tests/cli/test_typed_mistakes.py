@@ -35,7 +35,7 @@ MISTAKES = {
     "fit photos/train --backbones=[1]": r"backbones: '\[1\]' is no network; give a name",
     "fit photos/train --backbones=[resnet51]": r"backbones: torchvision has no model .resnet51.; it has resnet50",
     "audit table.csv": r"table: no column 'source'",
-    "stability table.csv": r"table: no column 'metric'",
+    "stability table.csv": r"table: no column 'source'",
     "list": r"kind: it is required; give one of methods, metrics, measures, models, datasets, configs",
 }
 
