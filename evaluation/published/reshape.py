@@ -25,8 +25,8 @@ def linear_and_knn(path: Path) -> Reshaped:
     Args:
         path: The file of the results. Some rows are there twice.
     """
-    rows = pd.read_csv(path)
-    rows = rows[rows["metric_name"].isin(["accuracy", "micro_mAP"]) & (rows["image_size"] == 224)]
+    rows = pd.read_csv(path, dtype=str)
+    rows = rows[rows["metric_name"].isin(["accuracy", "micro_mAP"]) & rows["image_size"].isin(["224", "224.0"])]
     rows = rows[(rows["bands"] == "rgb") & (rows["normalization"] == "bandspec_zscore")]
     rows = rows.rename(columns={"name": "source", "dataset": "target"})
 
@@ -48,14 +48,14 @@ def scores_and_records(scores: Path, records: Path) -> Reshaped:
         records: The file of the accuracies.
     """
     keys = {"metric": "metric", "model": "source", "target_dataset": "target"}
-    rows = pd.read_csv(scores).rename(columns=keys)
+    rows = pd.read_csv(scores, dtype=str).rename(columns=keys).astype({"score": float})
     whole = rows.dropna(subset="score")
     cells = whole.groupby(list(keys.values()), sort=False)["score"]
     several = int((cells.size() > 1).sum())
     note = f"{len(rows) - len(whole)} lines without their beginning are left out; {several} of {len(cells)} scores are"
 
     names = {"TransferabilityMethod.LOG_ME": "log_me", "TransferabilityMethod.REG_H_SCORE": "h_score_shrunk"}
-    accuracies = pd.read_csv(records).rename(
+    accuracies = pd.read_csv(records, dtype=str).rename(
         columns={"model": "source", "finetuned_dataset": "target", "eval_accuracy": "performance"}
     )
     known = accuracies[["source", "target", "performance"]]
