@@ -59,9 +59,9 @@ def performances(
     """Tabulate the performances of source models on targets, from finished runs of headstart train.
 
     Writes and prints a table of source, target, performance and warning. It is for the option `performances` of
-    transferability, target-selection, stability and audit. Runs of the same source and target with different orderings
-    are joined; the performance is the mean over orderings. Runs are comparisons, or fine-tuning to the end (the task
-    target_accuracy), whose accuracies are also read from a ledger's folder.
+    transferability and target-selection, and a table for audit. Runs of the same source and target with different
+    orderings are joined; the performance is the mean over orderings. Runs are comparisons, or fine-tuning to the end
+    (the task target_accuracy), whose accuracies are also read from a ledger's folder.
 
     The name of a source is its entry in the registry if the run has one, else that of its weights. This is a file
     without folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a

@@ -5,12 +5,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import PositiveInt
-
-from headstart.contract.tables.layout import Missing, TableLayout
-from headstart.contract.tables.table import read_table, without_holes
+from headstart.contract.tables.read_table import read_table, without_holes
+from headstart.contract.tables.rows import Missing, TableLayout, Value
 from headstart.output.dashboard import Tables
-from headstart.output.errors import UserError, require_different
+from headstart.output.errors import require_different
 from headstart.output.results_folder import DashboardResults
 
 
@@ -20,36 +18,22 @@ class TableResults(DashboardResults):
     Args:
         default: As for `ResultsFolder`.
         file_names: Names of the files, the first that of the JSON document.
-        table_path: CSV file of the table.
+        table: CSV or Parquet file, or the file of each target.
         least: Metrics that are needed.
-        metrics: Metrics to use, by their names in the table; by default all. A remark lists metrics that are left out.
-            These score all sources of every target the same, or lack a source that others score.
-        columns: Names of the columns in the file, if they differ: '{source: Model, target: Dataset}'. Several columns
-            together can name a source: '{source: [Architecture, Pretrained on]}'.
-        target_columns: Columns of targets, in a table with one column for each target; '[first, ..., last]' takes all
-            between two. Their cells are performances, or scores if the table has a column of metrics.
-        metric_columns: Columns of metrics, in a table with one column for each metric. Their cells are scores.
-        own: Column with the data set that a source comes from. Sources are not evaluated on it.
-        where: Rows to use, by the values of columns: '{method: linear, seed: ["0", "1"]}'.
-        names: Other names for metrics, sources, targets and data sets of `own`, by their names in the file.
-        best_by: Column that chooses among several rows of a cell: the row with the highest value, or the first of
-            several.
-        mean_over: Columns in which several rows of a cell may differ, such as '[seed]'. These rows are averaged.
-        skip_lines: Numbers of lines of the file to skip, such as incomplete lines.
-        classes: Number of classes of targets, '{pets: 37}', if the table has no such column. H-score is checked against
-            it.
-        missing_values: Numbers that mean a missing performance, such as '[-1]'. By default, negative whole numbers
-            raise an error if all other performances are 0 or above.
+        metrics: Metrics to use, by their names in the table. By default all of a long table, and the columns of a wide
+            one that are called like a metric of the catalogue. A remark lists metrics that are left out. These score
+            all sources of every target the same, or lack a source that others score.
+        columns: Names of the columns in the file, if they differ from metric, source, target, score, performance, own
+            and warning: '{source: Model, performance: Top 1}'. Several columns together can name a source: '{source:
+            [model, img_size]}'. `own` is the data set that a source comes from; sources are not evaluated on it.
+        where: Rows to use, by the values of columns: '{method: linear, img_size: [224, 384]}'. By default the
+            fine-tuned rows of a table with the column `Trainable Backbone`.
+        higher_is_better: False for performances or metrics of which lower values are better: '{performance: false}'.
+        missing_value: Number that means a missing performance, such as -1.
         missing: How missing cells are handled. `refuse` raises an error. `complete` keeps the largest part of the table
             without missing cells. `pairwise` uses all sources that a target has.
-        performances: CSV file with the columns source, target and performance, such as `headstart performances` writes.
-            It replaces the performances of the table, which then needs no such column.
-        performance_columns: Names of the columns of `performances`, if they differ.
-        performance_where: Rows of `performances` to use, as for `where`.
         exclude_target: Leave out the cell of a target with the source of the same name. Each pool of sources is then
             used only for targets outside it. Experiments that differ only in the target thus have the same sources.
-        trainable: Which rows to use if there is a column `Trainable Backbone`: fine-tuning (true) or training of the
-            head alone (false).
         **options: Options of `DashboardResults`.
 
     Attributes:
@@ -66,62 +50,28 @@ class TableResults(DashboardResults):
         self,
         default: str,
         file_names: Sequence[str],
-        table_path: str,
+        table: str | Mapping[str, str],
         least: int,
         metrics: list[str] | None = None,
         columns: dict[str, str | list[str]] | None = None,
-        target_columns: list[str] | None = None,
-        metric_columns: list[str] | None = None,
-        own: str | None = None,
-        where: dict[str, str | list[str]] | None = None,
-        names: dict[str, str] | None = None,
-        best_by: str | None = None,
-        mean_over: list[str] | None = None,
-        skip_lines: list[PositiveInt] | None = None,
-        classes: dict[str, PositiveInt] | None = None,
-        missing_values: list[float] | None = None,
+        where: dict[str, Value | list[Value]] | None = None,
+        higher_is_better: dict[str, bool] | None = None,
+        missing_value: float | None = None,
         missing: Missing = "refuse",
-        performances: str | None = None,
-        performance_columns: dict[str, str] | None = None,
-        performance_where: dict[str, str | list[str]] | None = None,
         exclude_target: bool = True,
-        trainable: bool = True,
         **options: Any,
     ) -> None:
         if metrics is not None:
             require_different("metrics", metrics, least=max(least, 1))
-        if (performance_columns or performance_where) and performances is None:
-            raise UserError("performance_columns, performance_where: they describe a file that performances names")
-        if own is not None and not exclude_target:
-            raise UserError(f"own: {own!r} given, which has no effect with exclude_target=false; leave one of them out")
         super().__init__(default, file_names, **options)
 
-        layout = TableLayout(
-            columns=columns or {},
-            target_columns=target_columns or (),
-            metric_columns=metric_columns or (),
-            own=own,
-            where=where or {},
-            names=names or {},
-            best_by=best_by,
-            mean_over=mean_over or (),
-            skip_lines=skip_lines or (),
-            classes=classes or {},
-            missing_values=missing_values,
-            missing=missing,
-            performance_columns=performance_columns or {},
-            performance_where=performance_where or {},
-            exclude_target=exclude_target,
-            trainable=trainable,
-        )
-        standard = TableLayout()
-        self.reading = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
-        self.reading |= {name: value for name, value in asdict(layout).items() if value != getattr(standard, name)}
-
-        self.whole = read_table(Path(table_path), layout, metrics, least, performances)
+        layout = TableLayout(columns or {}, where or {}, higher_is_better or {}, missing_value, missing, exclude_target)
+        self.reading = asdict(layout)
+        files = Path(table) if isinstance(table, str) else {target: Path(path) for target, path in table.items()}
+        self.whole = read_table(files, layout, metrics, least)
         self.table = without_holes(self.whole, missing, least)
-        self.table_path = table_path
-        self.origin = {"table": {"path": table_path, "sha256": self.table.sha256}, "performances": performances}
+        self.table_path = table
+        self.origin = {"table": {"path": table, "sha256": self.table.sha256}}
 
     def check_settings(self, settings: Mapping[str, Any], digests: Mapping[str, Any] | None = None) -> None:
         """Raise an error if the folder holds results of another table or of other settings.

@@ -9,8 +9,7 @@ from numpy.typing import ArrayLike
 
 from headstart.benchmarks.frame import Shares, Values, holds, simulate
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, given_mean_rank, measure_resampled, rank_sources
-from headstart.evaluation.audit.summaries import RESAMPLES
+from headstart.evaluation.audit.rankers import RESAMPLES, Facts, given_mean_rank, measure_resampled, rank_sources
 from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
 from headstart.evaluation.stability.study_tables import moves_most, setup_stability_interval
 from headstart.metrics.ranking.aggregates import bootstrap_counts
@@ -140,7 +139,7 @@ def _stability_shares(generator: np.random.Generator, size: int, studies: int) -
 def _study(scores: Values, performances: Values) -> Study:
     metrics, sources, targets = ([str(index) for index in range(count)] for count in scores.shape)
     table = TransferTable.complete(metrics, sources, targets, scores, performances)
-    return run_study(table, Pools(len(sources), POOL), 1e-12)
+    return run_study(table, Pools(len(sources), POOL))
 
 
 def mean_rank(populations: int = 4, tables: int = 25) -> Iterator[tuple[str, Shares]]:

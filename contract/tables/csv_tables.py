@@ -2,7 +2,7 @@
 
 import csv
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,7 +13,7 @@ MISSING = ("", "na", "n/a", "none", "null", "-")
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # What a reader must know of a performance, such as that the network predicts one class alone.
 WARNING = "warning"
-# The plain layout of what `headstart stability` reads.
+# The long layout of what `headstart stability` reads.
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds", WARNING)
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
@@ -37,29 +37,9 @@ def finite_number(text: str, name: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not math.isfinite(number):
+    if not math.isfinite(number) or "_" in text:
         raise ValueError(f"{name} is {text!r} and not a finite number")
     return number
-
-
-def read_value(text: str | None, name: str, codes: Collection[float] = ()) -> float:
-    """Return the number in a cell, NaN if it is missing, 0 without a cell; a ValueError if it is no number.
-
-    Args:
-        text: The cell, None in a table without its column.
-        name: The column, for messages.
-        codes: Numbers that mean a missing one.
-    """
-    if text is None:
-        return 0.0
-    try:
-        value = float(text)
-    except ValueError:
-        # Of a million cells few are no numbers.
-        return math.nan if text.strip().lower() in MISSING else finite_number(text, name)
-    if "_" in text:
-        raise ValueError(f"{name} is {text!r} and not a finite number")
-    return value if math.isfinite(value) and value not in codes else math.nan
 
 
 def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -80,15 +60,7 @@ def require_fields(row: Sequence[str], header: Sequence[str]) -> None:
         raise ValueError(f"{len(row)} fields where the first line has {len(header)}")
 
 
-def read_performances(
-    path: str | None,
-    sources: Collection[str],
-    targets: Collection[str],
-    columns: Mapping[str, str] | None = None,
-    where: Mapping[str, str | list[str]] | None = None,
-    names: Mapping[str, str] | None = None,
-    codes: Collection[float] | None = None,
-) -> Performances:
+def read_performances(path: str | None, sources: Collection[str], targets: Collection[str]) -> Performances:
     """Read known performances.
 
     Args:
@@ -96,10 +68,6 @@ def read_performances(
             are ignored.
         sources: The source models.
         targets: The targets.
-        columns: Names of these columns in the file, where they differ.
-        where: Rows that count, by the texts that columns may have; all by default.
-        names: Other names for sources and targets.
-        codes: Numbers that mean a missing performance, which are NaN; by default a missing one is an error.
 
     Returns:
         Known performances; none without a file.
@@ -109,38 +77,21 @@ def read_performances(
     """
     if path is None:
         return Performances({}, {})
-    columns, names = columns or {}, names or {}
-    unknown = [name for name in columns if name not in PERFORMANCE_COLUMNS]
-    if unknown:
-        raise UserError(
-            f"performance_columns: {', '.join(map(repr, unknown))} given; there are {', '.join(PERFORMANCE_COLUMNS)}"
-        )
-    wanted = [columns.get(name, name) for name in PERFORMANCE_COLUMNS]
     lines = read_csv("performances", Path(path))
     header = next(lines, (1, []))[1]
-    missing = [name for name in wanted if name not in header]
-    missing += [name for name in where or {} if name not in header]
-    if missing:
+    if missing := [name for name in PERFORMANCE_COLUMNS if name not in header]:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
-    conditions = {
-        header.index(name): [texts] if isinstance(texts, str) else texts for name, texts in (where or {}).items()
-    }
 
     known, warnings = dict[tuple[str, str], float](), dict[tuple[str, str], str]()
     for line, row in lines:
         try:
             require_fields(row, header)
-            if not all(row[column].strip() in texts for column, texts in conditions.items()):
-                continue
-            source, target, text = (row[header.index(name)].strip() for name in wanted)
-            source, target = (names.get(name, name) for name in (source, target))
-            value = finite_number(text, wanted[2]) if codes is None else read_value(text, wanted[2], codes)
+            source, target, text = (row[header.index(name)].strip() for name in PERFORMANCE_COLUMNS)
+            if (source, target) in known:
+                raise ValueError(f"source {source!r} on target {target!r} once more")
+            known[source, target] = finite_number(text, "performance")
         except ValueError as error:
             raise UserError(f"performances: line {line}: {error}") from error
-        # Of a published file, whose rows are chosen, the same row may be there twice.
-        if (source, target) in known and not (where and known[source, target] == value):
-            raise UserError(f"performances: line {line}: source {source!r} on target {target!r} once more")
-        known[source, target] = value
         if WARNING in header and (warning := row[header.index(WARNING)]):
             warnings[source, target] = warning
 

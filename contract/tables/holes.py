@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.contract.tables.table import TransferTable
 from headstart.metrics.arrays import Flags, Floats
 from headstart.output.errors import UserError
-
-if TYPE_CHECKING:
-    from headstart.contract.tables.table import TransferTable
 
 # Sources or targets with holes up to which all subsets of them are tried.
 MOST_TRIED = 20

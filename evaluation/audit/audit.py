@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from jsonargparse.typing import PositiveInt
 
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import audit_table, csv_tables
@@ -26,12 +26,11 @@ JSON, REPORT, *_ = FILES = (
 
 
 def audit(
-    table: str,
+    table: str | dict[str, str],
     facts: str | None = None,
     pool_size: PositiveInt | None = None,
     pools: PositiveInt | None = None,
     seed: Seed = 0,
-    tie_tolerance: NonNegativeFloat = 1e-12,
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
@@ -41,7 +40,8 @@ def audit(
     audit.json, report.md, five CSV tables and the figures, and prints the report.
 
     Args:
-        table: CSV file as for `stability`. The columns source, target and performance suffice.
+        table: CSV or Parquet file as for `stability`, or '{birds: birds.csv, cars: cars.csv}'. The columns source,
+            target and performance suffice.
         facts: CSV file of facts about the sources. It has the column source, and any of parameters, accuracy (on the
             training task of the source) and family.
         pool_size: Sources in a pool, for setup stability and win rates. Every subset of this size is a pool. By default
@@ -49,7 +49,6 @@ def audit(
         pools: Pools to draw if there are more. Estimates then have a standard error. By default up to a million pools
             are all studied. From more, 10,000 are drawn, or 1,000 for a large table.
         seed: Seed of the pools that are drawn.
-        tie_tolerance: Rankers are tied in the study of pools if their measures differ by at most this.
         figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
         **options: Options of `TableResults`.
 
@@ -70,12 +69,11 @@ def audit(
         **results.reading,
         "pool_size": size,
         **studied.settings,
-        "tie_tolerance": float(tie_tolerance),
     }
     facts_digest = digest_file(Path(facts)) if facts else None
     results.check_settings(settings, {"facts/sha256": facts_digest})
 
-    findings, not_computed = audit_table(cells, known, studied, float(tie_tolerance))
+    findings, not_computed = audit_table(cells, known, studied)
     document = {
         **settings,
         **findings,

@@ -1,6 +1,6 @@
 """The findings of an audit about a table, as arrays, as the content of `audit.json`, and as CSV tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,11 +9,9 @@ import numpy as np
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.audit.fidelity import describe_fidelity, fidelity_csv, measure_fidelity
 from headstart.evaluation.audit.helpful_pools import HelpfulPools, helpful_csv
-from headstart.evaluation.audit.rankers import Facts, rank_sources, without
-from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize, without
 from headstart.evaluation.estimates import few_targets, mean_over_targets
-from headstart.evaluation.stability.standard_errors import setup_stability_errors, win_rate_errors
-from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
+from headstart.evaluation.stability.study import COMPONENTS, Study, run_study, setup_stability_errors, win_rate_errors
 from headstart.evaluation.stability.study_tables import RATED
 from headstart.metrics.arrays import Flags, Floats
 from headstart.metrics.ranking.pools import Pools
@@ -27,16 +25,13 @@ from headstart.output.progress import track
 MOST_LEFT_OUT = 200_000
 
 
-def audit_table(
-    table: TransferTable, facts: Facts, pools: Pools, tie_tolerance: float
-) -> tuple[dict[str, Any], list[str]]:
+def audit_table(table: TransferTable, facts: Facts, pools: Pools) -> tuple[dict[str, Any], list[str]]:
     """Audit a table.
 
     Args:
         table: Scores and performances.
         facts: Facts about its sources.
         pools: The pools of the studies.
-        tie_tolerance: Differences of outcomes up to this are ties.
 
     Returns:
         The part of `audit.json` that the table decides, with None for undefined values. And sentences that say why
@@ -51,10 +46,10 @@ def audit_table(
     without_families = {each: _means_without(table, facts, np.array(facts.families) == each) for each in families}
 
     # Both studies are left out if there are too few metrics or rankers.
-    stability = _study(table, pools, tie_tolerance)
+    stability = _study(table, pools)
     all_rankers = replace(table, metrics=names, scores=np.where(table.known, rankers.scores, 0.0))
-    helpful = HelpfulPools(all_rankers, tie_tolerance)
-    wins = _study(all_rankers, pools, tie_tolerance, each_block=helpful.add)
+    helpful = HelpfulPools(all_rankers)
+    wins = _study(all_rankers, pools, each_block=helpful.add)
     setup_stability: dict[str, float | None] = dict.fromkeys(COMPONENTS)
     if stability:
         setup_stability = {name: agreement.mean for name, agreement in stability.setup_stability.items()}
@@ -94,18 +89,17 @@ def _means_without(table: TransferTable, facts: Facts, left_out: Flags) -> Float
     return mean_over_targets(measured.swapaxes(1, 2))
 
 
-def _study(table: TransferTable, pools: Pools, tie_tolerance: float, **options: Any) -> Study | None:
+def _study(table: TransferTable, pools: Pools, **options: Any) -> Study | None:
     """Study the pools; None if there are fewer than two metrics, or a missing score.
 
     Args:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         **options: As for `run_study`.
     """
     if len(table.metrics) < 2 or not np.isfinite(table.scores).all():
         return None
-    return run_study(table, pools, tie_tolerance, **options)
+    return run_study(table, pools, **options)
 
 
 def _errors(names: Sequence[str], stability: Study | None, wins: Study | None) -> dict[str, Any]:
@@ -157,37 +151,28 @@ def _dispersion(table: TransferTable) -> dict[str, Any]:
 
 def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[list[Any]]]]:
     """Return the columns and rows of each CSV table by name."""
-    summaries = [
-        (name, measure, summary)
+    rankers = {
+        name: {measure: summary["per_target"] for measure, summary in measures.items()}
         for name, measures in document["rankers"].items()
-        for measure, summary in measures.items()
-    ]
-    beyond = document["kendall_given_mean_rank"]
-    summaries += [(name, "kendall_given_mean_rank", summary) for name, summary in beyond.items()]
-    rankers = [
-        [name, measure, target, value]
-        for name, measure, summary in summaries
-        for target, value in summary["per_target"].items()
-    ]
-
-    left_out = [
-        [kind, name, measure, each, value]
-        for kind in ("model", "family")
-        for name, measures in document[f"leave_one_{kind}_out"].items()
-        for measure, values in measures.items()
-        for each, value in values.items()
-    ]
-    ranks = [
-        [name, target, rank]
-        for name, source in document["ranks"]["sources"].items()
-        for target, rank in source["per_target"].items()
-    ]
+    }
+    beyond = {
+        name: {"kendall_given_mean_rank": summary["per_target"]}
+        for name, summary in document["kendall_given_mean_rank"].items()
+    }
+    left_out = {kind: document[f"leave_one_{kind}_out"] for kind in ("model", "family")}
+    ranks = {name: source["per_target"] for name, source in document["ranks"]["sources"].items()}
 
     tables = {
-        "rankers": (["ranker", "measure", "target", "value"], rankers),
-        "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
-        "ranks": (["source", "target", "rank"], ranks),
+        "rankers": (["ranker", "measure", "target", "value"], [*_leaves(rankers), *_leaves(beyond)]),
+        "left_out": (["left_out", "ranker", "measure", "which", "mean"], list(_leaves(left_out))),
+        "ranks": (["source", "target", "rank"], list(_leaves(ranks))),
         "fidelity": fidelity_csv(document["fidelity"]),
         "helpful_pools": helpful_csv(document["helpful_pools"]),
     }
     return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}
+
+
+def _leaves(nested: Mapping[str, Any]) -> Iterator[list[Any]]:
+    """Yield a row for each value of nested mappings: the keys that lead to it, and the value."""
+    for key, value in nested.items():
+        yield from ([key, *row] for row in _leaves(value)) if isinstance(value, Mapping) else [[key, value]]

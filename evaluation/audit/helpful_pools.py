@@ -7,6 +7,7 @@ import numpy as np
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.estimates import mean_over_targets, over_targets, with_interval
+from headstart.evaluation.stability.study import TIED
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.metrics.sample_efficiency.scores import finite
@@ -33,7 +34,6 @@ class HelpfulPools:
 
     Args:
         table: Performances, and the scores of the r rankers in place of metrics, the mean rank first.
-        tie_tolerance: Differences of outcomes up to this are ties, which count half.
 
     Attributes:
         pools: Pools `[2, t, bins]` by kind, those of `KINDS`, target and bin.
@@ -41,8 +41,8 @@ class HelpfulPools:
         totals: Sum over the pools of a bin of what distinguishes them, `[2, t, bins]`.
     """
 
-    def __init__(self, table: TransferTable, tie_tolerance: float) -> None:
-        self.table, self.tie_tolerance = table, tie_tolerance
+    def __init__(self, table: TransferTable) -> None:
+        self.table = table
         shape = len(KINDS), len(table.targets), BINS
         self.pools, self.totals = np.zeros(shape), np.zeros(shape)
         self.better = np.zeros((*shape, len(table.metrics) - 1))
@@ -58,7 +58,7 @@ class HelpfulPools:
             # A standard deviation is half the range at most.
             widest = np.ptp(performances[known]) / 2
             difference = its_outcomes[here, 1:] - static[:, None]
-            better = np.where(np.abs(difference) <= self.tie_tolerance, 0.5, difference > 0)
+            better = np.where(np.abs(difference) <= TIED, 0.5, difference > 0)
             for kind, (values, low, high) in enumerate(((static, -1, 1), (spread, 0, widest))):
                 bins = np.clip(((values - low) / (high - low) * BINS).astype(np.intp), 0, BINS - 1)
                 self.pools[kind, target] += np.bincount(bins, minlength=BINS)

@@ -7,8 +7,7 @@ import numpy as np
 
 from headstart.contract.tables.holes import largest_complete, usable
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.audit.rankers import Facts, rank_sources
-from headstart.evaluation.audit.summaries import summarize
+from headstart.evaluation.audit.rankers import Facts, rank_sources, summarize
 from headstart.evaluation.estimates import with_interval
 from headstart.metrics.arrays import Flags
 

@@ -52,7 +52,8 @@ def markdown_text(document: Document) -> str:
     sizes = (
         f"{len(document['sources'])} sources, {len(document['targets'])} targets, {len(document['metrics'])} metrics"
     )
-    about = f"{escape_markdown(document['table']['path'])}: {sizes}."
+    path = document["table"]["path"]
+    about = f"{escape_markdown(path if isinstance(path, str) else ', '.join(path.values()))}: {sizes}."
     tables = _tables(document, escape_markdown)
     return markdown_report("Audit of a transferability table", about, remarks(document), tables)
 

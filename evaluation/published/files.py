@@ -6,14 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headstart.contract.tables.csv_tables import PERFORMANCE_COLUMNS
-from headstart.contract.tables.published_register import PublishedFile, PublishedTable
 from headstart.datamodules.photos.download import download, fetch_once
+from headstart.evaluation.published.register import PublishedFile, PublishedTable
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_text
 from headstart.output.markup import csv_text
 from headstart.store.cache import cache_folder
 
 FOLDER = "published"
+# The table in a layout that the audit reads, made of files in another.
+MADE = "table.csv"
 
 
 def find_files(table: PublishedTable, local: Sequence[Path]) -> dict[str, Path]:
@@ -71,26 +73,31 @@ def other_version(file: PublishedFile, path: Path) -> str:
     return f"WARNING: {str(path)!r} is another version of {file.name} than the register knows (SHA-256 {digest})."
 
 
-def readable_file(file: PublishedFile, path: Path, folder: Path) -> Path:
-    """Return a CSV file: the file itself, or one made of the dictionary that a file of Python code assigns.
+def readable_table(table: PublishedTable, paths: Mapping[str, Path], folder: Path) -> tuple[Path, str]:
+    """Return a file that the audit reads, the table's own or one that is made of its files, and a note on its rows.
 
-    The code is parsed, not run.
+    The code of a file of Python code is parsed, not run.
 
     Args:
-        file: The entry of the register.
-        path: The file.
+        table: The table.
+        paths: Its files by their names.
         folder: Folder for a file that is made.
 
     Raises:
-        UserError: The code has no such dictionary.
+        UserError: A file of Python code has no such dictionary.
     """
-    if path.suffix != ".py":
-        return path
-    values = _dictionary(file, path)
-    rows = [[source, target, values[target][source]] for target in sorted(values) for source in sorted(values[target])]
-    made = folder / file.name
-    write_text(made, csv_text(PERFORMANCE_COLUMNS, rows), overwrite=True)
-    return made
+    path, note = paths[table.file.name], ""
+    if path.suffix == ".py":
+        values = _dictionary(table.file, path)
+        pairs = [(source, target) for target in sorted(values) for source in sorted(values[target])]
+        text = csv_text(PERFORMANCE_COLUMNS, [[*pair, values[pair[1]][pair[0]]] for pair in pairs])
+    elif table.reshape:
+        rows, note = table.reshape(*(paths[file.name] for file in table.files))
+        text = rows.to_csv(index=False, lineterminator="\n")
+    else:
+        return path, note
+    write_text(folder / MADE, text, overwrite=True)
+    return folder / MADE, note
 
 
 def _dictionary(file: PublishedFile, path: Path) -> Mapping[str, Mapping[str, float]]:

@@ -5,14 +5,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.tables.published_register import TABLES, PublishedTable
 from headstart.evaluation.audit.audit import audit
 from headstart.evaluation.audit.rankers import MEAN_RANK
-from headstart.evaluation.published.files import find_files, other_version, readable_file
+from headstart.evaluation.published.files import find_files, other_version, readable_table
+from headstart.evaluation.published.register import TABLES, PublishedTable
 from headstart.evaluation.published.static_order import write_static_order
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, write_text
-from headstart.output.printable import print_lines, say
+from headstart.output.printable import print_lines
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
 ALL = "all"
@@ -80,21 +80,20 @@ def _describe(name: str, table: PublishedTable) -> list[str]:
 def _audit(table: PublishedTable, local: "list[Path]", folder: Path, **options: Any) -> dict[str, Any]:
     """Audit a table, and say how its figures differ from those of the register."""
     paths = find_files(table, local)
-    read = {file.name: readable_file(file, paths[file.name], folder) for file in table.files}
-    warnings = [warning for file in table.files if (warning := other_version(file, read[file.name]))]
-
-    chosen = dict(table.options)
-    if table.performances:
-        chosen["performances"] = str(read[table.performances.name])
-    document = audit(str(read[table.file.name]), output=str(folder), **chosen, **options)
+    readable, note = readable_table(table, paths, folder)
+    checked = {**paths, table.file.name: readable} if table.file.variable else paths
+    warnings = [warning for file in table.files if (warning := other_version(file, checked[file.name]))]
+    document = audit(str(readable), output=str(folder), **table.options, **options)
 
     warnings += _differences(table, document)
     print_lines(warnings or [f"As expected: all {len(_known(table))} figures are those of the register."])
-    say(f"Cite: {table.citation}")
-    record = {"title": table.title, "citation": table.citation, "options": table.options, "warnings": warnings}
+    notes = [note] * bool(note)
+    print_lines([*notes, f"Cite: {table.citation}"])
+    described = {"title": table.title, "citation": table.citation, "options": table.options}
+    record = {**described, "notes": notes, "warnings": warnings}
     files = {file.name: {"url": file.url, "path": str(paths[file.name])} for file in table.files}
     write_text(folder / RECORD, json.dumps({**record, "files": files}, indent=2) + "\n", overwrite=True)
-    return {**document, "warnings": warnings}
+    return {**document, "notes": [*notes, *document["notes"]], "warnings": warnings}
 
 
 def _known(table: PublishedTable) -> dict[str, float]:

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.figure_choice import FigureChoice, varying_target
-from headstart.evaluation.stability.study import Study, pool_outcomes
+from headstart.evaluation.stability.study import TIED, Study, pool_outcomes
 from headstart.metrics.arrays import Floats, Indices
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
@@ -42,7 +42,7 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
     the setup stability of this small study.
     """
     targets = [panel.target for panel in varying_target(study, choice, measure)]
-    pools = _two_pools(study, choice, targets)
+    pools = _two_pools(study, targets)
     if len(set(targets)) < 2 or len(pools) < 2:
         return None
     other = MEASURES.index("pearson" if MEASURES[measure] != "pearson" else "weighted_kendall")
@@ -62,7 +62,7 @@ def plot_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | Non
     left, bottom = -cube.box / 2 - MARGIN - (0, below + MARGIN)
     axes.set(xlim=(left, left + width), ylim=(bottom, bottom + height), aspect="equal")
     axes.set_axis_off()
-    means = _plot_edges(axes, cube, outcomes, study.tie_tolerance)
+    means = _plot_edges(axes, cube, outcomes)
     box = {"boxstyle": f"round,pad={PADDING}", "facecolor": "#f6f6f6", "edgecolor": "#bbbbbb"}
     for experiment, text in texts.items():
         x, y = cube.position(experiment)
@@ -122,14 +122,12 @@ def _texts(study: Study, outcomes: Floats, targets: Sequence[int], measures: Seq
         target, measure, pool = experiment
         name = EVALUATION_MEASURES[MEASURES[measures[measure]]].title
         title = _wrap(f"{target_names[targets[target]]}, {name}, {POOLS[pool]}")
-        texts[experiment] = f"{title}\n{rank_in_words(titles, outcomes[experiment], study.tie_tolerance)}"
+        texts[experiment] = f"{title}\n{rank_in_words(titles, outcomes[experiment])}"
     return texts
 
 
-def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> Indices:
-    """Return the chosen pools, or one that both targets have and the one with the fewest sources in common."""
-    if choice.pools:
-        return np.sort([[study.table.sources.index(name) for name in pool] for pool in choice.pools])
+def _two_pools(study: Study, targets: list[int]) -> Indices:
+    """Return a pool that both targets have, and the one with the fewest sources in common with it."""
     usable = np.flatnonzero(np.isfinite(study.shown[:, targets]).all(axis=(1, 2, 3)))
     if len(usable) < 2:
         return np.empty((0, study.pools.size), dtype=np.intp)
@@ -137,9 +135,9 @@ def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> Indice
     return study.shown_pools[[usable[0], usable[int(np.argmin(common))]]]
 
 
-def _plot_edges(axes: Axes, cube: Cube, outcomes: Floats, tie_tolerance: float) -> dict[str, float]:
+def _plot_edges(axes: Axes, cube: Cube, outcomes: Floats) -> dict[str, float]:
     """Connect experiments that differ in one component; return the mean agreement for each component."""
-    vectors, defined = agreement_vectors(outcomes, tie_tolerance)
+    vectors, defined = agreement_vectors(outcomes, TIED)
     agreements: dict[str, list[float]] = {component: [] for component in COLOURS}
     for first, second in combinations(product((0, 1), repeat=3), 2):
         differing = [name for name, one, other in zip(COLOURS, first, second, strict=True) if one != other]
@@ -160,10 +158,10 @@ def _plot_edges(axes: Axes, cube: Cube, outcomes: Floats, tie_tolerance: float) 
     return {component: float(np.mean(values)) if values else np.nan for component, values in agreements.items()}
 
 
-def rank_in_words(titles: Sequence[str], outcome: Floats, tie_tolerance: float) -> str:
-    """List metrics from the best to the worst, with an equals sign between two that are tied; none without a value."""
-    order = np.argsort(-outcome, kind="stable")[: np.isfinite(outcome).sum()]
-    signs = [" =" if gap <= tie_tolerance else " >" for gap in -np.diff(outcome[order])]
+def rank_in_words(titles: Sequence[str], outcome: Floats) -> str:
+    """List metrics from the best to the worst, with an equals sign between two that are tied."""
+    order = np.argsort(-outcome, kind="stable")
+    signs = [" =" if gap <= TIED else " >" for gap in -np.diff(outcome[order])]
     # No-break spaces keep a sign at the end of its line, which shows that the list continues. They are replaced
     # afterwards, because figures escape them in names as characters that look like others.
     words = [

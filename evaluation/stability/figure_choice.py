@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, combinations, product
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,31 +13,11 @@ from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import UserError
 
-Example = Literal["figure1", "figure3a", "figure3b_coco", "figure3b_pascal_voc", "figure5a", "figure5b"]
 # Parts of the figures: two targets, two measures, pools alone, and the graph of experiments.
 Part = Literal["target", "measure", "pool", "graph"]
-
-# The examples that a paper's figures show: which targets, metrics and measures are compared.
-# Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
-# figures 1 (section 4.2), 3 (section 5) and 5 (section 6), with the names of the tables that were released with it. The
-# paper does not name the sources of pools, the second measure of figure 1, nor the examples of figures 3c and 5c.
-# Section 6 states that its figures are by Pearson, but the example of figure 5a holds by weighted Kendall alone. The
-# target of figure 5b is not named; CIFAR100 is the one that fits its description.
-_BOTH = ["weighted_kendall", "pearson"]
-# By name: the part that shows it, and the options of the figures that it stands for.
-EXAMPLES: dict[Example, tuple[Part, dict[str, Any]]] = {
-    "figure1": ("graph", {"targets": ["ade", "city"], "measure": "weighted_kendall"}),
-    "figure3a": ("target", {"targets": ["ade", "city"], "metrics": ["logme", "hscore"], "measure": "weighted_kendall"}),
-    "figure3b_coco": ("measure", {"target": "coco", "metrics": ["hscore", "nleep"], "measures": _BOTH}),
-    "figure3b_pascal_voc": ("measure", {"target": "pvoc", "metrics": ["leep", "gbc"], "measures": _BOTH}),
-    "figure5a": (
-        "target",
-        {"targets": ["cifar10", "caltech_birds2011"], "metrics": ["gbc", "logme"], "measure": "weighted_kendall"},
-    ),
-    "figure5b": ("measure", {"target": "cifar100", "metrics": ["logme", "gbc"], "measures": _BOTH}),
-}
+Examples = Mapping[Part, Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -55,8 +35,6 @@ class FigureChoice:
         measures: Two measures to compare, in figures in which the measure varies and in the graph of experiments. By
             default the correlations with the strongest contradiction; in the graph, the measure of the figures and
             Pearson or weighted Kendall.
-        pools: Two source pools of the graph, each a list of sources. By default two with few sources in common.
-        example: An example of the paper, for the part of the figures that shows it. Other options override it.
     """
 
     measure: Measure | None = None
@@ -64,68 +42,24 @@ class FigureChoice:
     target: str | None = None
     targets: list[str] | None = None
     measures: list[Measure] | None = None
-    pools: list[list[str]] | None = None
-    example: Example | None = None
 
     @property
     def chosen(self) -> dict[str, Any]:
         """The options that are not None, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
-    def of_parts(self, examples: Sequence[Example] = ()) -> dict[Part, FigureChoice]:
-        """Return the choice of each part of the figures.
+    def of_parts(self, examples: Examples) -> dict[Part, FigureChoice]:
+        """Return the choice of each part of the figures: the options of its example, if it has one, and these."""
+        return {part: FigureChoice(**{**examples.get(part, {}), **self.chosen}) for part in get_args(Part)}
 
-        Args:
-            examples: Examples of the paper that are shown where no other is chosen.
-        """
-        shown = {part: EXAMPLES[name][1] for part, name in self.shown_examples(examples).items()}
-        parts = {part: FigureChoice(**{**shown.get(part, {}), **self.chosen}) for part in get_args(Part)}
-        # Pools are only chosen for the graph; elsewhere they vary.
-        return {part: choice if part == "graph" else replace(choice, pools=None) for part, choice in parts.items()}
-
-    def shown_examples(self, examples: Sequence[Example] = ()) -> dict[Part, Example]:
-        """Return the paper's examples that the figures show, by their parts; `examples` as for `of_parts`."""
-        return {EXAMPLES[name][0]: name for name in (*examples, *([self.example] if self.example else []))}
-
-    def require_known(self, table: TransferTable, pool_size: int, examples: Sequence[Example] = ()) -> None:
-        """Raise an error for names that are not in the study, and for options with too few or too many names.
-
-        Args:
-            table: The table of the study.
-            pool_size: Sources in a pool.
-            examples: As for `of_parts`.
-
-        Raises:
-            UserError: A name is unknown, or another number of names is needed.
-        """
-        if self.example:
-            for option, name, known in FigureChoice(**EXAMPLES[self.example][1]).unknown_names(table):
-                raise UserError(
-                    f"figures.example: {self.example} has {name!r} among its {option}, and the study has {known}"
-                )
-        with prefix_errors("figures"):
-            for option, name, known in self.unknown_names(table):
-                raise UserError(f"{option}: {name!r} is not in the study, which has {known}")
-            for option in ("metrics", "targets", "measures"):
-                names = getattr(self, option)
-                if names is not None and (len(names) != 2 or len(set(names)) != 2):
-                    raise UserError(f"{option}: {names} given; two different ones are compared")
-            if self.pools is not None:
-                self._require_pools(table, pool_size, examples)
-
-    def _require_pools(self, table: TransferTable, pool_size: int, examples: Sequence[Example]) -> None:
-        pools = self.pools or []
-        for pool in pools:
-            if len(set(pool)) != len(pool) or len(pool) != pool_size:
-                raise UserError(f"pools: {', '.join(pool)} given; a pool has {pool_size} different sources")
-        if len(pools) != 2 or len(set(map(frozenset, pools))) != 2:
-            raise UserError(f"pools: {self.pools} given; two different ones are compared")
-        targets = [table.targets[i] for i in self.of_parts(examples)["graph"].compared_targets(table)]
-        if len(targets) < 2:
-            raise UserError(
-                f"pools: of the targets that are compared only {', '.join(targets) or 'none'} is in no pool; two are "
-                "needed"
-            )
+    def require_known(self, table: TransferTable) -> None:
+        """Raise a UserError for names that are not in the study, and for options with too few or too many names."""
+        for option, name, known in self.unknown_names(table):
+            raise UserError(f"figures.{option}: {name!r} is not in the study, which has {known}")
+        for option in ("metrics", "targets", "measures"):
+            names = getattr(self, option)
+            if names is not None and (len(names) != 2 or len(set(names)) != 2):
+                raise UserError(f"figures.{option}: {names} given; two different ones are compared")
 
     def unknown_names(self, table: TransferTable) -> Iterator[tuple[str, str, str]]:
         """Yield each name that is not in the table, with its option, and the names that the table has."""
@@ -133,7 +67,6 @@ class FigureChoice:
             ("metrics", self.metrics or [], table.metrics),
             ("target", [self.target] if self.target else [], table.targets),
             ("targets", self.targets or [], table.targets),
-            ("pools", chain.from_iterable(self.pools or []), table.sources),
         ):
             yield from ((option, name, ", ".join(known)) for name in names if name not in known)
 
@@ -147,15 +80,13 @@ class FigureChoice:
         return [i for i, name in enumerate(table.targets) if self.target in (None, name)]
 
     def compared_targets(self, table: TransferTable) -> list[int]:
-        """Return the indices of targets that may be shown where the target varies; none of them is in a chosen pool."""
-        pooled = [table.sources.index(name) for name in chain.from_iterable(self.pools or [])]
-        indices = [table.targets.index(name) for name in self.targets or table.targets]
-        return [i for i in indices if not table.own[pooled, i].any()]
+        """Return the indices of targets that may be shown where the target varies."""
+        return [table.targets.index(name) for name in self.targets or table.targets]
 
 
-def fitting_examples(examples: Iterable[Example], table: TransferTable) -> list[Example]:
+def fitting_examples(examples: Examples, table: TransferTable) -> dict[Part, Mapping[str, Any]]:
     """Return those of the paper's examples whose targets and metrics are in a table."""
-    return [name for name in examples if not any(FigureChoice(**EXAMPLES[name][1]).unknown_names(table))]
+    return {part: its for part, its in examples.items() if not any(FigureChoice(**its).unknown_names(table))}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -10,21 +11,22 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from headstart.contract.tables.table import TransferTable
+from headstart.evaluation.estimates import mean_over_targets
 from headstart.evaluation.stability.experiment_graph import plot_graph
 from headstart.evaluation.stability.figure_choice import (
-    Example,
+    Examples,
     FigureChoice,
     Panel,
     varying_measure,
     varying_pool,
     varying_target,
 )
-from headstart.evaluation.stability.metric_agreement import plot_agreement
-from headstart.evaluation.stability.study import Study
+from headstart.evaluation.stability.study import TIED, Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.pools import in_words
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, fold, shorten, width_of_names
 
 # Inches of the panels of all pairs, of a single pair, and of two experiments that differ in one component.
 PANEL, SINGLE_PANEL, COMPONENT_PANEL = 2.5, 5.0, 3.1
@@ -33,6 +35,10 @@ PANELS_ACROSS = 5
 MOST_METRICS = 6
 # Inches of a line in the legend of the targets.
 LEGEND_LINE = 0.19
+# Inches of a cell of the agreement of metrics.
+CELL = 0.45
+# Correlations further from 0 are dark cells, with white numbers.
+DARK = 0.6
 HEADLINES = {
     "target": "Another target, another winner",
     "measure": "Another measure, another winner",
@@ -42,7 +48,7 @@ HEADLINES = {
 
 @drawing()
 def plot_study(
-    study: Study, choice: FigureChoice, measure: Measure, examples: Sequence[Example] = ()
+    study: Study, choice: FigureChoice, measure: Measure, examples: Examples = MappingProxyType({})
 ) -> dict[str, Figure]:
     """Plot the scatter of outcomes, the effect of single components, and the graph of a few experiments.
 
@@ -53,7 +59,7 @@ def plot_study(
         study: A complete study.
         choice: Content of the figures.
         measure: Measure where it does not vary, and neither the choice nor an example has one.
-        examples: Examples of the paper that are shown where the choice has no other.
+        examples: Examples of the paper that parts show where the choice has no other.
 
     Returns:
         `scatter`, or `agreement` for more than six metrics of which no two are chosen. Then `components` and, if the
@@ -137,7 +143,7 @@ def _plot_components(study: Study, panels_of: dict[str, list[Panel]]) -> Figure:
             points, style = panel.points(study), styles[panel.target]
             axes.scatter(*points.T, s=9, alpha=0.45, linewidths=0, color=style.colour, marker=style.marker)
             _finish(axes, study, (panel.across, panel.up), limits, COMPONENT_PANEL)
-            _write_shares(axes, points, study.tie_tolerance)
+            _write_shares(axes, points)
             axes.set_title(
                 fold(f"{targets[panel.target]}, {_title(panel.measure)}", 0.8 * COMPONENT_PANEL, 9), fontsize=9
             )
@@ -163,12 +169,12 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     axes.locator_params(nbins=5)
 
 
-def _write_shares(axes: Axes, points: Floats, tie_tolerance: float) -> None:
+def _write_shares(axes: Axes, points: Floats) -> None:
     """Write how many of the points lie above and below the line."""
     if not len(points):
         return
     difference = points[:, 1] - points[:, 0]
-    above, below = float((difference > tie_tolerance).mean()), float((difference < -tie_tolerance).mean())
+    above, below = float((difference > TIED).mean()), float((difference < -TIED).mean())
     text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9}
     axes.text(0.04, 0.96, f"{100 * above:.0f} % above", ha="left", va="top", **text)
     axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)
@@ -194,3 +200,48 @@ def _styles(count: int) -> list[LineStyle]:
         return [LINE_STYLES[0]] * count
     markers = [style.marker for style in LINE_STYLES]
     return [LINE_STYLES[i % size]._replace(marker=markers[(i // size + i % size) % size]) for i in range(count)]
+
+
+def score_correlations(table: TransferTable) -> Floats:
+    """Correlate the scores of the sources by two metrics, by Spearman's rho, as the mean over targets.
+
+    Args:
+        table: Scores and performances.
+
+    Returns:
+        Correlations `[m, m]`. Targets on which a metric gives all sources the same score do not count for it; NaN if no
+        target counts.
+    """
+    from scipy import stats
+
+    per_target = []
+    for scores, known in zip(table.scores.transpose(2, 0, 1), table.known.T, strict=True):
+        ranks = stats.rankdata(scores[:, known], axis=1)
+        centred = ranks - ranks.mean(axis=1, keepdims=True)
+        norms = np.sqrt((centred**2).sum(axis=1, keepdims=True))
+        units = np.divide(centred, norms, out=np.full_like(centred, np.nan), where=norms > 0)
+        per_target.append(units @ units.T)
+    return mean_over_targets(np.stack(per_target, axis=-1))
+
+
+def plot_agreement(table: TransferTable) -> Figure:
+    """Plot a cell for each pair of metrics, with the correlation of their scores."""
+    correlations, names = score_correlations(table), shorten(table.titles)
+    figure = Figure(figsize=(1, 1), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(correlations, cmap="RdBu_r", vmin=-1, vmax=1)
+    for (row, column), value in np.ndenumerate(correlations):
+        text = "–" if np.isnan(value) else f"{value:z.2f}".replace("-", "−")
+        colour = "white" if abs(value) > DARK else INK
+        axes.text(column, row, text, color=colour, fontsize=8, ha="center", va="center")
+
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=8)
+    axes.set_yticks(range(len(names)), names, fontsize=8)
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    title = "Do metrics rank the sources alike?\nMean Spearman correlation over targets"
+    axes.set_title(title, loc="left", fontsize=10)
+
+    side = CELL * len(names) + width_of_names(axes)
+    figure.set_size_inches(side + 0.4, side + 0.9)
+    return figure

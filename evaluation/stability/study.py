@@ -1,4 +1,4 @@
-"""The experiments of a stability study, in blocks of source pools so that memory does not grow with their number."""
+"""The experiments of a stability study, in blocks of source pools, and the standard errors of drawing these."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ from headstart.metrics.arrays import Flags, Floats, Indices
 from headstart.metrics.ranking.outcomes import (
     AgreementsByTarget,
     MeanAgreement,
+    Ties,
     Wins,
     agreement_vectors,
     group_agreements,
@@ -32,6 +33,8 @@ BLOCK, IN_CACHE, IN_MEMORY = 2**11, 2**17, 2**22
 # Pools that the figures show; more points would only overlap.
 SHOWN = 1000
 
+# Metrics whose outcomes differ by at most this are tied; it covers rounding errors.
+TIED = 1e-12
 # The components of an experiment.
 COMPONENTS = ("target", "measure", "pool")
 
@@ -40,10 +43,11 @@ COMPONENTS = ("target", "measure", "pool")
 class Study:
     """Summary of the outcomes of all experiments; t targets, e measures, m metrics.
 
+    Experiments are added in blocks of pools, so that memory does not grow with their number.
+
     Attributes:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         batches: Sums over the experiments of each batch of pools; one batch if all pools are studied.
         shown_pools: A random sample of the pools, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
@@ -58,7 +62,6 @@ class Study:
 
     table: TransferTable
     pools: Pools
-    tie_tolerance: float
     batches: list[Batch]
     shown_pools: Indices
     shown: Floats
@@ -82,7 +85,6 @@ class Study:
 def run_study(
     table: TransferTable,
     pools: Pools,
-    tie_tolerance: float,
     each_block: Callable[[Indices, Floats], object] = lambda pools, outcomes: None,
 ) -> Study:
     """Compute the outcome of every metric for every pool, target and measure, and summarize them.
@@ -90,7 +92,6 @@ def run_study(
     Args:
         table: Scores and performances.
         pools: The pools.
-        tie_tolerance: Differences of outcomes up to this are ties.
         each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`, in the order of
             `pools`. Outcomes are NaN if a target is in the pool.
 
@@ -103,7 +104,6 @@ def run_study(
     study = Study(
         table,
         pools,
-        tie_tolerance,
         [Batch.zeros(*groups, metrics) for _ in range(pools.batches)],
         shown_pools=np.empty((len(sample), pools.size), dtype=np.intp),
         shown=np.empty((len(sample), *groups, metrics)),
@@ -138,7 +138,7 @@ def _block_size(table: TransferTable) -> int:
 
 def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -> None:
     """Add pools: their outcomes `[pools, t, e, m]`, which targets use them `[pools, t]`, and their batches."""
-    vectors, defined = agreement_vectors(outcomes, study.tie_tolerance)
+    vectors, defined = agreement_vectors(outcomes, TIED)
     study.used += used.sum(axis=0)
     experiments = int(used.sum()) * len(MEASURES)
     study.experiments += experiments
@@ -153,7 +153,7 @@ def _add_block(study: Study, outcomes: Floats, used: Flags, batch_of: Indices) -
 
     for index in np.unique(batch_of):
         here = slice(*np.searchsorted(batch_of, (index, index + 1)))
-        study.batches[index].add(outcomes[here], study.tie_tolerance, vectors[here], defined[here])
+        study.batches[index].add(outcomes[here], TIED, vectors[here], defined[here])
 
 
 def _summarize(study: Study) -> None:
@@ -204,3 +204,48 @@ def pool_outcomes(table: TransferTable, pools: Indices) -> tuple[Floats, Flags]:
             scores, performances = table.scores[:, :, target], table.performances[:, target]
             outcomes[here[alike], target] = measure_pools(scores, performances, members)
     return outcomes, used
+
+
+def standard_error(without: Floats) -> Floats:
+    """Compute the standard error `[...]` of estimates from those without each batch of pools, `[batches, ...]`.
+
+    It is that of drawing pools, by the jackknife over the batches. Source: Bradley Efron and Charles Stein, "The
+    Jackknife Estimate of Variance", Annals of Statistics, 1981, section 2.
+    """
+    return np.asarray(np.std(without, axis=0) * (len(without) - 1) ** 0.5)
+
+
+def setup_stability_errors(study: Study) -> dict[str, float]:
+    """Compute the standard error of the setup stability by component; NaN if all pools are studied."""
+    without = without_batches(study)
+    return {name: float(standard_error(without[name])) for name in COMPONENTS}
+
+
+def without_batches(study: Study) -> dict[str, Floats]:
+    """Compute the setup stability without each batch by component, `[batches]`; NaN where it is undefined."""
+    batches = study.batches
+    without: dict[str, list[float | None]] = {name: [] for name in COMPONENTS}
+    for left_out in range(len(batches)):
+        others = batches[:left_out] + batches[left_out + 1 :]
+        pooled = MeanAgreement()
+        if others:
+            pooled.add_means(*over_pools(others, study.pools))
+        without["pool"].append(pooled.mean)
+        for name in ("target", "measure"):
+            without[name].append(reduce(add, (batch.agreements[name] for batch in others), MeanAgreement()).mean)
+    return {name: np.array(means, dtype=np.float64) for name, means in without.items()}
+
+
+def win_rate_errors(study: Study, ties: Ties) -> Floats:
+    """Compute the standard errors of the win rates `[m, e + 1]` in percentage points; NaN if all pools are studied."""
+    return standard_error(win_rates_without_batches(study, ties))
+
+
+def win_rates_without_batches(study: Study, ties: Ties) -> Floats:
+    """Compute the win rates without each batch in per cent, `[batches, m, e + 1]`."""
+    return np.stack([(study.wins - batch.wins).percent(ties) for batch in study.batches])
+
+
+def tied_errors(study: Study) -> Floats:
+    """Compute those of the shares of experiments with several winners, `[e]`, in percentage points."""
+    return standard_error(np.stack([(study.wins - batch.wins).tied_percent() for batch in study.batches]))

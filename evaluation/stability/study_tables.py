@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.estimates import few_targets, format_estimate
-from headstart.evaluation.stability.standard_errors import (
+from headstart.evaluation.stability.study import (
+    Study,
     setup_stability_errors,
     standard_error,
     tied_errors,
@@ -15,7 +16,6 @@ from headstart.evaluation.stability.standard_errors import (
     win_rates_without_batches,
     without_batches,
 )
-from headstart.evaluation.stability.study import Study
 from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.aggregates import jackknife_values
 from headstart.metrics.ranking.outcomes import Ties, round_to_100

@@ -39,7 +39,7 @@ MISTAKES = {
     "demo --model.baseline.optimizer.lr=-1": r"model\.baseline\.optimizer: Invalid learning rate: -1.0",
     "train --data.photos=table.csv": r"data\.photos: table\.csv is a file; .*CsvPhotos",
     "audit table.csv": r"table: no column 'source'",
-    "stability table.csv": r"table: no column 'metric'",
+    "stability table.csv": r"table: no column 'source'",
     "list": r"kind: it is required; give one of methods, metrics, measures, models, datasets, configs",
 }
 

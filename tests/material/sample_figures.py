@@ -155,6 +155,6 @@ def _study(folder: Path) -> dict[str, Figure]:
         names, sources = ([f"{what} {i}" for i in range(count)] for what, count in (("metric", metrics), ("source", 6)))
         scores, performances = generator.normal(size=(metrics, 6, 3)), generator.uniform(size=(6, 3))
         table = TransferTable.complete(names, sources, ["ade", "city", "coco"], scores, performances)
-        plots = plot_study(run_study(table, Pools(6, 4), 1e-12), FigureChoice(), "kendall")
+        plots = plot_study(run_study(table, Pools(6, 4)), FigureChoice(), "kendall")
         figures |= {f"{prefix}_{name}": figure for name, figure in plots.items()}
     return {name: figure for name, figure in figures.items() if "of_many" not in name or "agreement" in name}

@@ -8,8 +8,9 @@ import pytest
 
 from headstart.contract.tables import holes as module
 from headstart.contract.tables.holes import largest_complete
-from headstart.contract.tables.layout import TableLayout
-from headstart.contract.tables.table import TransferTable, read_table, without_holes
+from headstart.contract.tables.read_table import read_table, without_holes
+from headstart.contract.tables.rows import TableLayout
+from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.study import pool_outcomes
 from headstart.metrics.ranking.ranking_measures import measure_pools
 from headstart.output.errors import UserError
@@ -70,6 +71,15 @@ def test_too_little_that_is_left_is_an_error(tmp_path: Path) -> None:
     whole = read_table(path, TableLayout(missing="complete"), least=0)
     with pytest.raises(UserError, match="missing: no two sources are complete on a target; take --missing=pairwise"):
         without_holes(whole, "complete", 0)
+
+
+def test_targets_that_rank_nothing_are_named(tmp_path: Path) -> None:
+    rows = ["source,own,target,performance", "a,x,x,1", "b,x,x,2", "c,y,x,3", "a,x,z,1", "b,x,z,2", "c,y,z,-3"]
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    table = without_holes(read_table(tmp_path / "table.csv", least=0), "refuse", 0)
+    assert table.targets == ["z"]
+    assert table.notes[-2] == "Left out, as there is nothing to rank: 'x'."
+    assert table.notes[-1].startswith("Rel@1 is undefined, and left out, on targets with negative performances: z.")
 
 
 def test_pools_use_the_sources_that_a_target_has() -> None:

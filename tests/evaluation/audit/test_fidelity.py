@@ -70,15 +70,6 @@ def test_the_mean_of_the_fifths_follows_from_kendalls_tau() -> None:
         assert shares.mean() == pytest.approx((1 + tau) / 2)
 
 
-def test_an_order_that_is_right_or_reversed_is_so_in_every_fifth() -> None:
-    performances = np.random.default_rng(0).uniform(size=(9, 2))
-    table = TransferTable.complete(["x", "y"], list("abcdefghi"), ["t", "u"], np.zeros((2, 9, 2)), performances)
-    result = measure_fidelity(table, np.stack([performances, -performances]))
-    for shares in (result.by_performance, result.by_score):
-        np.testing.assert_array_equal(shares[0], 1)
-        np.testing.assert_array_equal(shares[1], 0)
-
-
 def test_pairs_of_many_sources_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     generator = np.random.default_rng(0)
     performances = generator.normal(size=(300, 1))

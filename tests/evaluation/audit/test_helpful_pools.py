@@ -48,8 +48,8 @@ def thirds_of(values: Floats, low: float, high: float) -> Floats:
 
 def test_shares_are_those_of_a_loop_over_pools() -> None:
     table = drawn_table()
-    helpful = HelpfulPools(table, 1e-12)
-    run_study(table, Pools(8, SIZE), 1e-12, each_block=helpful.add)
+    helpful = HelpfulPools(table)
+    run_study(table, Pools(8, SIZE), each_block=helpful.add)
     document = helpful.describe()
     assert set(document["rankers"]) == {"x", "y"}
 
@@ -80,8 +80,8 @@ def test_pools_that_all_look_alike_are_the_middle_third() -> None:
     performances = np.tile(np.arange(5.0)[:, None], (1, 2))
     scores = np.stack([performances, -performances, performances])
     table = TransferTable.complete(["mean_rank", "bad", "same"], list("abcde"), ["t", "u"], scores, performances)
-    helpful = HelpfulPools(table, 1e-12)
-    run_study(table, Pools(5, 3), 1e-12, each_block=helpful.add)
+    helpful = HelpfulPools(table)
+    run_study(table, Pools(5, 3), each_block=helpful.add)
     document = helpful.describe()
     assert document["thirds"]["mean_rank"] == [None, 1, None]
     assert [each["mean"] for each in document["rankers"]["bad"]["mean_rank"]] == [None, 0, None]
@@ -90,8 +90,8 @@ def test_pools_that_all_look_alike_are_the_middle_third() -> None:
 
 def test_tables_and_csv_have_the_shares() -> None:
     table = drawn_table()
-    helpful = HelpfulPools(table, 1e-12)
-    run_study(table, Pools(8, SIZE), 1e-12, each_block=helpful.add)
+    helpful = HelpfulPools(table)
+    run_study(table, Pools(8, SIZE), each_block=helpful.add)
     document = helpful.describe()
     columns, rows = helpful_csv(document)
     assert columns == ["ranker", "thirds_by", "third", "target", "better_than_mean_rank"]
@@ -104,8 +104,3 @@ def test_tables_and_csv_have_the_shares() -> None:
     assert first[2][1][1] == f"{document['rankers']['x']['all']['mean']:.3f}", "three targets have no interval"
     assert "badly by chance" in first[1]
     assert "badly by chance" not in second[1]
-
-
-def test_without_a_study_of_pools_there_is_none() -> None:
-    assert helpful_tables({}, {}, "") == []
-    assert helpful_csv({})[1] == []

@@ -17,10 +17,10 @@ import pytest
 from scipy import stats
 
 from headstart import evaluate
-from headstart.contract.tables.published_register import TABLES, Expected, PublishedFile, PublishedTable
 from headstart.evaluation.audit.audit import FILES
 from headstart.evaluation.published import published as command
-from headstart.evaluation.published.files import find_files, other_version, readable_file
+from headstart.evaluation.published.files import find_files, other_version, readable_table
+from headstart.evaluation.published.register import TABLES, Expected, PublishedFile, PublishedTable
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.static_orders import measure_targets
 from headstart.output.errors import UserError
@@ -28,7 +28,6 @@ from headstart.tests.material.mistakes import error_line
 from headstart.tests.material.root import ROOT
 
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared")) / "data"
-TITLES = {"name": [table.title for table in TABLES.values()]}
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the tables of HEADSTART_SHARED, by default ../shared")
@@ -39,10 +38,8 @@ def test_tables_are_those_of_the_register(name: str, tmp_path: Path) -> None:
     paths = find_files(table, [SHARED])
     assert [other_version(file, paths[file.name]) for file in table.files] == [""] * len(paths)
     options: dict[str, Any] = {key: value for key, value in table.options.items() if key != "pool_size"}
-    if table.performances:
-        options["performances"] = str(paths[table.performances.name])
-    options |= {"output": str(tmp_path), "logger": False}
-    cells = TableResults("", FILES, str(paths[table.file.name]), 0, **options).table
+    options |= {"output": str(tmp_path / "out"), "logger": False}
+    cells = TableResults("", FILES, str(readable_table(table, paths, tmp_path)[0]), 0, **options).table
 
     ranks = np.full(cells.known.shape, np.nan)
     for target, known in enumerate(cells.known.T):
@@ -130,7 +127,7 @@ def test_all_tables_are_downloaded_once_and_audited(tmp_path: Path, capsys: pyte
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
         *("code", "holes", "static_order.json", "static_order.md", "static_order.csv", "static_order.png")
     }
-    with (tmp_path / "out" / "code" / "code.csv").open(newline="") as file:
+    with (tmp_path / "out" / "code" / "table.csv").open(newline="") as file:
         rows = {(row["source"], row["target"]): float(row["performance"]) for row in csv.DictReader(file)}
     assert rows == {(s, t): value for t, row in PERFORMANCES.items() for s, value in row.items()}
     report = (tmp_path / "out" / "static_order.md").read_text()
@@ -193,8 +190,9 @@ def test_mistakes(
 
 def test_code_without_the_table_is_named(tmp_path: Path) -> None:
     file = PublishedFile("made.csv", "", variable="accuracies")
+    table = PublishedTable("", "", file, {}, Expected(0, 0, 0, 0.0))
     for text, reason in (("other = {}", "assigns no 'accuracies'"), ("accuracies = f()", "cannot be read (malformed")):
         (tmp_path / "code.py").write_text(text)
         with pytest.raises(UserError) as error:
-            readable_file(file, tmp_path / "code.py", tmp_path)
+            readable_table(table, {file.name: tmp_path / "code.py"}, tmp_path)
         assert reason in str(error.value)

@@ -26,7 +26,7 @@ def make_table(signs: list[list[int]]) -> TransferTable:
 
 def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
     """Metric m0 wins on one of eight targets, m1 on the others: 21 of 28 pairs agree, 7 are contrary."""
-    study = run_study(make_table([[1, *[-1] * 7], [-1, *[1] * 7]]), Pools(4, 3), 1e-12)
+    study = run_study(make_table([[1, *[-1] * 7], [-1, *[1] * 7]]), Pools(4, 3))
     comparison = moves_most(study)
     assert comparison is not None
     assert study.setup_stability["target"].mean == pytest.approx(1 / 2)
@@ -57,7 +57,7 @@ def test_intervals_and_ties_hold_in_most_tables() -> None:
 
 
 def test_too_few_targets_have_no_interval() -> None:
-    study = run_study(make_table([[1, -1], [-1, 1]]), Pools(4, 3), 1e-12)
+    study = run_study(make_table([[1, -1], [-1, 1]]), Pools(4, 3))
     assert np.isnan(setup_stability_interval(study, "target")).all()
     [words] = moves_most_in_words(study)
     assert words.endswith(
@@ -67,7 +67,7 @@ def test_too_few_targets_have_no_interval() -> None:
 
 
 def test_a_target_that_decides_is_named() -> None:
-    study = run_study(make_table([[1, -1, 1], [-1, 1, -1]]), Pools(4, 3), 1e-12)
+    study = run_study(make_table([[1, -1, 1], [-1, 1, -1]]), Pools(4, 3))
     study.setup_stability = {"target": MeanAgreement(0.2, 1), "measure": MeanAgreement(1.0, 2), "pool": MeanAgreement()}
     groups = np.ones(3, dtype=np.int64)
     study.by_target["target"] = AgreementsByTarget(np.array([0.6, 0.1, 0.15]), groups)
@@ -81,7 +81,7 @@ def test_a_target_that_decides_is_named() -> None:
 
 
 def test_one_component_alone_is_compared_with_nothing() -> None:
-    study = run_study(make_table([[1], [-1]]), Pools(4, 4), 1e-12)
+    study = run_study(make_table([[1], [-1]]), Pools(4, 4))
     assert [name for name, actual in study.setup_stability.items() if actual.mean is not None] == ["measure"]
     assert moves_most(study) is None
     assert moves_most_in_words(study) == []

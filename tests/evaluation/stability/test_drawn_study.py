@@ -1,7 +1,6 @@
 """Studies of drawn pools against those of all pools: estimates, their standard errors, and what is written."""
 
 import csv
-import gzip
 import json
 from itertools import combinations
 from math import comb
@@ -9,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from headstart.contract.tables.table import TransferTable
-from headstart.evaluation.stability.standard_errors import setup_stability_errors, tied_errors, win_rate_errors
-from headstart.evaluation.stability.study import COMPONENTS, pool_outcomes, run_study
+from headstart.evaluation.stability.study import (
+    COMPONENTS,
+    pool_outcomes,
+    run_study,
+    setup_stability_errors,
+    tied_errors,
+    win_rate_errors,
+)
 from headstart.evaluation.stability.study_tables import few_pools, pools_in_words, unsure_lead
-from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.outcomes import agreement_vectors
 from headstart.metrics.ranking.pools import BATCHES, Pools
 from headstart.tests.material.mistakes import error_line
@@ -40,11 +45,11 @@ def table() -> TransferTable:
 
 @pytest.mark.slow
 def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: TransferTable) -> None:
-    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
+    exact = run_study(table, Pools(SOURCES, 10))
     truth = np.array([exact.setup_stability[name].mean for name in COMPONENTS])
     seeds, z_scores, z_wins = 150, [], []
     for seed in range(seeds):
-        study = run_study(table, Pools(SOURCES, 10, drawn=120, seed=seed), 1e-12)
+        study = run_study(table, Pools(SOURCES, 10, drawn=120, seed=seed))
         errors = setup_stability_errors(study)
         estimates = np.array([study.setup_stability[name].mean for name in COMPONENTS])
         z_scores.append((estimates - truth) / [errors[name] for name in COMPONENTS])
@@ -59,8 +64,8 @@ def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: 
 
 
 def test_many_pools_come_close_to_all(table: TransferTable) -> None:
-    exact = run_study(table, Pools(SOURCES, 10), 1e-12)
-    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1), 1e-12)
+    exact = run_study(table, Pools(SOURCES, 10))
+    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1))
     for name, error in setup_stability_errors(study).items():
         assert error < 0.004
         mean = exact.setup_stability[name].mean
@@ -73,7 +78,7 @@ def test_many_pools_come_close_to_all(table: TransferTable) -> None:
 
 def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: TransferTable) -> None:
     pools = Pools(SOURCES, 10, drawn=BATCHES + 30, seed=2)
-    study = run_study(table, pools, 1e-12)
+    study = run_study(table, pools)
     drawn, batches = (np.concatenate(parts) for parts in zip(*pools.blocks(1_000), strict=True))
     vectors, defined = agreement_vectors(pool_outcomes(table, drawn)[0], 1e-12)
     pairs = [(i, j) for i, j in combinations(range(len(drawn)), 2) if batches[i] != batches[j]]
@@ -94,12 +99,12 @@ def test_targets_with_few_of_the_pools_are_named(table: TransferTable) -> None:
     own = table.own.copy()
     own[:5, 1] = True
     narrow = TransferTable.complete(*names(table), table.scores, table.performances, own)
-    study = run_study(narrow, Pools(SOURCES, 9, drawn=400), 1e-12)
+    study = run_study(narrow, Pools(SOURCES, 9, drawn=400))
     drawn = next(Pools(SOURCES, 9, drawn=400).blocks(400))[0]
     few = int((drawn >= 5).all(axis=1).sum())
     assert few_pools(study) == {"t1": few}
     assert f"Few of these pools lack the sources that a target excludes: t1 ({few})." in pools_in_words(study)
-    assert few_pools(run_study(narrow, Pools(SOURCES, 9), 1e-12)) == {}
+    assert few_pools(run_study(narrow, Pools(SOURCES, 9))) == {}
 
 
 @pytest.mark.parametrize(("lead", "unsure"), [(1.9, True), (2.1, False)])
@@ -125,7 +130,7 @@ def file(table: TransferTable, tmp_path: Path) -> Path:
 def test_what_is_written_says_that_pools_are_drawn(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=80", "--save_outcomes=csv")
+    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=80", "--save_outcomes=true")
     printed = " ".join(capsys.readouterr().out.split())
     assert "Estimates from 80 pools drawn at random of 3,003 (seed 0)." in printed
     assert "±: standard error of drawing pools" in printed
@@ -143,8 +148,21 @@ def test_what_is_written_says_that_pools_are_drawn(
             rows = list(csv.DictReader(opened))
         assert {(row["all_pools"], row["drawn_pools"]) for row in rows} == {("3003", "80")}
         assert all(float(row["standard_error"]) >= 0 for row in rows)
-    with gzip.open(tmp_path / "out" / "outcomes.csv.gz", "rt", newline="", encoding="utf-8") as opened:
-        assert sum(1 for _ in opened) == 1 + document["experiments"]
+    frames = []
+    for seed in (0, 0, 6):
+        run(
+            file,
+            tmp_path / "out",
+            "--pool_size=10",
+            "--pools=80",
+            "--save_outcomes=true",
+            f"--seed={seed}",
+            "--overwrite",
+        )
+        frames.append(pd.read_csv(tmp_path / "out" / "outcomes.csv.gz"))
+    assert len(frames[0]) == document["experiments"]
+    assert frames[0].equals(frames[1])
+    assert not frames[0].equals(frames[2])
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -158,27 +176,6 @@ def test_all_pools_have_no_standard_error(file: Path, tmp_path: Path, capsys: py
     assert "drawn_pools" in error_line(
         capsys, lambda: run(file, tmp_path / "out", "--pool_size=10", "--pools=60"), code=1
     )
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_arrays_of_outcomes_have_their_pools(table: TransferTable, file: Path, tmp_path: Path) -> None:
-    options = "--pool_size=10", "--pools=70", "--save_outcomes=true", "--overwrite=true"
-    saved = []
-    for seed in (5, 5, 6):
-        run(file, tmp_path / "out", *options, f"--seed={seed}")
-        saved.append([np.load(tmp_path / "out" / name) for name in ("outcome_pools.npy", "outcomes.npy")])
-    pools, outcomes = saved[0]
-    everywhere: Floats = pool_outcomes(TransferTable.complete(*names(table), table.scores, table.performances), pools)[
-        0
-    ]
-    np.testing.assert_array_equal(outcomes, everywhere)
-    assert pools.shape == (70, 10)
-    np.testing.assert_array_equal(saved[1][0], pools)
-    assert not np.array_equal(saved[2][0], pools)
-    # An array of all pools is in their order, and the pools of an earlier array are not its own.
-    run(file, tmp_path / "out", "--pool_size=10", "--save_outcomes=true", "--overwrite=true")
-    assert len(np.load(tmp_path / "out" / "outcomes.npy")) == comb(SOURCES, 10)
-    assert not (tmp_path / "out" / "outcome_pools.npy").exists()
 
 
 def names(table: TransferTable) -> tuple[list[str], list[str], list[str]]:

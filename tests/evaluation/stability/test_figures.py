@@ -16,8 +16,7 @@ from scipy import stats
 from headstart.contract.tables.table import TransferTable
 from headstart.evaluation.stability.experiment_graph import rank_in_words
 from headstart.evaluation.stability.figure_choice import FigureChoice
-from headstart.evaluation.stability.figures import plot_study
-from headstart.evaluation.stability.metric_agreement import plot_agreement, score_correlations
+from headstart.evaluation.stability.figures import plot_agreement, plot_study, score_correlations
 from headstart.evaluation.stability.study import run_study
 from headstart.metrics.ranking.pools import Pools
 from headstart.output.figures import DPI, make_legible
@@ -33,12 +32,12 @@ from headstart.output.figures import DPI, make_legible
     ],
 )
 def test_ties_are_written_as_ties(outcome: list[float], words: str) -> None:
-    result = rank_in_words("abcdefg"[: len(outcome)], np.array(outcome), 1e-12)
+    result = rank_in_words("abcdefg"[: len(outcome)], np.array(outcome))
     assert result == words
 
 
 def test_a_sign_at_the_end_of_a_line_shows_that_the_list_continues() -> None:
-    words = rank_in_words(["a metric of some length"] * 3, np.array([0.5, 0.3, 0.3]), 1e-12)
+    words = rank_in_words(["a metric of some length"] * 3, np.array([0.5, 0.3, 0.3]))
     assert words.splitlines() == ["a metric of some length >", "a metric of some length =", "a metric of some length"]
 
 
@@ -62,7 +61,7 @@ def drawn_table(name: str, metrics: int, sources: int, targets: int) -> Transfer
 def test_every_name_is_drawn_within_the_picture_and_beside_the_others(
     name: str, metrics: int, sources: int, targets: int
 ) -> None:
-    study = run_study(drawn_table(name, metrics, sources, targets), Pools(sources, sources - 2), 1e-12)
+    study = run_study(drawn_table(name, metrics, sources, targets), Pools(sources, sources - 2))
     assert len(study.shown) == comb(sources, 2)
     plots = plot_study(study, FigureChoice(), "kendall")
     assert set(plots) == {"scatter" if metrics <= 6 else "agreement", "components", "experiments"}
@@ -71,7 +70,7 @@ def test_every_name_is_drawn_within_the_picture_and_beside_the_others(
 
 
 def test_a_pool_that_lacks_many_sources_names_some() -> None:
-    plots = plot_study(run_study(drawn_table("long name", 2, 24, 3), Pools(24, 2), 1e-12), FigureChoice(), "kendall")
+    plots = plot_study(run_study(drawn_table("long name", 2, 24, 3), Pools(24, 2)), FigureChoice(), "kendall")
     require_legible(plots["experiments"])
     [described] = [text for text in texts_of(plots["experiments"]) if "all 24 sources" in text.get_text()]
     assert described.get_text().count(" and 10 more") == 2
@@ -80,7 +79,7 @@ def test_a_pool_that_lacks_many_sources_names_some() -> None:
 def test_two_of_many_metrics_are_a_scatter_plot() -> None:
     table = drawn_table("short", 8, 5, 2)
     chosen = FigureChoice(metrics=table.metrics[2:4])
-    plots = plot_study(run_study(table, Pools(5, 3), 1e-12), chosen, "kendall")
+    plots = plot_study(run_study(table, Pools(5, 3)), chosen, "kendall")
     assert "agreement" not in plots
     [axes] = plots["scatter"].axes
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("short metric02", "short metric03")
@@ -88,9 +87,7 @@ def test_two_of_many_metrics_are_a_scatter_plot() -> None:
 
 def test_more_targets_than_styles_look_alike_and_are_in_no_legend() -> None:
     plots = [
-        plot_study(run_study(drawn_table("short", 2, 5, targets), Pools(5, 3), 1e-12), FigureChoice(), "kendall")[
-            "scatter"
-        ]
+        plot_study(run_study(drawn_table("short", 2, 5, targets), Pools(5, 3)), FigureChoice(), "kendall")["scatter"]
         for targets in (36, 37)
     ]
     assert [len(figure.legends) for figure in plots] == [1, 0]

@@ -86,7 +86,7 @@ def test_study_equals_all_experiments_and_pairs(
     monkeypatch.setattr(studies, "BLOCK", 10)
     table = make_table(seed, distinct)
     expected = one_by_one(table, 4)
-    result = run_study(table, Pools(6, 4), TOLERANCE)
+    result = run_study(table, Pools(6, 4))
     assert result.experiments == len(expected)
     for component, name in enumerate(["pool", "target", "measure"]):
         mean, pairs = stability(expected, component)
@@ -112,7 +112,7 @@ def test_wins_equal_a_count(distinct: int | None) -> None:
             last[target, measure, winners[-1]] += 1
             decided[target, measure] += 1
             tied[target, measure] += len(winners) > 1
-    wins = run_study(table, Pools(6, 4), TOLERANCE).wins
+    wins = run_study(table, Pools(6, 4)).wins
     np.testing.assert_allclose(wins.split, split, rtol=1e-12)
     for actual, expected in ((wins.last, last), (wins.decided, decided), (wins.tied, tied)):
         np.testing.assert_array_equal(actual, expected)
@@ -131,7 +131,7 @@ def test_without_a_target_is_as_if_its_experiments_had_never_been(
 ) -> None:
     monkeypatch.setattr(studies, "BLOCK", 10)
     table = make_table(seed, distinct)
-    expected, without = one_by_one(table, 4), run_study(table, Pools(6, 4), TOLERANCE).setup_stability_without()
+    expected, without = one_by_one(table, 4), run_study(table, Pools(6, 4)).setup_stability_without()
     for left_out in range(3):
         remaining = {experiment: outcome for experiment, outcome in expected.items() if experiment[1] != left_out}
         for component, name in enumerate(["pool", "target", "measure"]):
@@ -143,7 +143,7 @@ def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.Mo
     monkeypatch.setattr(studies, "SHOWN", 12)
     table = make_table(7, None)
     blocks: list[NDArray[Any]] = []
-    result = run_study(table, Pools(6, 4), TOLERANCE, lambda _, outcomes: blocks.append(outcomes))
+    result = run_study(table, Pools(6, 4), lambda _, outcomes: blocks.append(outcomes))
     outcomes = np.concatenate(blocks)
     pools: list[tuple[int, ...]] = list(combinations(range(6), 4))
     assert outcomes.shape == (len(pools), 3, len(MEASURES), 4)
@@ -168,7 +168,7 @@ def test_agreement_is_tau_b_and_rounding_makes_no_order() -> None:
 
 def test_a_single_pool_or_target_leaves_its_component_undefined() -> None:
     table = make_table(0, None)
-    result = run_study(table, Pools(6, 6), TOLERANCE)
+    result = run_study(table, Pools(6, 6))
     assert result.setup_stability["pool"].mean is None
     assert result.setup_stability["target"].mean is None, "only one target has a pool of all sources"
     assert result.setup_stability["measure"].mean is not None

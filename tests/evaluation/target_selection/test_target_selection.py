@@ -10,7 +10,7 @@ from PIL import Image
 
 from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
-from headstart.contract.tables.table import read_table
+from headstart.contract.tables.read_table import read_table
 from headstart.datamodules.row_computation import RowComputer
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.output.results_folder import DashboardResults

@@ -1,8 +1,10 @@
 """The register of published tables: where each is, how it is read, and which figures are expected of it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from headstart.evaluation.published.reshape import Reshaped, linear_and_knn, one_column_a_target, scores_and_records
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class PublishedTable:
         file: Its file.
         options: Options with which `headstart audit` reads it.
         expected: Figures that are expected of it.
-        performances: The file with its performances, if they are in one of their own.
+        reshape: Returns its rows and a note from the paths of its files, where the audit does not read its layout.
+        second: A second file that `reshape` takes.
     """
 
     title: str
@@ -61,13 +64,13 @@ class PublishedTable:
     file: PublishedFile
     options: Mapping[str, Any]
     expected: Expected
-    performances: PublishedFile | None = None
+    reshape: Callable[..., Reshaped] | None = None
+    second: PublishedFile | None = None
 
     @property
     def files(self) -> list[PublishedFile]:
-        """The files that are read, each once."""
-        files = [self.file] if self.performances is None else [self.file, self.performances]
-        return list({file.name: file for file in files}.values())
+        """The files that are read."""
+        return [self.file] if self.second is None else [self.file, self.second]
 
 
 RAW = "https://raw.githubusercontent.com"
@@ -77,8 +80,7 @@ _PARC_CITATION = (
     "Learning, NeurIPS 2021"
 )
 _PARC_OPTIONS = {
-    "columns": {"source": ["Architecture", "Source Dataset"], "target": "Target Dataset", "performance": "Oracle"},
-    "own": "Source Dataset",
+    "columns": {"source": ["Architecture", "Source Dataset"], "performance": "Oracle", "own": "Source Dataset"},
 }
 _TRANSFER_GRAPH = (
     f"{RAW}/TransferGraph/transfergraph/0458aff3ae6832926bed0bac515f243f99a98df0/resources/experiments/"
@@ -93,16 +95,6 @@ _TRANSFER_GRAPH_RECORDS = PublishedFile(
     f"{_TRANSFER_GRAPH}/records.csv",
     "0850df5da3bfd8ac3bf730ab985cac37362b68bcd16c4fc88eb7cdb5914861de",
 )
-_TRANSFER_GRAPH_COLUMNS = {"source": "model", "target": "finetuned_dataset", "performance": "eval_accuracy"}
-_TORCHGEO = PublishedFile(
-    "torchgeo_bench_linear_knn.csv", f"{RAW}/torchgeo/torchgeo-bench/main/results/all_results.csv"
-)
-_TORCHGEO_ROWS = {
-    "metric_name": ["accuracy", "micro_mAP"],
-    "bands": "rgb",
-    "normalization": "bandspec_zscore",
-    "image_size": ["224", "224.0"],
-}
 _SFDA_CITATION = (
     "Wenqi Shao, Xun Zhao, Yixiao Ge, Zhaoyang Zhang, Lei Yang, Xiaogang Wang, Ying Shan and Ping Luo, Not All Models "
     "Are Equal: Predicting Model Transferability in a Self-challenging Fisher Space, ECCV 2022"
@@ -135,14 +127,17 @@ TABLES: dict[str, PublishedTable] = {
         PublishedFile(
             "parc_all.csv", f"{_PARC}/all.csv", "a05f8eb0d384b1b14f89d60a441b428f6abddc7b005d108c9e54a50aa6a80992"
         ),
-        {**_PARC_OPTIONS, "missing_values": [-1.0], "missing": "complete"},
+        {**_PARC_OPTIONS, "missing_value": -1.0, "missing": "complete"},
         Expected(67, 7, 441, 0.731),
     ),
     "transfergraph": PublishedTable(
         "TransferGraph: image models of a hub, fine-tuned",
         _TRANSFER_GRAPH_CITATION,
         _TRANSFER_GRAPH_RECORDS,
-        {"columns": _TRANSFER_GRAPH_COLUMNS, "missing": "complete"},
+        {
+            "columns": {"source": "model", "target": "finetuned_dataset", "performance": "eval_accuracy"},
+            "missing": "complete",
+        },
         Expected(176, 12, 2112, 0.580),
     ),
     "transfergraph_scores": PublishedTable(
@@ -153,19 +148,9 @@ TABLES: dict[str, PublishedTable] = {
             f"{_TRANSFER_GRAPH}/transferability_score_records.csv",
             "5803e4e3c08c53d95a6e451fc1509eb2a83494ea3ff1094db278e0f0a1875de9",
         ),
-        {
-            "columns": {"source": "model", "target": "target_dataset"},
-            "names": {
-                "TransferabilityMethod.LOG_ME": "log_me",
-                "TransferabilityMethod.REG_H_SCORE": "h_score_shrunk",
-            },
-            # Two lines lack their beginning.
-            "skip_lines": [1052, 2309],
-            "mean_over": ["runtime"],
-            "performance_columns": _TRANSFER_GRAPH_COLUMNS,
-            "missing": "complete",
-        },
+        {"missing": "complete"},
         Expected(135, 8, 1080, 0.432, {"log_me": 0.365, "h_score_shrunk": 0.367}),
+        scores_and_records,
         _TRANSFER_GRAPH_RECORDS,
     ),
     "open_clip": PublishedTable(
@@ -176,25 +161,17 @@ TABLES: dict[str, PublishedTable] = {
             f"{RAW}/mlfoundations/open_clip/main/docs/openclip_results.csv",
             "6b3f9313e2e24691b31ab69b534b2553165be1a975dd149ee9b4a7facb384d21",
         ),
-        {"columns": {"source": ["name", "pretrained"]}, "target_columns": ["ImageNet 1k", "...", "GeoDE"]},
+        {"columns": {"source": ["name", "pretrained"]}},
         Expected(121, 38, 4598, 0.696),
+        one_column_a_target,
     ),
     "torchgeo_bench": PublishedTable(
         "TorchGeo-Bench: networks for satellite images, linear probes and kNN",
         "torchgeo-bench, results of the repository torchgeo/torchgeo-bench, 2026",
-        _TORCHGEO,
-        {
-            "columns": {"metric": "method", "source": "name", "target": "dataset", "score": "metric_value"},
-            "where": {"method": "knn5", **_TORCHGEO_ROWS},
-            "names": {"knn5": "knn"},
-            # Some rows are there twice.
-            "best_by": "metric_value",
-            "performance_columns": {"source": "name", "target": "dataset", "performance": "metric_value"},
-            "performance_where": {"method": "linear", **_TORCHGEO_ROWS},
-            "missing": "complete",
-        },
+        PublishedFile("torchgeo_bench_linear_knn.csv", f"{RAW}/torchgeo/torchgeo-bench/main/results/all_results.csv"),
+        {"missing": "complete"},
         Expected(30, 10, 300, 0.716, {"knn": 0.721}),
-        _TORCHGEO,
+        linear_and_knn,
     ),
     "supervised_full": PublishedTable(
         "supervised networks, fine-tuned as a whole",

@@ -1,0 +1,237 @@
+"""Reading a table of scores and performances: files in, checked arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from headstart.contract.tables.holes import describe_holes, keep_complete, name_some, usable
+from headstart.contract.tables.rows import MOST_NAMED, Missing, TableLayout, read_rows, refuse
+from headstart.contract.tables.table import TransferTable, in_paper_order, require_size
+from headstart.metrics.arrays import Flags, Floats, Indices
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+from headstart.store.json_digest import digest_of
+
+KEY = ["metric", "source", "target"]
+# Rounding errors beyond a bound, relative to it.
+ROUNDING = 1e-6
+NEGATIVE = (
+    "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
+    "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
+)
+
+
+def read_table(
+    files: Path | Mapping[str, Path],
+    layout: TableLayout | None = None,
+    chosen: Sequence[str] | None = None,
+    least: int = 2,
+) -> TransferTable:
+    """Read and check a table.
+
+    Args:
+        files: CSV or Parquet file, or the file of each target. `read_rows` describes their layouts.
+        layout: How they are read.
+        chosen: Names of the metrics to read; all by default.
+        least: Metrics that are needed.
+
+    Returns:
+        The table, without metrics that score all sources of every target the same, or lack a source that others score.
+        It has its holes, if the layout does not refuse them; `without_holes` treats them.
+
+    Raises:
+        UserError: A file cannot be read, or has missing, double, contradicting or wrong cells; named in the text.
+    """
+    layout = layout or TableLayout()
+    files = {"": files} if isinstance(files, Path) else files
+    rows, ignored, notes = _join(files, layout, chosen)
+    origins = rows[["source", "own"]].drop_duplicates()
+    if layout.exclude_target:
+        rows, lost = _without_own(rows)
+        notes += lost
+    metrics, sources, targets = (rows[axis].drop_duplicates().tolist() for axis in KEY)
+    metrics = in_paper_order(metrics)
+    require_size([*filter(None, metrics)], sources, least, {})
+    _refuse_double(rows)
+
+    own = _own_targets(origins, sources, targets) & layout.exclude_target
+    scores, performances = _arrays(rows, (metrics, sources, targets))
+
+    left_out = _lacking_sources(metrics, sources, scores, least)
+    kept = [index for index, name in enumerate(metrics) if name not in left_out]
+    metrics, scores = [metrics[index] for index in kept], scores[kept]
+    if layout.missing == "refuse":
+        _refuse_holes((metrics, sources, targets), np.isnan(scores) & ~own, np.isnan(performances) & ~own)
+
+    # A table without metrics has one without a name.
+    named = [name for name in metrics if name]
+    known = ~own & np.isfinite(scores).all(axis=0) & np.isfinite(performances)
+    cells = np.where(known, scores, 0.0)[: len(named)], np.where(known, performances, 0.0)
+    notes = [*_warnings(rows), *notes]
+    table = TransferTable(named, sources, targets, own, known, *cells, _digest(files), ignored, left_out, notes)
+    return table.without_constant_metrics().require(least)
+
+
+def _join(
+    files: Mapping[str, Path], layout: TableLayout, chosen: Sequence[str] | None
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the rows of all files with higher values being better, the columns that are not needed, and the notes."""
+    parts = [read_rows(path, target, layout, chosen) for target, path in files.items()]
+    rows = pd.concat([part.rows for part in parts], ignore_index=True)
+    ignored = list(dict.fromkeys(name for part in parts for name in part.ignored_columns))
+    notes = [note for part in parts for note in part.notes]
+
+    if layout.missing_value is not None:
+        rows["performance"] = rows["performance"].mask(rows["performance"] == layout.missing_value)
+    notes += _out_of_range(rows)
+
+    known = ["performance", *filter(None, rows["metric"].drop_duplicates())]
+    for name, is_better in layout.higher_is_better.items():
+        if name not in known:
+            raise UserError(f"higher_is_better: {name!r} given; there are {', '.join(known)}")
+
+        if not is_better and name == "performance":
+            rows["performance"] = -rows["performance"]
+        elif not is_better:
+            rows["score"] = rows["score"].mask(rows["metric"] == name, -rows["score"])
+    return rows, ignored, notes
+
+
+def _without_own(rows: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows whose source is not the target, nor comes from it, and a sentence on targets that have none."""
+    is_own = (rows["target"] == rows["source"]) | (rows["target"] == rows["own"])
+    targets = rows["target"].drop_duplicates()
+    lost = targets[~targets.isin(rows["target"][~is_own])].tolist()
+    note = f"Left out: targets from which all sources come: {name_some(lost, MOST_NAMED)}."
+    return rows[~is_own], [note] * bool(lost)
+
+
+def _out_of_range(rows: pd.DataFrame) -> list[str]:
+    """Return a warning about performances outside of 0 to 1, or 0 to 100, where most of them are."""
+    known = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
+    for most in (1, 100):
+        outside = known[(known["performance"] < 0) | (known["performance"] > most * (1 + ROUNDING))]
+        if len(outside) < len(known) / 2:
+            named = [
+                f"{each.performance:g} on row {each.row} (source {each.source!r}, target {each.target!r})"
+                for each in outside[:MOST_NAMED].itertuples()
+            ]
+            more = f" and {len(outside) - MOST_NAMED:,} more" if len(outside) > MOST_NAMED else ""
+            warning = f"WARNING: {len(outside):,} performances are outside of 0 to {most}, where most are: "
+            return [f"{warning}{'; '.join(named)}{more}. If they mean a missing one, give missing_value."] * bool(named)
+    return []
+
+
+def _refuse_double(rows: pd.DataFrame) -> None:
+    """Raise a UserError if a cell has several rows, or the rows of several metrics contradict in its performance."""
+    double = rows[rows.duplicated(KEY, keep=False)].groupby(KEY, sort=False)["row"].agg(", ".join)
+    cells = [f"{_cell(*key)} on rows {its}" for key, its in double.items()]
+    refuse("cells given more than once", cells, "; keep one row of each")
+
+    different = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])
+    different = different[different.duplicated(["source", "target"], keep=False)]
+    said = different["performance"].astype(str) + " on row " + different["row"]
+    pairs = said.groupby([different["source"], different["target"]], sort=False).agg(" and ".join)
+    contradicting = [f"{_cell('', *pair)} has {values}" for pair, values in pairs.items()]
+    refuse("contradicting performances", contradicting)
+
+
+def _cell(metric: str, source: str, target: str) -> str:
+    parts = {"metric": metric, "source": source, "target": target}
+    return ", ".join(f"{part} {name!r}" for part, name in parts.items() if name)
+
+
+def _own_targets(origins: pd.DataFrame, sources: Sequence[str], targets: Sequence[str]) -> Flags:
+    """Return which sources are the target itself or come from it, `[n, t]`."""
+    own = np.array(sources, dtype=object)[:, None] == np.array(targets, dtype=object)
+    source, target = _positions(origins["source"], sources), _positions(origins["own"], targets)
+    there = (source >= 0) & (target >= 0)
+    own[source[there], target[there]] = True
+    return np.asarray(own, dtype=np.bool_)
+
+
+def _positions(names: pd.Series[str], among: Sequence[str]) -> Indices:
+    """Return the index of each name among others, -1 where it is none of them."""
+    return np.asarray(pd.Index(among, dtype=names.dtype).get_indexer(names))
+
+
+def _arrays(rows: pd.DataFrame, names: tuple[Sequence[str], ...]) -> tuple[Floats, Floats]:
+    """Return scores `[m, n, t]` and performances `[n, t]`, NaN where they are missing."""
+    at = tuple(_positions(rows[axis], its) for axis, its in zip(KEY, names, strict=True))
+    scores, performances = (
+        np.full([len(its) for its in names], np.nan),
+        np.full([len(its) for its in names[1:]], np.nan),
+    )
+    scores[at] = rows["score"]
+    known = rows["performance"].notna().to_numpy()
+    performances[at[1][known], at[2][known]] = rows["performance"][known]
+    return scores, performances
+
+
+def _lacking_sources(metrics: Sequence[str], sources: Sequence[str], scores: Floats, least: int) -> dict[str, str]:
+    """Return the metrics that have no score at all of a source that most other metrics score, with the reasons."""
+    scored = np.isfinite(scores).any(axis=2)
+    lacking = ~scored & (scored.sum(axis=0) > (len(metrics) - 1) / 2)
+    reasons = {
+        name: f"no score of {name_some([sources[i] for i in np.flatnonzero(its).tolist()], 1)}"
+        for name, its in zip(metrics, lacking, strict=True)
+        if its.any()
+    }
+    return reasons if len(metrics) - len(reasons) >= max(least, 1) else {}
+
+
+def _refuse_holes(names: tuple[Sequence[str], ...], scores: Flags, performances: Flags) -> None:
+    """Raise a UserError if scores `[m, n, t]` or performances `[n, t]` are missing."""
+    metrics, sources, targets = names
+    gaps = [_cell(metrics[m], sources[n], targets[t]) for t, n, m in np.argwhere(scores.T).tolist()]
+    hint = ", or choose metrics that have them" if metrics[0] else ""
+    refuse("missing cells", gaps, f"; complete them{hint}, or choose --missing=complete|pairwise")
+    unknown = [_cell("", sources[n], targets[t]) for n, t in np.argwhere(performances).tolist()]
+    refuse("missing performances", unknown, "; complete them, or choose --missing=complete|pairwise")
+
+
+def _warnings(rows: pd.DataFrame) -> list[str]:
+    """Return the warnings of performances, each once."""
+    warned = rows[rows["warning"] != ""].drop_duplicates(["source", "target"], keep="last")
+    return [f"WARNING: {each.source} on {each.target}: {each.warning}" for each in warned.itertuples()]
+
+
+def _digest(files: Mapping[str, Path]) -> str:
+    """Return the digest of a file, or one of those of all targets."""
+    digests = {target: digest_file(path) for target, path in files.items()}
+    return digests[""] if list(digests) == [""] else digest_of(digests)
+
+
+def without_holes(table: TransferTable, missing: Missing, least: int) -> TransferTable:
+    """Treat the holes of a table.
+
+    Args:
+        table: A table with holes.
+        missing: `complete` leaves out sources and targets with holes, `pairwise` those without any cell.
+        least: Metrics that are needed.
+
+    Returns:
+        The table, with a note that says what is left.
+
+    Raises:
+        UserError: Too little is left.
+    """
+    notes, part = list(table.notes), table
+    if missing == "complete" and table.holes.any():
+        part, note = keep_complete(table)
+        notes.append(note)
+    kept = part.part(*usable(part)).require(0)
+    if kept.holes.any():
+        notes.append(describe_holes(table, kept))
+    elif idle := sorted(set(part.sources + part.targets) - set(kept.sources + kept.targets)):
+        notes.append(f"Left out, as there is nothing to rank: {name_some(idle, MOST_NAMED)}.")
+
+    lowest = zip(kept.targets, kept.performances.min(axis=0), strict=True)
+    if negative := [name for name, low in lowest if low < 0]:
+        notes.append(NEGATIVE.format(", ".join(negative)))
+    return replace(kept, notes=notes).without_constant_metrics().require(least)

@@ -1,0 +1,245 @@
+"""The rows of a table file, one for each metric, source and target, whatever its layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from headstart.contract.tables.csv_tables import MISSING, finite_number, read_csv
+from headstart.contract.tables.table import is_metric
+from headstart.metrics.arrays import Flags
+from headstart.output.errors import UserError, reason_of
+
+# Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
+# transferability metrics evaluations?, ECCV 2022.
+HEADERS = {
+    "metric": ("metric", "Transferability Metric"),
+    "source": ("source", "Source Dataset", "Source Architecture"),
+    "target": ("target", "Target Dataset"),
+    "score": ("score", "Transferability Metric Score"),
+    "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
+    "own": ("own",),
+    "warning": ("warning",),
+}
+NEEDED = ("source", "target", "score", "performance")
+# In the released tables: whether the whole network was fine-tuned, or the head alone.
+TRAINABLE = "Trainable Backbone"
+# Between the parts of a name that several columns make.
+JOINT = ", "
+NOT_FINITE = ("nan", "inf", "-inf", "+inf", "infinity", "-infinity")
+MOST_NAMED = 3
+
+Missing = Literal["refuse", "complete", "pairwise"]
+Value = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """How table files are read; `headstart.evaluation.table_results.TableResults` says what each option means."""
+
+    columns: Mapping[str, str | list[str]] = field(default_factory=dict)
+    where: Mapping[str, Value | list[Value]] = field(default_factory=dict)
+    higher_is_better: Mapping[str, bool] = field(default_factory=dict)
+    missing_value: float | None = None
+    missing: Missing = "refuse"
+    exclude_target: bool = True
+
+
+class TableRows(NamedTuple):
+    """The rows of a file that count.
+
+    Attributes:
+        rows: Columns `metric` (empty in a table without metrics), `source`, `target`, `score`, `performance`, `own`,
+            `warning` and `row`. Scores and performances are NaN where they are missing.
+        ignored_columns: Columns of the file that are not needed.
+        notes: Sentences on rows that are left out.
+    """
+
+    rows: pd.DataFrame
+    ignored_columns: list[str]
+    notes: list[str]
+
+
+def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str] | None) -> TableRows:
+    """Read the rows of a file.
+
+    A file with columns of metrics and scores is long: each row has the score of one metric. Any other file is wide:
+    metrics are columns, the chosen ones or those whose names are in the catalogue.
+
+    Args:
+        path: CSV or Parquet file.
+        target: The target of all rows; empty if a column names it.
+        layout: How the file is read.
+        chosen: Names of the metrics to read; all by default.
+
+    Raises:
+        UserError: The file cannot be read, lacks a column or a metric, has no rows that count, or wrong entries.
+    """
+    frame = read_frame("table", path)
+    columns = _find_columns(path, list(frame.columns), layout.columns, target)
+    frame, notes = _select(path, frame, layout.where)
+    rows = frame[[]].assign(row=[f"{path.name} {row}" if target else str(row) for row in frame.index])
+    for plain, names in columns.items():
+        rows[plain] = frame[names[0]].str.cat([frame[name] for name in names[1:]], sep=JOINT)
+    if target:
+        rows["target"] = target
+    for missing in {"own", "warning"} - set(columns):
+        rows[missing] = ""
+    _refuse_empty(rows, frame, columns)
+
+    used = {name for names in columns.values() for name in names} | {TRAINABLE, *layout.where}
+    if "metric" in columns:
+        rows = _choose(rows, chosen)
+    else:
+        rows = _melt(rows, frame, [name for name in frame.columns if name not in used], chosen)
+        used |= set(rows["metric"])
+    return TableRows(_with_numbers(rows), [name for name in frame.columns if name and name not in used], notes)
+
+
+def read_frame(option: str, path: Path) -> pd.DataFrame:
+    """Read a file as texts without spaces around them. The index numbers its rows, of which the header is the first.
+
+    Args:
+        option: The option that names the file, for messages.
+        path: CSV or Parquet file.
+
+    Raises:
+        UserError: The file cannot be read, has a column twice, or rows of another length.
+    """
+    if path.suffix == ".parquet":
+        try:
+            frame = pd.read_parquet(path)
+        except ImportError as error:
+            raise UserError(f"{option}: .parquet needs pyarrow; pip install 'headstart[datasets]'") from error
+        except (OSError, ValueError) as error:
+            reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
+            raise UserError(f"{option}: {reason}; give a Parquet file") from error
+        texts = frame.astype(object).where(frame.notna(), "").map(lambda value: str(value).strip()).rename(columns=str)
+        return texts.set_axis(range(2, len(frame) + 2), axis=0)
+
+    lines = [(line, [text.strip() for text in row]) for line, row in read_csv(option, path)]
+    header = lines[0][1] if lines else []
+    twice = sorted({name for name in header if name and header.count(name) > 1})
+    if twice:
+        raise UserError(f"{option}: {str(path)!r} has the column {twice[0]!r} twice; rename one")
+    torn = [f"row {line} has {len(row)} fields" for line, row in lines if len(row) != len(header)]
+    refuse(f"rows without the {len(header)} fields of the first", torn, option=option)
+    return pd.DataFrame([row for _, row in lines[1:]], [line for line, _ in lines[1:]], header, dtype=object)
+
+
+def _find_columns(
+    path: Path, header: Sequence[str], given: Mapping[str, str | list[str]], target: str
+) -> dict[str, list[str]]:
+    """Return the columns of each name of the plain layout that the file has."""
+    listed = f"{str(path)!r} has {', '.join(map(repr, header)) or 'nothing'}"
+    if unknown := [name for name in given if name not in HEADERS]:
+        raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
+    columns = {plain: [names] if isinstance(names, str) else list(names) for plain, names in given.items()}
+    taken = {name for names in columns.values() for name in names}
+    for plain, names in columns.items():
+        if not names or not set(names) <= set(header):
+            raise UserError(f"columns: {plain} is to be {', '.join(map(repr, names)) or 'no column'}, but {listed}")
+
+    for plain, spellings in HEADERS.items():
+        spelled = [name for name in header if name in spellings and name not in taken]
+        if plain not in columns and len(spelled) > 1:
+            raise UserError(f"table: {' and '.join(map(repr, spelled))} both name the {plain}; choose one by columns")
+        if plain not in columns and spelled:
+            columns[plain] = spelled
+
+    # The file of a target needs no column of targets, and a wide one none of scores.
+    not_needed = {"target"} if target else set()
+    not_needed |= set() if "metric" in columns else {"score"}
+    for plain in NEEDED:
+        if plain not in columns and plain not in not_needed:
+            hint = ", or give a mapping of targets to files" if plain == "target" else ""
+            raise UserError(f"table: no column {plain!r}; {listed}; name it by columns{hint}")
+    return {plain: names for plain, names in columns.items() if plain not in not_needed}
+
+
+def _select(
+    path: Path, frame: pd.DataFrame, where: Mapping[str, Value | list[Value]]
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the rows with the given values of columns, and a sentence that says how many there are."""
+    conditions = {name: list(map(str, its)) if isinstance(its, list) else [str(its)] for name, its in where.items()}
+    if TRAINABLE in frame.columns:
+        conditions.setdefault(TRAINABLE, ["True"])
+    kept = np.ones(len(frame), dtype=np.bool_)
+    for name, values in conditions.items():
+        if name not in frame.columns:
+            raise UserError(f"where: {name!r} is no column of {str(path)!r}, which has {', '.join(frame.columns)}")
+        kept &= _matches(frame[name], values)
+
+    condition = " and ".join(f"{name} = {' or '.join(values)}" for name, values in conditions.items())
+    if not kept.any():
+        raise UserError(f"table: {str(path)!r} has no rows{f' with {condition}' if condition else ''}")
+    left_out = int((~kept).sum())
+    note = f"{left_out:,} of {len(frame):,} rows of {path.name} are left out, as they do not have {condition}."
+    return frame[kept], [note] * bool(left_out)
+
+
+def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
+    """Return which texts are one of the values, or the same number as one of them."""
+    numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").dropna()
+    same = texts.isin(values) | pd.to_numeric(texts, errors="coerce").isin(numbers)
+    return np.asarray(same, dtype=np.bool_)
+
+
+def _refuse_empty(rows: pd.DataFrame, frame: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> None:
+    empty = []
+    for plain in ("metric", "source", "target"):
+        lacks = (frame[columns.get(plain, [])] == "").any(axis=1)
+        empty += [f"row {row}, {plain} is empty" for row in rows["row"][lacks]]
+    refuse("wrong entries", empty)
+
+
+def _choose(rows: pd.DataFrame, chosen: Sequence[str] | None) -> pd.DataFrame:
+    """Return the rows of the chosen metrics of a long table."""
+    if chosen is None:
+        return rows
+    _require_metrics(chosen, rows["metric"].drop_duplicates().tolist())
+    return rows[rows["metric"].isin(chosen)]
+
+
+def _melt(rows: pd.DataFrame, frame: pd.DataFrame, others: Sequence[str], chosen: Sequence[str] | None) -> pd.DataFrame:
+    """Return the rows of a wide table once for each metric with its scores, or once with 0 if it has no metrics."""
+    if chosen is not None:
+        _require_metrics(chosen, others)
+    metrics = [name for name in others if is_metric(name)] if chosen is None else chosen
+    if not metrics:
+        return rows.assign(metric="", score="0")
+    return pd.concat([rows.assign(metric=name, score=frame[name]) for name in metrics])
+
+
+def _require_metrics(chosen: Sequence[str], known: Sequence[str]) -> None:
+    if unknown := [name for name in chosen if name not in known]:
+        listed = ", ".join(filter(None, known)) or "none"
+        raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {listed}")
+
+
+def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with numbers in place of the texts of scores and performances."""
+    numbers, wrong = {}, []
+    for name in ("score", "performance"):
+        values = np.full(len(rows), np.nan)
+        for position, (row, text) in enumerate(zip(rows["row"].tolist(), rows[name].tolist(), strict=True)):
+            if text.lower() not in MISSING + NOT_FINITE:
+                try:
+                    values[position] = finite_number(text, name)
+                except ValueError as error:
+                    wrong.append(f"row {row}, {error}")
+        numbers[name] = values
+    refuse("wrong entries", wrong)
+    return rows.assign(**numbers)
+
+
+def refuse(kind: str, entries: Sequence[str], hint: str = "", option: str = "table") -> None:
+    """Raise a UserError of one line with the first mistakes of a kind, if there are any."""
+    if entries:
+        more = f"; and {len(entries) - MOST_NAMED} more" if len(entries) > MOST_NAMED else ""
+        raise UserError(f"{option}: {len(entries)} {kind}: {'; '.join(entries[:MOST_NAMED])}{more}{hint}")
