@@ -77,24 +77,6 @@ class Run:
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
-def read_runs(patterns: str | Sequence[str]) -> tuple[list[Run], list[str]]:
-    """Read the runs in the folders that `find_folders` returns, with remarks on those that are left out.
-
-    Raises:
-        UserError: A pattern matches nothing, or no folder holds a run that is whole.
-    """
-    runs, left_out = [], []
-    for folder in find_folders(patterns):
-        try:
-            runs.append(read_run(folder))
-        except UserError as error:
-            left_out.append(f"A run is left out: {str(error).removeprefix('runs: ')}.")
-            first = error
-    if left_out and not runs:
-        raise first
-    return runs, left_out
-
-
 def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     """Return the folders that patterns of the shell match, those of each pattern sorted, without duplicates.
 
@@ -145,22 +127,6 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         raise UserError(
             f"runs: the files in {str(folder)!r} are damaged ({reason_of(error)}); run headstart train again"
         ) from error
-
-
-def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
-    """Raise a UserError unless settings agree.
-
-    Args:
-        folders: Folders of the settings.
-        settings: The settings.
-        allowed: End of the message, such as the differences that are allowed.
-    """
-    first = settings[0]
-    for folder, other in zip(folders, settings, strict=True):
-        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
-        if differing:
-            pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
-            raise UserError(f"runs: {pair} in {', '.join(differing)}; {allowed}")
 
 
 def method_keys_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:

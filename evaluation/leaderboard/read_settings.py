@@ -11,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.requested_budgets import requested_labels
-from headstart.evaluation.leaderboard.seeds import pool_seeds
-from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
+from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
-from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
+from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
     FILES,
@@ -30,7 +27,7 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import LeaderboardOptions
+from headstart.evaluation.trace_options import TraceOptions, requested_labels
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
@@ -41,7 +38,7 @@ DESCRIPTIVE = PHOTOS
 LeftOut = list[dict[str, str]]
 
 
-def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple[list[Setting], LeftOut]:
+def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[Setting], LeftOut]:
     """Read runs and ledgers, and group their traces.
 
     Args:
@@ -131,7 +128,7 @@ def _identity(run: Run) -> dict[str, Any]:
     return {"fed": fed, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
-def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: LeaderboardOptions) -> None:
+def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
     """Add the streams of a ledger to the groups of runs that were fed them, or else as groups of their own."""
     with open_ledger(folder) as ledger:
         streams = ledger.streams()
@@ -157,19 +154,7 @@ def _protocol(run: Run) -> dict[str, Any]:
     return flatten({key: value for key, value in protocol.items() if key not in DESCRIPTIVE})
 
 
-def name_settings(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return names by data set and backbone; settings of one name also have the values in which they differ."""
-    names = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
-    for name, indices in grouped((name, index) for index, name in enumerate(names)).items():
-        keys = distinguishing_keys([protocols[index] for index in indices]) if len(indices) > 1 else []
-        for index in indices:
-            protocol = protocols[index]
-            values = [f"{key.replace('_', ' ')} {show(protocol[key])}" for key in keys if key in protocol]
-            names[index] = ", ".join([name, *values])
-    return names
-
-
-def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
+def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceOptions) -> Setting:
     """Join the runs of a setting; of cut-off ones only if there is no other, or all are to be included."""
     cut_off = [run for run in runs if run.incomplete]
     has_complete = any(not (run.is_ledger or run.incomplete) for run in runs)
@@ -247,7 +232,7 @@ def _find(names: Sequence[str], method_keys: Mapping[str, Mapping[str, Any]], qu
     return None
 
 
-def _require_named(settings: Sequence[Setting], options: LeaderboardOptions) -> None:
+def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
     """Raise a UserError unless the baseline, and the methods and data sets of `tuned`, are in some setting."""
     methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
     if options.baseline != BASELINE and all(setting.baseline is None for setting in settings):

@@ -11,7 +11,7 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.settings import DATA_SET, Setting, differing_within, values_of
 from headstart.evaluation.protocol_differences import distinguish_methods
 from headstart.evaluation.runs import Run
-from headstart.evaluation.trace_options import LeaderboardOptions
+from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
@@ -68,7 +68,7 @@ def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
     )
 
 
-def choose_families(settings: Sequence[Setting], options: LeaderboardOptions) -> list[Setting]:
+def choose_families(settings: Sequence[Setting], options: TraceOptions) -> list[Setting]:
     """Replace each family of variants by the variant that is best on the other data sets.
 
     The other data sets are those of settings that differ in the data set alone; where there is none, the variants stay.

@@ -86,9 +86,12 @@ def test_files_have_them(tmp_path: Path) -> None:
 
     markdown = (tmp_path / "out" / "leaderboard.md").read_text()
     good = budgets["good"][0]
-    assert "Balanced accuracy at label budgets, %:" in markdown
+    assert "## Balanced accuracy at label budgets, %: pets, resnet18 (DEFAULT)" in markdown
     assert f"| good | {100 * good['balanced_accuracy']['accuracy']:.1f} \\[" in markdown
-    assert "Accuracy of each class at 12 labels, %:\n\n| method | ants | bees | wasps |" in markdown
+    assert (
+        "Accuracy of each class at 12 labels, %: pets, resnet18 (DEFAULT)\n\n| method | ants | bees | wasps |"
+        in markdown
+    )
     cells = [f"{100 * each['accuracy']:.1f} \\[" for each in good["class_accuracies"].values()]
     assert any(all(cell in line for cell in cells) for line in markdown.splitlines() if line.startswith("| good"))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.leaderboard import differences
+from headstart.evaluation.leaderboard import scores as differences
 from headstart.tests.material.leaderboards import CLOSE, FAST, SLOW, rank
 from headstart.tests.material.ledgers import reach, store
 

@@ -11,7 +11,7 @@ import pytest
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.report.replication import replication
-from headstart.evaluation.runs import read_runs
+from headstart.evaluation.runs import find_folders
 from headstart.evaluation.stored_traces import read_stream
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.output.errors import UserError
@@ -160,7 +160,7 @@ def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
     settings, _ = read_settings([str(swept)], LeaderboardOptions(consecutive=10))
     document = rank(swept)
     runs = [run for setting in settings for run in setting.runs]
-    assert [str(run.folder) for run in runs] == [str(run.folder) for run in read_runs(str(swept / "*"))[0]]
+    assert [str(run.folder) for run in runs] == [str(folder) for folder in find_folders(str(swept / "*"))]
     pets = next(part for part in replication(document, runs).parts if "pets" in part.title)
     [rows] = [text.text for text in pets.files if text.title == "Command of each row"]
     [line] = [line for line in rows.splitlines() if "ridge (alpha 10)" in line and not line.startswith("#")]

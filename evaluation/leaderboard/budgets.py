@@ -6,42 +6,37 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.entries import standings
 from headstart.evaluation.leaderboard.over_settings import choose_comparable, common_methods, describe_variety
-from headstart.evaluation.leaderboard.requested_budgets import Budget, is_balanced, requested_budgets
+from headstart.evaluation.leaderboard.scores import ties
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.trace_options import LeaderboardOptions
+from headstart.evaluation.trace_options import Budget, LeaderboardOptions, is_balanced, requested_budgets
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
-from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, maximal_groups, rank_intervals
+from headstart.metrics.sample_efficiency.resolution import compare_all_pairs
 from headstart.metrics.sample_efficiency.scores import finite_ends, mean_of_means, t_interval
 from headstart.output.errors import UserError
 
 REMEDY = "headstart train measures them with --criterion.until=limit and a data.max_samples as large"
+# Values of methods in each ordering, by name: `[orderings]`, or `[orderings, classes]`.
+Values = dict[str, Floats]
 
 
 class Budgets(NamedTuple):
     """The label budgets of one setting.
 
     Attributes:
-        accuracies: Accuracy of each method at each budget that its traces reach, `[orderings]`.
-        of_class: Accuracy of each class likewise, `[orderings, classes]`, where classes were counted.
-        areas: Area under the learning curve of each method, `[orderings]`; empty where there is none.
-        ends: Samples seen at the first and the last evaluation of the area.
+        accuracies: Accuracies of the methods at each budget that their traces reach.
+        of_class: Accuracies of each class likewise, where classes were counted.
+        areas: Areas under the learning curves; empty where there are none.
+        ends: Samples seen at the first and the last evaluation of the areas.
         remarks: Remarks on what is missing.
     """
 
-    accuracies: dict[Budget, dict[str, Floats]]
-    of_class: dict[Budget, dict[str, Floats]]
-    areas: dict[str, Floats]
+    accuracies: dict[Budget, Values]
+    of_class: dict[Budget, Values]
+    areas: Values
     ends: tuple[int, int]
     remarks: list[str]
-
-    def of(self, kind: str, number: int) -> dict[str, Floats]:
-        """Return the accuracies of methods at so many `labels`, or labels `per_class`."""
-        found = (values for budget, values in self.accuracies.items() if getattr(budget, kind) == number)
-        return next(found, {})
 
 
 def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> list[Budgets]:
@@ -59,75 +54,65 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
 
 
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
-    curves, remarks, accuracies = setting.curves, list[str](), dict[Budget, dict[str, Floats]]()
+    curves, accuracies, of_class = setting.curves, dict[Budget, Values](), dict[Budget, Values]()
     requested = requested_budgets(setting.protocol, options)
     if not options.per_class and not options.at:
-        return Budgets(accuracies, {}, {}, (0, 0), remarks)
-    if options.per_class and not is_balanced(setting.protocol):
-        remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
+        return Budgets(accuracies, of_class, {}, (0, 0), [])
 
     for budget in requested:
         if budget.labels in options.at or budget.labels in curves.samples_seen:
-            at = curves.accuracy_at(budget.labels)
-            accuracies[budget] = {
-                name: values for name, values in zip(curves.methods, at, strict=True) if not np.isnan(values).any()
-            }
-    of_class = _of_class(curves, accuracies)
-    remarks += _describe_uncounted(curves, accuracies, of_class)
-    short = [budget for budget in requested if len(accuracies.get(budget, ())) < len(curves.methods)]
-    if short:
-        remarks.append(_describe_missing(setting, short, accuracies))
+            at = zip(curves.methods, curves.accuracy_at(budget.labels), strict=True)
+            accuracies[budget] = {name: values for name, values in at if not np.isnan(values).any()}
+            index = curves.index_at(budget.labels)
+            if index is not None and index in curves.class_accuracies:
+                shares = zip(curves.methods, curves.class_accuracies[index], strict=True)
+                # Of a class without a validation sample nothing is known in any ordering.
+                known = {name: each for name, each in shares if not np.isnan(each).all(1).any()}
+                of_class[budget] = {name: known[name] for name in accuracies[budget] if name in known}
 
     reached = [budget.labels for budget, known in accuracies.items() if len(known) == len(curves.methods)]
-    areas, ends = dict[str, Floats](), (int(curves.samples_seen[0]), max(reached, default=0))
-    within = curves.samples_seen <= ends[1]
-    if within.sum() > 1 and not curves.is_lazy:
-        seen = curves.samples_seen[within]
-        ends = ends[0], int(seen[-1])
+    within = curves.samples_seen <= max(reached, default=0)
+    seen, areas = curves.samples_seen[within], Values()
+    if len(seen) > 1 and not curves.is_lazy:
         areas = dict(zip(curves.methods, learning_curve_area(curves.accuracy[..., within], seen), strict=True))
-    return Budgets(accuracies, of_class, areas, ends, remarks)
+    ends = (int(seen[0]), int(seen[-1])) if areas else (0, 0)
+    return Budgets(accuracies, of_class, areas, ends, _remarks(setting, options, requested, accuracies, of_class))
 
 
-def _of_class(curves: Curves, accuracies: Mapping[Budget, Mapping[str, Floats]]) -> dict[Budget, dict[str, Floats]]:
-    """Return the accuracies of classes of the methods that have accuracies and counted them in all orderings."""
-    of_class: dict[Budget, dict[str, Floats]] = {}
-    for budget, known in accuracies.items():
-        index = curves.index_at(budget.labels)
-        at = None if index is None else curves.class_accuracies.get(index)
-        if at is not None:
-            own = {name: at[curves.methods.index(name)] for name in known}
-            # Of a class without a validation sample nothing is known in any ordering.
-            of_class[budget] = {name: each for name, each in own.items() if not np.isnan(each).all(1).any()}
-    return of_class
-
-
-def _describe_uncounted(
-    curves: Curves, accuracies: Mapping[Budget, Mapping[str, Floats]], of_class: Mapping[Budget, Mapping[str, Floats]]
+def _remarks(
+    setting: Setting,
+    options: LeaderboardOptions,
+    requested: Sequence[Budget],
+    accuracies: Mapping[Budget, Values],
+    of_class: Mapping[Budget, Values],
 ) -> list[str]:
-    """Return the remark on methods that did not count classes in all orderings, where any of them did."""
-    names = [name for budget, known in accuracies.items() for name in known if name not in of_class.get(budget, {})]
-    if not names or not any(np.isfinite(each).any() for each in curves.class_accuracies.values()):
-        return []
-    return [
-        f"No balanced accuracy at some budgets of {', '.join(dict.fromkeys(names))}: classes were not counted in all "
-        "orderings; run headstart train with --results.per_class=true."
-    ]
+    """Return remarks on budgets and on counts of classes that are missing, and how to get them."""
+    remarks, curves = list[str](), setting.curves
+    if options.per_class and not is_balanced(setting.protocol):
+        remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
 
+    uncounted = [name for budget, known in accuracies.items() for name in known if name not in of_class.get(budget, {})]
+    if uncounted and any(np.isfinite(each).any() for each in curves.class_accuracies.values()):
+        remarks.append(
+            f"No balanced accuracy at some budgets of {', '.join(dict.fromkeys(uncounted))}: classes were not counted "
+            "in all orderings; run headstart train with --results.per_class=true."
+        )
 
-def _describe_missing(setting: Setting, budgets: Sequence[Budget], accuracies: dict[Budget, dict[str, Floats]]) -> str:
-    """Return the remark on budgets that are missing, and how to get them."""
     lacking = grouped(
         (tuple(name for name in setting.names if name not in accuracies.get(budget, {})), str(budget.labels))
-        for budget in budgets
+        for budget in requested
     )
     listed = "; ".join(
         f"{', '.join(labels)}" + (f" ({', '.join(methods)})" if len(methods) < len(setting.names) else "")
         for methods, labels in lacking.items()
+        if methods
     )
-    why = "traces end before, or have no evaluation there"
-    if setting.curves.is_lazy:
-        return f"No accuracy at {listed} labels: evaluations were left out; run with --criterion.evaluation=every."
-    return f"No accuracy at {listed} labels: {why}. {REMEDY}."
+    if listed:
+        why = f"traces end before, or have no evaluation there. {REMEDY}"
+        if curves.is_lazy:
+            why = "evaluations were left out; run with --criterion.evaluation=every"
+        remarks.append(f"No accuracy at {listed} labels: {why}.")
+    return remarks
 
 
 def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
@@ -140,7 +125,7 @@ def describe_budgets(setting: Setting, budgets: Budgets) -> dict[str, Any]:
             listed[name].append({**budget._asdict(), **scores, **classes})
 
     areas = _compare(budgets.areas, setting.baseline, 1, "area")
-    ends = {"from": budgets.ends[0], "to": budgets.ends[1]}
+    ends = dict(zip(("from", "to"), budgets.ends, strict=True))
     return {
         "label_budgets": listed if any(listed.values()) else {},
         "learning_curve_area": {name: {**scores, **ends} for name, scores in areas.items()},
@@ -155,22 +140,22 @@ def _describe_classes(accuracies: Floats, names: Sequence[str] | None) -> dict[s
         names: Names of the classes; their numbers by default.
     """
     means = {
-        str(name): _estimate(each)
+        str(name): _estimate(each, "accuracy")
         for name, each in zip(names or range(accuracies.shape[1]), accuracies.T, strict=True)
         if not np.isnan(each).any()
     }
-    return {"balanced_accuracy": _estimate(np.nanmean(accuracies, axis=1)), "class_accuracies": means}
+    return {"balanced_accuracy": _estimate(np.nanmean(accuracies, axis=1), "accuracy"), "class_accuracies": means}
 
 
-def _estimate(accuracies: Floats) -> dict[str, Any]:
-    return {"accuracy": float(accuracies.mean()), "ci95": finite_ends(np.clip(t_interval(accuracies), 0, 1))}
+def _estimate(values: Floats, key: str) -> dict[str, Any]:
+    return {key: float(values.mean()), "ci95": finite_ends(np.clip(t_interval(values), 0, 1))}
 
 
-def _compare(values: dict[str, Floats], baseline: str | None, all_correct: int, key: str) -> dict[str, dict[str, Any]]:
+def _compare(values: Values, baseline: str | None, all_correct: int, key: str) -> dict[str, dict[str, Any]]:
     """Return the scores of methods by their accuracies or areas in the same orderings, best first.
 
     Args:
-        values: The values, by name.
+        values: The values.
         baseline: The method that the others are compared with.
         all_correct: Factor of accuracies, so that the tests sum whole numbers.
         key: Name of the mean.
@@ -178,30 +163,20 @@ def _compare(values: dict[str, Floats], baseline: str | None, all_correct: int, 
     if not values:
         return {}
     names = sorted(values, key=lambda name: -values[name].mean())
-    shares = np.stack([values[name] for name in names])
     # The tests take lower values for better ones.
-    wrong = (1 - shares) * all_correct
+    wrong = (1 - np.stack([values[name] for name in names])) * all_correct
     wrong = wrong.round() if all_correct > 1 else wrong
     [compared] = compare_all_pairs([wrong])
-    ranks = rank_intervals(wrong.mean(1), compared.significant).tolist()
+    _, standings = ties(wrong.mean(1), compared.significant)
 
     scores = {}
-    of_baseline = names.index(baseline) if baseline in names else None
-    ranked = standings(ranks, maximal_groups(compared.significant))
-    for index, (name, standing) in enumerate(zip(names, ranked, strict=True)):
-        scores[name] = {
-            key: float(shares[index].mean()),
-            "ci95": finite_ends(np.clip(t_interval(shares[index]), 0, 1)),
-            **standing,
-            **dict.fromkeys(("difference", "difference_ci95", "p_value_adjusted")),
-        }
-        if of_baseline is not None and index != of_baseline:
-            difference = shares[index] - shares[of_baseline]
-            scores[name] |= {
-                "difference": float(difference.mean()),
-                "difference_ci95": finite_ends(t_interval(difference)),
-                "p_value_adjusted": float(compared.p_values[index, of_baseline]),
-            }
+    for index, (name, standing) in enumerate(zip(names, standings, strict=True)):
+        versus = dict.fromkeys(("difference", "difference_ci95", "p_value_adjusted"))
+        if baseline in values and name != baseline:
+            difference, p_values = values[name] - values[baseline], compared.p_values[index, names.index(baseline)]
+            estimates = float(difference.mean()), finite_ends(t_interval(difference)), float(p_values)
+            versus = dict(zip(versus, estimates, strict=True))
+        scores[name] = {**_estimate(values[name], key), **standing, **versus}
     return scores
 
 
@@ -229,8 +204,8 @@ def describe_budgets_over_settings(
     entries: dict[str, list[dict[str, Any]]] = {name: [] for name in methods}
     for kind, numbers in (("per_class", options.per_class), ("labels", options.at)):
         for number in sorted(numbers):
-            means = _means_over_settings([each.of(kind, number) for each in own], methods, "accuracy")
-            for name, scores in means.items():
+            at = [next((v for b, v in each.accuracies.items() if getattr(b, kind) == number), {}) for each in own]
+            for name, scores in _means_over_settings(at, methods, "accuracy").items():
                 entries[name].append({"labels": None, "per_class": None, kind: number, **scores})
     areas = _means_over_settings([each.areas for each in own], methods, "area")
     if not any(entries.values()):
@@ -248,12 +223,9 @@ def describe_budgets_over_settings(
     }
 
 
-def _means_over_settings(tables: Sequence[dict[str, Floats]], methods: Sequence[str], key: str) -> dict[str, Any]:
+def _means_over_settings(tables: Sequence[Values], methods: Sequence[str], key: str) -> dict[str, dict[str, Any]]:
     """Return means over settings of the values in each; empty where a method has none."""
     if any(name not in values for values in tables for name in methods):
         return {}
-    means = {}
-    for name in methods:
-        mean, *ends = mean_of_means([values[name] for values in tables])
-        means[name] = {key: mean, "ci95": finite_ends(np.clip(ends, 0, 1))}
-    return means
+    means = {name: mean_of_means([values[name] for values in tables]) for name in methods}
+    return {name: {key: mean, "ci95": finite_ends(np.clip(ends, 0, 1))} for name, (mean, *ends) in means.items()}
