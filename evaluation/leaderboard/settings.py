@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.class_accuracies import join_class_accuracies
 from headstart.evaluation.protocol_differences import distinguishing_keys, show
-from headstart.evaluation.runs import Run
+from headstart.evaluation.runs import Run, join
 from headstart.metrics.arrays import Floats
-from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.store.json_digest import digest_of
 
@@ -139,24 +138,13 @@ def _without_seed(protocol: Mapping[str, Any]) -> dict[str, Any]:
 
 def _pool(settings: Sequence[Setting]) -> Setting:
     """Pool the orderings of settings of several seeds, one seed after the other."""
-    first = settings[0]
-    parts = [each.curves.select(first.curves.methods) for each in settings]
-    longest = max(parts, key=lambda curves: len(curves.samples_seen))
-    # Traces have no evaluation after their end.
-    ends = [((0, 0), (0, 0), (0, len(longest.samples_seen) - len(each.samples_seen))) for each in parts]
-    counts = [np.pad(each.correct, end, constant_values=NOT_EVALUATED) for each, end in zip(parts, ends, strict=True)]
-
-    sizes = [len(each.orderings) for each in parts]
-    columns = np.split(np.arange(sum(sizes)), np.cumsum(sizes)[:-1])
-    rows = range(len(longest.methods))
-    classes = [(each.class_accuracies, rows, own.tolist()) for each, own in zip(parts, columns, strict=True)]
-    curves = replace(
-        longest,
-        orderings=np.concatenate([each.orderings for each in parts]),
-        correct=np.concatenate(counts, axis=1),
-        class_accuracies=join_class_accuracies(classes, len(rows), sum(sizes)),
-        limit=min(each.limit for each in parts),
-    )
+    first, parts, end = settings[0], [], 0
+    for each in settings:
+        start, end = end, end + len(each.curves.orderings)
+        # Orderings of one number are others for another seed.
+        parts.append((Path(), replace(each.curves.select(first.curves.methods), orderings=np.arange(start, end))))
+    orderings = np.concatenate([each.curves.orderings for each in settings])
+    curves = replace(join(parts, min(each.curves.limit for each in settings)), orderings=orderings)
 
     seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
     remarks = [f"The orderings of the seeds {seeds} are pooled.", *(line for each in settings for line in each.remarks)]

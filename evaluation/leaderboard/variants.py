@@ -44,7 +44,7 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
 
 
 def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
+    """Return whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
     modules = set.intersection(*(set(each.get(CODE) or {}) for each in documents))
     shared = [{module: (each.get(CODE) or {})[module] for module in sorted(modules)} for each in documents]
     others = [{**each, HYPERPARAMETERS: None, CODE: its} for each, its in zip(documents, shared, strict=True)]
@@ -53,11 +53,10 @@ def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
 
 def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
     """Rename the methods of a run."""
-    new = {name: name for name in run.curves.methods}
-    for name in new:
-        document = run.describe(name)
-        if name in names:
-            new[name] = names[name][digest_of(document[HYPERPARAMETERS])]
+    new = {
+        name: names[name][digest_of(run.describe(name)[HYPERPARAMETERS])] if name in names else name
+        for name in run.curves.methods
+    }
     methods = {new.get(name, name): each for name, each in run.document.get("methods", {}).items()}
     model = {new.get(name, name): each for name, each in (run.model.get("methods") or {}).items()}
     return replace(
