@@ -209,11 +209,14 @@ MISTAKES: list[tuple[str, dict[str, Any], str]] = [
     ("absent", {}, "runs: there is no '"),
     ("empty", {}, "runs: there is no run and no ledger in "),
     ("*y", {}, "runs: there is no run and no ledger in "),
+    ("broken", {}, "runs: the ledger '"),
 ]
 
 
 def test_mistakes_are_named_before_results_that_are_there(three: Path) -> None:
     (three.parent / "empty").mkdir()
+    (three.parent / "broken").mkdir()
+    (three.parent / "broken" / "traces.sqlite").write_text("no database" * 100)
     for name, options, message in MISTAKES:
         assert refusal(three.parent / name, **options).startswith(message), message
     leaderboard(str(three), output=str(three.parent / "out"))
