@@ -45,6 +45,7 @@ def sample_efficiency(
     selection = TraceOptions(**options)
     settings, left_out = read_settings([runs] if isinstance(runs, str) else runs, selection)
     setting = _only(settings)
+
     method_keys, methods = setting.method_keys, setting.curves.methods
     baseline = find_method(methods, method_keys, selection.baseline, "baseline")
     curves = setting.curves.select([*dict.fromkeys([baseline, *methods])])
@@ -63,6 +64,7 @@ def sample_efficiency(
         "restricted_at": curves.limit,
         **score(curves, accuracy_at),
     }
+
     for name, scores in document["methods"].items():
         scores["key"] = method_keys[name]
     if path is not None:

@@ -110,6 +110,7 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
             table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
+
         if part:
             console.print()
         console.print(table)
@@ -255,6 +256,7 @@ def print_scores(document: dict[str, Any]) -> None:
     )
 
     methods = document["methods"]
+    # Of numbers of samples that all orderings of all methods have.
     known = [
         number
         for number in _accuracies(next(iter(methods.values())))

@@ -69,6 +69,8 @@ def _describe_panel(name: str, key: str, settings: Sequence[tuple[Setting, Mappi
     """Describe the settings that differ in the axis alone."""
     ordered = sorted(settings, key=lambda pair: _sorting(pair[0].protocol[key]))
     values, described = [setting.protocol[key] for setting, _ in ordered], [each for _, each in ordered]
+
+    # Of each method, in the order of the values.
     scores = grouped(
         (
             method["name"],

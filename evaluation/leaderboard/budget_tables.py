@@ -25,6 +25,7 @@ def budget_tables(setting: Document) -> list[tuple[str, Cells]]:
     budgets: Budgets = setting["label_budgets"]
     if not budgets:
         return []
+
     tables = [("Accuracy at label budgets, %", _rows(budgets, setting["learning_curve_area"]))]
     counted = {
         name: [{**each, **each["balanced_accuracy"], "group": ""} for each in own if "balanced_accuracy" in each]
@@ -33,6 +34,7 @@ def budget_tables(setting: Document) -> list[tuple[str, Cells]]:
     largest = max((each["labels"] for own in counted.values() for each in own), default=None)
     if largest is None:
         return tables
+
     if setting["measure"] == "accuracy":
         tables.append(("Balanced accuracy at label budgets, %", _rows(counted, {})))
 

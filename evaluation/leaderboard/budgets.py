@@ -98,6 +98,7 @@ def _remarks(
             "in all orderings; run headstart train with --results.per_class=true."
         )
 
+    # Budgets of which the same methods lack the accuracy are named together.
     lacking = grouped(
         (tuple(name for name in setting.names if name not in accuracies.get(budget, {})), str(budget.labels))
         for budget in requested
@@ -197,6 +198,7 @@ def describe_budgets_over_settings(
     chosen, remarks = choose_comparable(settings)
     if not chosen:
         return None
+
     methods, more = common_methods(chosen)
     of = {setting.name: each for setting, each in zip(settings, budgets, strict=True)}
     own = [of[each.name] for each in chosen]

@@ -30,10 +30,10 @@ def write_leaderboard(
         figure_formats: File formats of the figures of an axis.
     """
     tables, warnings, left_out = [*tables_of(document)], warnings_of(document), _left_out(document)
-    listed = "".join(f"- {escape_markdown(each)}\n" for each in [*warnings, *left_out, *document["remarks"]])
+    listed = "\n".join(f"- {escape_markdown(each)}" for each in [*warnings, *left_out, *document["remarks"]])
     comments = "".join(f"% {printable(each)}\n" for each in warnings)
     files = {
-        f"{NAME}.md": f"# Leaderboard\n\n{listed}\n{markdown_tables(tables)}",
+        f"{NAME}.md": "\n\n".join(filter(None, ("# Leaderboard", listed, markdown_tables(tables)))),
         f"{NAME}.tex": comments + latex_tables(tables),
         **(texts or {}),
     }

@@ -108,6 +108,7 @@ def rank_settings(
         pooled = [settings[index] for index in chosen]
         over_settings, remarks = describe_over_settings(pooled)
         stability = describe_setup_stability(pooled, [grids[index] for index in chosen])
+
     criteria = [each.curves.criterion for each in settings]
     return {
         "schema": SCHEMA,

@@ -45,6 +45,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     remarks += _warn_of_ends(chosen, values)
     resamples = aggregates.bootstrap_counts([each.shape[1] for each in values])
     means, ends = relative_interquartile_means(values, resamples)
+
     if max(np.ptp(means), np.nanmax(np.abs(ends - means), initial=0)) < SAME:
         return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
 

@@ -142,6 +142,7 @@ def _samples_to_criterion(setting: Setting, accuracy_at: Sequence[int]) -> Entri
     """Return the scores of each method by itself."""
     keys = [setting.method_keys[name] for name in setting.names]
     accuracies = {str(at): setting.curves.accuracy_at(at).mean(1)[setting.order] for at in accuracy_at}
+
     return [
         {
             "name": name,

@@ -67,6 +67,7 @@ def _setting_rows(setting: Document) -> Cells:
     known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
     header = ["method", "group", "rank", "reached", "median", "restricted mean", "improvement", "p", "onset"]
     rows = [[*header, *(f"accuracy at {at}" for at in known)]]
+
     for each in methods:
         low, high = each["rank_interval"]
         rows.append(

@@ -95,6 +95,7 @@ def choose_families(settings: Sequence[Setting], options: TraceOptions) -> list[
             for index, setting in zip(indices, chosen, strict=True):
                 settings[index] = setting
 
+    # The baseline may be chosen among variants as well.
     return [
         replace(each, baseline=options.baseline)
         if each.baseline is None and options.baseline in each.curves.methods
