@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +49,7 @@ def print_tables(tables: Sequence[Table]) -> None:
 
     Tables with the same essential columns lack the same ones: the last ones, as many as the widest table needs.
     """
+    tables = [replace(table, rows=_encodable(table.rows)) for table in tables]
     kinds = {essential: _without_room(essential, tables) for essential in {table.essential for table in tables}}
     for table in tables:
         left_out = [header for header in table.rows[0] if header in kinds[table.essential]]
@@ -59,7 +60,7 @@ def print_tables(tables: Sequence[Table]) -> None:
 
 def _without_room(essential: tuple[str, ...], tables: Iterable[Table]) -> list[str]:
     """Return the headers that tables with these essential columns must lack to fit the terminal."""
-    same = [_encodable(table.rows) for table in tables if table.essential == essential]
+    same = [table.rows for table in tables if table.essential == essential]
     optional = [each for each in dict.fromkeys(header for rows in same for header in rows[0]) if each not in essential]
     left_out, width = list[str](), Console().width
 
