@@ -1,6 +1,6 @@
 """Accuracy at label budgets: in each setting, with tests of all pairs of methods, and as the mean over settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,14 +29,12 @@ class Budgets(NamedTuple):
         of_class: Accuracies of each class likewise, where classes were counted.
         areas: Areas under the learning curves; empty where there are none.
         ends: Samples seen at the first and the last evaluation of the areas.
-        remarks: Remarks on what is missing.
     """
 
     accuracies: dict[Budget, Values]
     of_class: dict[Budget, Values]
     areas: Values
     ends: tuple[int, int]
-    remarks: list[str]
 
 
 def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> list[Budgets]:
@@ -55,11 +53,7 @@ def find_budgets(settings: Sequence[Setting], options: LeaderboardOptions) -> li
 
 def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
     curves, accuracies, of_class = setting.curves, dict[Budget, Values](), dict[Budget, Values]()
-    requested = requested_budgets(setting.protocol, options)
-    if not options.per_class and not options.at:
-        return Budgets(accuracies, of_class, {}, (0, 0), [])
-
-    for budget in requested:
+    for budget in requested_budgets(setting.protocol, options):
         if budget.labels in options.at or budget.labels in curves.samples_seen:
             at = zip(curves.methods, curves.accuracy_at(budget.labels), strict=True)
             accuracies[budget] = {name: values for name, values in at if not np.isnan(values).any()}
@@ -76,18 +70,12 @@ def _find(setting: Setting, options: LeaderboardOptions) -> Budgets:
     if len(seen) > 1 and not curves.is_lazy:
         areas = dict(zip(curves.methods, learning_curve_area(curves.accuracy[..., within], seen), strict=True))
     ends = (int(seen[0]), int(seen[-1])) if areas else (0, 0)
-    return Budgets(accuracies, of_class, areas, ends, _remarks(setting, options, requested, accuracies, of_class))
+    return Budgets(accuracies, of_class, areas, ends)
 
 
-def _remarks(
-    setting: Setting,
-    options: LeaderboardOptions,
-    requested: Sequence[Budget],
-    accuracies: Mapping[Budget, Values],
-    of_class: Mapping[Budget, Values],
-) -> list[str]:
-    """Return remarks on budgets and on counts of classes that are missing, and how to get them."""
-    remarks, curves = list[str](), setting.curves
+def missing_budgets(setting: Setting, budgets: Budgets, options: LeaderboardOptions) -> list[str]:
+    """Return remarks on requested budgets and on counts of classes that are missing, and how to get them."""
+    remarks, curves, (accuracies, of_class, *_) = list[str](), setting.curves, budgets
     if options.per_class and not is_balanced(setting.protocol):
         remarks.append("No accuracy at labels per class: the stream is not balanced (data.order=balanced).")
 
@@ -101,7 +89,7 @@ def _remarks(
     # Budgets of which the same methods lack the accuracy are named together.
     lacking = grouped(
         (tuple(name for name in setting.names if name not in accuracies.get(budget, {})), str(budget.labels))
-        for budget in requested
+        for budget in requested_budgets(setting.protocol, options)
     )
     listed = "; ".join(
         f"{', '.join(labels)}" + (f" ({', '.join(methods)})" if len(methods) < len(setting.names) else "")

@@ -12,6 +12,7 @@ from headstart.evaluation.leaderboard.budgets import (
     describe_budgets,
     describe_budgets_over_settings,
     find_budgets,
+    missing_budgets,
 )
 from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
@@ -102,7 +103,7 @@ def rank_settings(
         described = []
         for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
             entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
-            described.append({**entry, "remarks": [*entry["remarks"], *own.remarks]})
+            described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
 
         chosen = [index for index, each in enumerate(settings) if each.is_pooled]
         pooled = [settings[index] for index in chosen]
