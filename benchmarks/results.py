@@ -10,16 +10,15 @@ from typing import Any
 
 import yaml
 
-from headstart.evaluation.estimates import format_estimate
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows
-from headstart.evaluation.leaderboard.files import over_settings_rows, stability_rows
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.leaderboard.tables import over_settings_rows, stability_rows
 from headstart.evaluation.report.report import report
 from headstart.output.errors import UserError
 from headstart.output.figures import spelled
 from headstart.output.markup import escape_markdown
 from headstart.output.shipped_files import find_file
-from headstart.output.tables import markdown_table
+from headstart.output.tables import Cells, format_estimate, markdown_table
 
 Rows = list[list[str]]
 SUITE, BUDGETS = "benchmarks/local/sweep/benchmark.yaml", "benchmarks/local/sweep/label_budgets.yaml"
@@ -188,7 +187,8 @@ def made_with(document: Mapping[str, Any], sweep: str) -> str:
     settings = document["settings"]
     folders = [folder for setting in settings for folder in setting["folders"]]
     files = [Path(folder, "results.json") for folder in folders]
-    environments = [json.loads(file.read_text(encoding="utf-8"))["environment"] for file in files]
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    environments = [{**each["protocol"], **each["environment"]} for each in documents]
     ended = datetime.fromtimestamp(max(file.stat().st_mtime for file in files), UTC)
     parts = [
         f"{title} {' and '.join(sorted({str(each.get(key, 'of an unknown version')) for each in environments}))}"
@@ -265,5 +265,5 @@ def _names(setting: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _table(rows: Rows) -> str:
+def _table(rows: Cells) -> str:
     return "\n".join(markdown_table(rows))

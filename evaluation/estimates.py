@@ -9,25 +9,13 @@ from headstart.metrics.arrays import Floats
 from headstart.metrics.ranking.over_targets import FEWEST, FEWEST_FOR_T, LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends
-from headstart.output.tables import format_number
+from headstart.output.tables import format_estimate
 
 # What tables say of their intervals.
 INTERVAL = (
     f"in brackets its 95 % interval over targets (t from {FEWEST_FOR_T} targets on, sign flips with {FEWEST} or "
     f"{FEWEST_FOR_T - 1}; none with fewer, or where all are equal)"
 )
-
-
-def format_estimate(value: float | None, ends: Sequence[float | None] | None, form: str) -> str:
-    """Format a value with the ends of its interval in brackets, if it has one.
-
-    Args:
-        value: The value; None is shown as a dash.
-        ends: The ends of the interval; None, or a first end of None, for no interval.
-        form: Format of all numbers.
-    """
-    between = "" if ends is None or ends[0] is None else f" [{', '.join(format_number(end, form) for end in ends)}]"
-    return f"{format_number(value, form)}{between}"
 
 
 def mean_over_targets(values: Floats) -> Floats:

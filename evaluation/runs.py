@@ -77,24 +77,6 @@ class Run:
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
-def read_runs(patterns: str | Sequence[str]) -> tuple[list[Run], list[str]]:
-    """Read the runs in the folders that `find_folders` returns, with remarks on those that are left out.
-
-    Raises:
-        UserError: A pattern matches nothing, or no folder holds a run that is whole.
-    """
-    runs, left_out = [], []
-    for folder in find_folders(patterns):
-        try:
-            runs.append(read_run(folder))
-        except UserError as error:
-            left_out.append(f"A run is left out: {str(error).removeprefix('runs: ')}.")
-            first = error
-    if left_out and not runs:
-        raise first
-    return runs, left_out
-
-
 def find_folders(patterns: str | Sequence[str]) -> list[Path]:
     """Return the folders that patterns of the shell match, those of each pattern sorted, without duplicates.
 
@@ -147,22 +129,6 @@ def read_run(folder: Path, labels: Callable[[Mapping[str, Any]], Collection[int]
         ) from error
 
 
-def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
-    """Raise a UserError unless settings agree.
-
-    Args:
-        folders: Folders of the settings.
-        settings: The settings.
-        allowed: End of the message, such as the differences that are allowed.
-    """
-    first = settings[0]
-    for folder, other in zip(folders, settings, strict=True):
-        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
-        if differing:
-            pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
-            raise UserError(f"runs: {pair} in {', '.join(differing)}; {allowed}")
-
-
 def method_keys_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
     """Return the key of every method, by name; a UserError where two methods have one name."""
     first: dict[str, Run] = {}
@@ -193,27 +159,27 @@ def warnings_of(runs: Sequence[Run], methods: Collection[str]) -> list[str]:
     return [*dict.fromkeys(warnings)]
 
 
-def join(runs: Sequence[Run], limit: int | None) -> Curves:
-    """Join the traces of runs by method and ordering; a trace may come more than once.
+def join(parts: Sequence[tuple[Path, Curves]], limit: int | None) -> Curves:
+    """Join traces by method and ordering; a trace may come more than once.
 
     Args:
-        runs: The runs.
-        limit: The sample limit; None for that of the longest run.
+        parts: Folders, and the traces in them.
+        limit: The sample limit; None for that of the longest traces.
 
     Raises:
-        UserError: Two runs differ in a trace.
+        UserError: Two folders differ in a trace.
     """
-    longest = max((run.curves for run in runs), key=lambda curves: len(curves.samples_seen))
+    longest = max((curves for _, curves in parts), key=lambda curves: len(curves.samples_seen))
     limit = limit or longest.limit
-    if len(runs) == 1:
+    if len(parts) == 1:
         return replace(longest, limit=limit)
-    methods = list(dict.fromkeys(name for run in runs for name in run.curves.methods))
-    orderings = list(dict.fromkeys(number for run in runs for number in run.curves.orderings.tolist()))
+    methods = list(dict.fromkeys(name for _, curves in parts for name in curves.methods))
+    orderings = list(dict.fromkeys(number for _, curves in parts for number in curves.orderings.tolist()))
     correct = np.full((len(methods), len(orderings), len(longest.samples_seen)), NOT_EVALUATED)
 
     of_classes = []
-    for run in runs:
-        names, numbers, traces = run.curves.methods, run.curves.orderings.tolist(), run.curves.correct
+    for folder, curves in parts:
+        names, numbers, traces = curves.methods, curves.orderings.tolist(), curves.correct
         rows, columns = [methods.index(name) for name in names], [orderings.index(number) for number in numbers]
         block = np.ix_(rows, columns, range(traces.shape[-1]))
         before = correct[block]
@@ -221,20 +187,15 @@ def join(runs: Sequence[Run], limit: int | None) -> Curves:
         if differing.any():
             m, k, _ = np.argwhere(differing)[0].tolist()
             again = f"of the method {names[m]} in ordering {numbers[k]} again, and differently"
-            raise UserError(f"runs: {str(run.folder)!r} holds the trace {again}; leave one out")
+            raise UserError(f"runs: {str(folder)!r} holds the trace {again}; leave one out")
 
         # Evaluated counts take precedence over skipped ones, and these over missing ones.
         is_known = (before >= 0) | (traces == NOT_EVALUATED)
         correct[block] = np.where(is_known, before, traces)
-        of_classes.append((run.curves.class_accuracies, rows, columns))
-    return replace(
-        longest,
-        methods=methods,
-        orderings=np.array(orderings),
-        correct=correct,
-        limit=limit,
-        class_accuracies=join_class_accuracies(of_classes, len(methods), len(orderings)),
-    )
+        of_classes.append((curves.class_accuracies, rows, columns))
+    accuracies = join_class_accuracies(of_classes, len(methods), len(orderings))
+    joined = replace(longest, methods=methods, orderings=np.array(orderings), correct=correct)
+    return replace(joined, limit=limit, class_accuracies=accuracies)
 
 
 def in_common(curves: Curves) -> tuple[Curves, list[str]]:

@@ -1,6 +1,5 @@
 """Traces of a ledger as runs: all methods and orderings that were fed one stream."""
 
-import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,15 +9,7 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.class_accuracies import accuracies_of_traces, join_class_accuracies
-from headstart.evaluation.protocol_differences import (
-    LISTED,
-    SHOWN,
-    describe_differences,
-    distinguish_methods,
-    flatten,
-    select_where,
-    show,
-)
+from headstart.evaluation.protocol_differences import SHOWN, distinguish_methods, flatten
 from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
 from headstart.metrics.sample_efficiency.result_warnings import NOT_FINITE, PHOTOS, last_evaluation_faults
@@ -117,38 +108,6 @@ def read_stream(
     damaged = [f"{names.get(method, method[:SHOWN])} in ordering {ordering}" for method, ordering in traces.damaged]
     document = {"complete": True, "methods": methods, "ledger": True, "damaged": damaged}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
-
-
-def choose_stream(
-    folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[str, Any], stream: str | None
-) -> str:
-    """Return the digest of the only stream that fits.
-
-    Args:
-        folder: Folder of the ledger, for messages.
-        streams: Its streams, by digest.
-        where: Values of the stream's protocol.
-        stream: Digest of the stream, if it is known.
-
-    Raises:
-        UserError: No stream fits, or several do.
-    """
-    flat = {digest: describe_stream(fed) for digest, fed in streams.items() if stream in (None, digest)}
-    flat = select_where(flat, where)
-    if not flat:
-        kind = "that the runs were fed" if stream else "of these values" if where else "with a trace"
-        raise UserError(f"{'where' if where else 'runs'}: the ledger {str(folder)!r} holds no stream {kind}")
-
-    first, *others = flat
-    if others:
-        differing = [*describe_differences(list(flat.values())).items()]
-        listed = "; ".join(f"{key} ({values})" for key, values in differing[:LISTED])
-        key = differing[0][0]
-        raise UserError(
-            f"runs: the ledger {str(folder)!r} holds the traces of {len(flat)} streams, which differ in {listed}; "
-            f"choose one by --where, such as --where.{key}={shlex.quote(show(flat[first].get(key)))}"
-        )
-    return first
 
 
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Options of commands that score traces, and of leaderboards."""
 
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
@@ -19,6 +20,13 @@ class TraceOptions:
             class.
         methods: Names or classes of the other methods; all by default.
     """
+
+    # Of leaderboards alone.
+    incomplete = True
+    tuned: Mapping[str, list[str]] = {}
+    choose: Mapping[str, str] = {}
+    per_class: Sequence[int] = ()
+    at: Sequence[int] = ()
 
     def __init__(
         self,
@@ -76,3 +84,39 @@ class LeaderboardOptions(TraceOptions):
         options = {key: getattr(self, key) for key in ("criterion", "where", "baseline", "methods", "tuned", "choose")}
         further = {key: getattr(self, key) for key in ("incomplete", "per_class", "at", "axis")}
         return {**options, **{key: value for key, value in further.items() if value}}
+
+
+class Budget(NamedTuple):
+    """A label budget.
+
+    Attributes:
+        labels: Number of labelled samples.
+        per_class: Number of them in each class; None where the stream is not balanced.
+    """
+
+    labels: int
+    per_class: int | None
+
+
+def is_balanced(protocol: Mapping[str, Any]) -> bool:
+    """Return whether a stream holds each class equally often."""
+    return protocol.get("order") == "balanced" and bool(protocol.get("classes"))
+
+
+def requested_budgets(protocol: Mapping[str, Any], options: TraceOptions) -> list[Budget]:
+    """Return the requested budgets of a stream in ascending order.
+
+    Args:
+        protocol: The protocol of the stream.
+        options: The options.
+    """
+    if not is_balanced(protocol):
+        return [Budget(labels, None) for labels in sorted(options.at)]
+    classes = len(protocol["classes"])
+    numbers = {*options.at, *(classes * each for each in options.per_class)}
+    return [Budget(each, None if each % classes else each // classes) for each in sorted(numbers)]
+
+
+def requested_labels(protocol: Mapping[str, Any], options: TraceOptions) -> list[int]:
+    """Return the numbers of labels of the requested budgets; see `requested_budgets`."""
+    return [budget.labels for budget in requested_budgets(protocol, options)]

@@ -1,4 +1,4 @@
-"""Tables in CSV and LaTeX, and texts that CSV, Markdown and LaTeX show as they are."""
+"""Tables in CSV, and texts that CSV, Markdown and LaTeX show as they are."""
 
 import csv
 import io
@@ -46,32 +46,3 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
     return text.getvalue()
-
-
-def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False, label: str = "") -> str:
-    """Return tables in LaTeX with the rules of booktabs, one after the other.
-
-    Args:
-        tables: Captions, and escaped rows: the header, then a name and numbers in each.
-        fit: Whether adjustbox shrinks a table that is wider than its column.
-        label: The label of a single table, by which a text refers to it.
-    """
-    lines = [f"% \\usepackage{{booktabs{', adjustbox' * fit}}}"]
-    for caption, rows in tables:
-        lines += [
-            "\\begin{table}",
-            f"\\caption{{{escape_latex(caption)}}}",
-            *[f"\\label{{{label}}}"] * bool(label),
-            *["\\begin{adjustbox}{max width=\\linewidth}"] * fit,
-            f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
-            "\\toprule",
-            f"{' & '.join(rows[0])} \\\\",
-            "\\midrule",
-            *(f"{' & '.join(row)} \\\\" for row in rows[1:]),
-            "\\bottomrule",
-            "\\end{tabular}",
-            *["\\end{adjustbox}"] * fit,
-            "\\end{table}",
-            "",
-        ]
-    return "\n".join(lines)

@@ -1,18 +1,19 @@
-"""Tables: printed within the width of the terminal, and as Markdown."""
+"""Tables of texts: printed within the width of the terminal, and as Markdown."""
 
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
-from headstart.output.markup import escape_markdown
+from headstart.output.markup import escape_latex, escape_markdown
 from headstart.output.printable import encodable, print_lines, printable
 
 # Blanks between two columns, and the share of the width up to which names are not broken.
@@ -24,24 +25,76 @@ ROUNDING = 1e-10
 Cells = Sequence[Sequence[str]]
 
 
-def print_table(title: str, rows: Cells, caption: str = "", optional: Sequence[str] = ()) -> None:
+@dataclass(frozen=True)
+class Table:
+    """A table, which the terminal, Markdown and LaTeX show alike.
+
+    Attributes:
+        title: Its title.
+        rows: The header, and the rows: a name, then numbers.
+        essential: Headers of the columns that stay where the terminal is narrow; by default all do.
+        about: Sentence below the title.
+        notes: Sentences below the table.
+    """
+
+    title: str
+    rows: Cells
+    essential: tuple[str, ...] = ()
+    about: str = ""
+    notes: Sequence[str] = ()
+
+
+def print_tables(tables: Sequence[Table]) -> None:
+    """Print tables as `print_table` does, without columns for which there is no room.
+
+    Tables with the same essential columns lack the same ones: the last ones, as many as the widest table needs.
+    """
+    tables = [replace(table, rows=_encodable(table.rows)) for table in tables]
+    kinds = {essential: _without_room(essential, tables) for essential in {table.essential for table in tables}}
+    for table in tables:
+        left_out = [header for header in table.rows[0] if header in kinds[table.essential]]
+        caption = f"no room for: {', '.join(left_out)}" * bool(left_out)
+        print_table("\n".join(filter(None, (table.title, table.about))), _without(table.rows, left_out), caption)
+        print_lines(table.notes)
+
+
+def _without_room(essential: tuple[str, ...], tables: Iterable[Table]) -> list[str]:
+    """Return the headers that tables with these essential columns must lack to fit the terminal."""
+    same = [table.rows for table in tables if table.essential == essential]
+    optional = [each for each in dict.fromkeys(header for rows in same for header in rows[0]) if each not in essential]
+    left_out, width = list[str](), Console().width
+
+    def fits(rows: Cells) -> bool:
+        return len(_parts(_least_widths(_without(rows, left_out)), width)) == 1
+
+    while essential and optional and not all(map(fits, same)):
+        left_out.append(optional.pop())
+    return left_out
+
+
+def _without(rows: Cells, left_out: Sequence[str]) -> Cells:
+    kept = [column for column, header in enumerate(rows[0]) if header not in left_out]
+    return [[row[column] for column in kept] for row in rows]
+
+
+def _encodable(rows: Cells) -> list[list[str]]:
+    return [[encodable(printable(cell)) for cell in row] for row in rows]
+
+
+def print_table(title: str, rows: Cells, caption: str = "") -> None:
     """Print a table that fits the terminal, or 80 columns if there is no terminal, and break no number.
 
-    If it is too wide, headers are broken, then optional columns are left out, which the caption says. Columns that
-    still do not fit follow below, beside the names again. Names are broken if they take more than two fifths of the
-    width. Texts are printed as they are, without markup, and control characters as Python's escapes.
+    If it is too wide, headers are broken. Columns that still do not fit follow below, beside the names again. Names are
+    broken if they take more than two fifths of the width. Texts are printed as they are, without markup, and control
+    characters as Python's escapes.
 
     Args:
         title: Title above it, of one line or more.
         rows: The header, and the rows: a name, then numbers.
         caption: Text below it.
-        optional: Headers of columns that may be left out, the least important first.
     """
     console = Console(highlight=False)
-    rows = [[encodable(printable(cell)) for cell in row] for row in rows]
-    rows, left_out = _without(rows, optional, console.width)
-    if left_out:
-        caption = f"{caption}; no room for: {', '.join(left_out)}".removeprefix("; ")
+    rows = _encodable(rows)
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     names = widths[0]
     if sum(widths) + GAP * (len(widths) - 1) > console.width:
@@ -50,7 +103,7 @@ def print_table(title: str, rows: Cells, caption: str = "", optional: Sequence[s
     console.print(Text(f"\n{encodable(_shown(title))}", style="bold"))
     for part, columns in enumerate(_parts(widths, console.width)):
         room = console.width - sum(widths[column] + GAP for column in columns)
-        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+        table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
         first = min(names, max(room, 1))
         table.add_column(Text(rows[0][0]), width=first, overflow="fold")
         for column in columns:
@@ -58,22 +111,12 @@ def print_table(title: str, rows: Cells, caption: str = "", optional: Sequence[s
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
             table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
+
         if part:
             console.print()
         console.print(table)
     if caption:
         console.print(Text(encodable(printable(caption))))
-
-
-def _without(rows: Cells, optional: Sequence[str], width: int) -> tuple[Cells, list[str]]:
-    """Leave out optional columns for which there is no room beside the others, and return which."""
-    widths, header = _least_widths(rows), list(rows[0])
-    kept = [column for column, name in enumerate(header) if name not in optional]
-    for name in reversed([name for name in optional if name in header]):
-        more = sorted([*kept, header.index(name)])
-        kept = more if len(_parts([widths[column] for column in more], width)) == 1 else kept
-    left_out = [name for column, name in enumerate(header) if column not in kept]
-    return [[row[column] for column in kept] for row in rows], left_out
 
 
 def _least_widths(rows: Cells) -> list[int]:
@@ -130,6 +173,45 @@ def markdown_table(rows: Cells) -> list[str]:
     return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]
 
 
+def markdown_tables(tables: Iterable[Table]) -> str:
+    """Return tables in Markdown, each below a heading, with escaped texts."""
+    lines: list[str] = []
+    for table in tables:
+        lines += [f"## {escape_markdown(table.title)}", "", *[f"{escape_markdown(table.about)}\n"] * bool(table.about)]
+        lines += [*markdown_table([[escape_markdown(cell) for cell in row] for row in table.rows]), ""]
+        lines += [f"- {escape_markdown(note)}" for note in table.notes] + [""] * bool(table.notes)
+    return "\n".join(lines)
+
+
+def latex_tables(tables: Iterable[Table]) -> str:
+    """Return tables in LaTeX with the rules of booktabs, shrunk to their column, and their notes as comments."""
+    lines = ["% \\usepackage{booktabs, adjustbox}"]
+    for table in tables:
+        header, *rows = [f"{' & '.join(map(escape_latex, row))} \\\\" for row in table.rows]
+        lines += [
+            *(f"% {printable(note)}" for note in table.notes),
+            "\\begin{table}",
+            f"\\caption{{{escape_latex('. '.join(filter(None, (table.title, table.about))))}}}",
+            "\\begin{adjustbox}{max width=\\linewidth}",
+            f"\\begin{{tabular}}{{l{'r' * (len(table.rows[0]) - 1)}}}",
+            *["\\toprule", header, "\\midrule", *rows, "\\bottomrule"],
+            *["\\end{tabular}", "\\end{adjustbox}", "\\end{table}", ""],
+        ]
+    return "\n".join(lines)
+
+
+def format_estimate(value: float | None, ends: Sequence[float | None] | None, form: str) -> str:
+    """Format a value with the ends of its interval in brackets, if it has one.
+
+    Args:
+        value: The value; None is shown as a dash.
+        ends: The ends of the interval; None, or a first end of None, for no interval.
+        form: Format of all numbers.
+    """
+    between = "" if ends is None or ends[0] is None else f" [{', '.join(format_number(end, form) for end in ends)}]"
+    return f"{format_number(value, form)}{between}"
+
+
 def format_number(value: float | None, form: str = ".4g") -> str:
     """Format a number, or a dash if it is missing."""
     # The z removes the sign of a negative 0.
@@ -175,6 +257,7 @@ def print_scores(document: dict[str, Any]) -> None:
     )
 
     methods = document["methods"]
+    # Of numbers of samples that all orderings of all methods have.
     known = [
         number
         for number in _accuracies(next(iter(methods.values())))
@@ -185,8 +268,9 @@ def print_scores(document: dict[str, Any]) -> None:
     rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", *accuracy]]
     for name, scores in methods.items():
         rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])
-    print_table(title, rows, caption, optional=[*accuracy, "median"])
-    print_lines([f"WARNING: {warning}" for warning in document.get("warnings", [])])
+    warnings = [f"WARNING: {warning}" for warning in document.get("warnings", [])]
+    essential = ("method", "reached", "median", "improvement [95%]")
+    print_tables([Table(title, rows, essential, notes=[caption, *warnings])])
 
 
 def _accuracies(scores: dict[str, Any]) -> dict[str, float]:

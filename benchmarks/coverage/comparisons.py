@@ -5,9 +5,9 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import rankdata
 
 from headstart.benchmarks.frame import FEWEST_SAMPLES, MANY, Shares, Values, holds, samples_to_criterion, simulate
-from headstart.metrics.ranking.aggregates import ranks
 from headstart.metrics.sample_efficiency.resolution import compare_all_pairs, orderings_needed, rank_intervals
 from headstart.metrics.sample_efficiency.scores import median_interval, relative_interval, t_interval
 
@@ -91,7 +91,7 @@ def ranks_held(means: Sequence[float], orderings: int, leaderboards: int) -> Sha
         orderings: Number of orderings.
         leaderboards: Number of leaderboards.
     """
-    true_ranks = ranks(samples_to_criterion(np.random.default_rng(1), means, MANY).mean(1))
+    true_ranks = rankdata(samples_to_criterion(np.random.default_rng(1), means, MANY).mean(1), axis=-1)
     lowest, highest = (1, len(means)) if len(set(means)) == 1 else (true_ranks, true_ranks)
 
     def trial(generator: np.random.Generator) -> dict[str, ArrayLike]:

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from headstart.benchmarks.frame import Shares, Values, holds, samples_to_criterion, simulate
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
-from headstart.evaluation.leaderboard.robustness import Experiment, describe_stability
+from headstart.evaluation.leaderboard.robustness import describe_stability
 from headstart.metrics.ranking.aggregates import bootstrap_counts, probabilities_of_improvement
 
 METHODS = 6
@@ -68,7 +69,8 @@ def over_data_sets(data_sets: int, leaderboards: int) -> Shares:
 
 
 def _stability(means: Values) -> dict[str, Any]:
-    return describe_stability("data set", [Experiment(each, 0, unit) for unit, each in enumerate(means)])
+    units = pd.RangeIndex(len(means))
+    return describe_stability("data set", means, units * 0, units)
 
 
 def over_settings(leaderboards: int = 500) -> Iterator[tuple[str, Shares]]:

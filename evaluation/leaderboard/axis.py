@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.read_settings import name_settings
-from headstart.evaluation.leaderboard.settings import STREAM, Setting
+from headstart.evaluation.leaderboard.settings import STREAM, Setting, name_settings
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 
@@ -68,29 +67,31 @@ def _without(protocol: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _describe_panel(name: str, key: str, settings: Sequence[tuple[Setting, Mapping[str, Any]]]) -> dict[str, Any]:
     """Describe the settings that differ in the axis alone."""
-    values = [setting.protocol[key] for setting, _ in settings]
-    order = sorted(range(len(values)), key=lambda index: _sorting(values[index]))
-    scores: dict[str, list[dict[str, Any]]] = {}
-    for index in order:
-        _, described = settings[index]
-        for method in described["methods"]:
-            budgets = described["label_budgets"].get(method["name"], [])
-            scores.setdefault(method["name"], []).append(
-                {
-                    "value": values[index],
-                    "restricted_mean": method["restricted_mean"],
-                    "ci95": method["restricted_mean_interval"],
-                    "group": method["group"],
-                    "label_budgets": budgets,
-                }
-            )
+    ordered = sorted(settings, key=lambda pair: _sorting(pair[0].protocol[key]))
+    values, described = [setting.protocol[key] for setting, _ in ordered], [each for _, each in ordered]
 
-    limits = {each["restricted_at"] for _, each in settings}
-    remark = f"Restricted means are cut at other samples for other values ({', '.join(map(str, sorted(limits)))})."
+    # Of each method, in the order of the values.
+    scores = grouped(
+        (
+            method["name"],
+            {
+                "value": value,
+                "restricted_mean": method["restricted_mean"],
+                "ci95": method["restricted_mean_interval"],
+                "group": method["group"],
+                "label_budgets": each["label_budgets"].get(method["name"], []),
+            },
+        )
+        for value, each in zip(values, described, strict=True)
+        for method in each["methods"]
+    )
+
+    limits = sorted({each["restricted_at"] for each in described})
+    remark = f"Restricted means are cut at other samples for other values ({', '.join(map(str, limits))})."
     return {
         "name": name,
-        "values": [values[index] for index in order],
-        "settings": [settings[index][1]["name"] for index in order],
+        "values": values,
+        "settings": [each["name"] for each in described],
         "warnings": [f"{each['name']}: {line}" for _, each in settings for line in each["warnings"]],
         "remarks": [remark] * (len(limits) > 1),
         "methods": [{"name": method, "scores": each} for method, each in scores.items()],

@@ -1,10 +1,10 @@
 """Tables and figures of an axis: methods by the values of an option."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from headstart.evaluation.estimates import format_estimate
-from headstart.evaluation.leaderboard.budget_tables import TableRows
+from headstart.evaluation.leaderboard.frames import Document, pivot
+from headstart.output.tables import Cells, Table, format_estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,17 +61,26 @@ def points(method: Mapping[str, Any], labels: int | None) -> list[Point]:
     return found
 
 
-def axis_rows(axis: Mapping[str, Any], panel: Mapping[str, Any], labels: int | None) -> TableRows:
+def axis_rows(axis: Document, panel: Document, labels: int | None) -> Cells:
     """Return the table of a panel: methods by values, each score with its interval and the letters of its groups."""
-    rows = [["method", *(f"{axis['key']} {value}" for value in panel["values"])]]
-    for method in panel["methods"]:
-        known = {str(each.value): _cell(each) for each in points(method, labels)}
-        rows.append([method["name"], *(known.get(str(value), "–") for value in panel["values"])])
-    return rows
+    lines = [
+        (method["name"], f"{axis['key']} {each.value}", _cell(each))
+        for method in panel["methods"]
+        for each in points(method, labels)
+    ]
+    return pivot("method", lines, [f"{axis['key']} {value}" for value in panel["values"]])
 
 
 def _cell(point: Point) -> str:
     return f"{format_estimate(point.estimate, point.ends, '.1f')} {point.group}".rstrip()
+
+
+def axis_tables(axis: Document) -> Iterator[Table]:
+    """Yield the tables of an axis."""
+    for title, labels in kinds(axis):
+        for panel in axis["panels"]:
+            notes = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
+            yield Table(f"{panel['name']}: {title}", axis_rows(axis, panel, labels), notes=notes)
 
 
 def plot_axis(axis: Mapping[str, Any], title: str, labels: int | None) -> "Figure":

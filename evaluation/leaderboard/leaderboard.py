@@ -8,17 +8,17 @@ from threadpoolctl import threadpool_limits
 
 from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.axis import describe_axis
-from headstart.evaluation.leaderboard.differences import compare_methods
-from headstart.evaluation.leaderboard.entries import describe
-from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, print_leaderboard, write_leaderboard
-from headstart.evaluation.leaderboard.label_budgets import (
+from headstart.evaluation.leaderboard.budgets import (
     describe_budgets,
     describe_budgets_over_settings,
     find_budgets,
+    missing_budgets,
 )
+from headstart.evaluation.leaderboard.files import FILES, leaderboard_table, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
+from headstart.evaluation.leaderboard.scores import compare_methods, describe_setting
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.leaderboard.variants import remark_on_variants
 from headstart.evaluation.protocol_differences import describe_differences
@@ -100,17 +100,16 @@ def rank_settings(
     # Several threads take more processor time for matrices as small as these, and no less time.
     with threadpool_limits(1):
         grids = [read_grid(each) for each in settings]
-        tested = zip(settings, compare_methods(settings), strict=True)
-        described = [describe(each, tests, made_from["accuracy_at"]) for each, tests in tested]
-        for entry, setting, own in zip(described, settings, budgets, strict=True):
-            entry |= describe_budgets(setting, own)
-            entry["remarks"] += own.remarks
-        pooled = [each for each in settings if each.is_pooled]
-        pooled_entries = [entry for entry in described if entry["is_pooled"]]
-        pooled_grids = [grid for grid, each in zip(grids, settings, strict=True) if each.is_pooled]
-        pooled_budgets = [own for own, each in zip(budgets, settings, strict=True) if each.is_pooled]
+        described = []
+        for setting, tests, own in zip(settings, compare_methods(settings), budgets, strict=True):
+            entry = describe_setting(setting, tests, made_from["accuracy_at"]) | describe_budgets(setting, own)
+            described.append({**entry, "remarks": [*entry["remarks"], *missing_budgets(setting, own, options)]})
+
+        chosen = [index for index, each in enumerate(settings) if each.is_pooled]
+        pooled = [settings[index] for index in chosen]
         over_settings, remarks = describe_over_settings(pooled)
-        stability = describe_setup_stability(pooled, pooled_grids)
+        stability = describe_setup_stability(pooled, [grids[index] for index in chosen])
+
     criteria = [each.curves.criterion for each in settings]
     return {
         "schema": SCHEMA,
@@ -125,8 +124,8 @@ def rank_settings(
         "remarks": [*remarks, *remark_on_variants(settings)],
         "settings": described,
         "over_settings": over_settings,
-        "label_budgets": describe_budgets_over_settings(pooled, pooled_budgets, options),
-        "axis": describe_axis(pooled, pooled_entries, options.axis),
+        "label_budgets": describe_budgets_over_settings(pooled, [budgets[index] for index in chosen], options),
+        "axis": describe_axis(pooled, [described[index] for index in chosen], options.axis),
         "sensitivity": describe_sensitivity(settings, grids),
         "setup_stability": stability,
     }

@@ -6,26 +6,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.settings import (
-    CHOICES,
-    DATA_SET,
-    TUNED,
-    Setting,
-    differing_within,
-    values_of,
-)
+from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, TUNED, Setting, differing_within, values_of
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.metrics.arrays import Floats
-from headstart.metrics.ranking.aggregates import (
-    Counts,
-    bootstrap_counts,
-    interquartile_means,
-    percentile_interval,
-    probabilities_of_improvement,
-    ranks,
-)
+from headstart.metrics.ranking import aggregates
 from headstart.metrics.sample_efficiency.scores import finite_ends, t_interval
 
 # The keys of a setting that is compared with others. A file of weights is the same in every folder.
@@ -33,6 +20,13 @@ NETWORK = ("backbone", "weights_sha256")
 OVER = (*DATA_SET, *NETWORK)
 # Interquartile means that print as the same number, and the share of runs at the floor or the limit that is warned of.
 SAME, MANY_AT_AN_END = 0.005, 0.5
+
+
+def restricted_frame(settings: Sequence[Setting], methods: Sequence[str]) -> pd.DataFrame:
+    """Return samples to criterion cut at the limit: a line for each setting and ordering, a column for each method."""
+    values = [each.restricted[[each.names.index(name) for name in methods]].T for each in settings]
+    names = np.repeat([each.name for each in settings], [len(each) for each in values])
+    return pd.DataFrame(np.concatenate(values), pd.Index(names, name="setting"), [*methods])
 
 
 def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] | None, list[str]]:
@@ -46,45 +40,53 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
         found = f"number of settings: {len(chosen)}, of common methods: {len(methods)}"
         return None, [*remarks, f"Settings are not compared: this needs two with two common methods ({found})."]
 
-    values = restricted_of(chosen, methods)
+    by_setting = restricted_frame(chosen, methods).groupby(level="setting", sort=False)
+    values = [np.ascontiguousarray(own.to_numpy().T) for _, own in by_setting]
     remarks += _warn_of_ends(chosen, values)
-    means, ends = relative_interquartile_means(values, bootstrap_counts([each.shape[1] for each in values]))
+    resamples = aggregates.bootstrap_counts([each.shape[1] for each in values])
+    means, ends = relative_interquartile_means(values, resamples)
+
     if max(np.ptp(means), np.nanmax(np.abs(ends - means), initial=0)) < SAME:
         return None, [*remarks, "Nothing is compared over settings: all methods are equal in most orderings."]
 
-    method_ranks = np.stack([ranks(each.mean(1)) for each in values], axis=1)
-    data_sets = [values_of(each.protocol, DATA_SET) for each in chosen]
-
-    order = np.argsort(means, kind="stable")
+    order, ranks = np.argsort(means, kind="stable").tolist(), by_setting.mean().rank(axis=1)
+    data_sets = pd.Index([values_of(each.protocol, DATA_SET) for each in chosen])
+    # Settings of one data set are alike and count as one; if there is only one data set, each setting counts.
+    of_units = ranks.groupby(data_sets.factorize()[0]).mean() if data_sets.nunique() > 1 else ranks
     entries = [
         {
             "name": methods[index],
             "tuned": any(each.tuned.get(methods[index]) == TUNED for each in chosen),
             "interquartile_mean": float(means[index]),
             "interquartile_mean_interval": finite_ends(ends[:, index]),
-            **_mean_rank(method_ranks[index], data_sets, len(methods)),
-            "ranks": method_ranks[index].tolist(),
+            "mean_rank": float(of_units[methods[index]].mean()),
+            "mean_rank_interval": _rank_interval(of_units[methods[index]].to_numpy(), len(methods)),
+            "ranks": ranks[methods[index]].tolist(),
         }
         for index in order
     ]
-
-    improvements = _improvements([methods[index] for index in order], [each[order] for each in values])
     return {
         "settings": [each.name for each in chosen],
         "of": describe_variety(chosen),
         "remarks": remarks,
         "methods": entries,
-        "probability_of_improvement": improvements,
+        "probability_of_improvement": _improvements([methods[at] for at in order], [each[order] for each in values]),
     }, []
+
+
+def _rank_interval(ranks: Floats, methods: int) -> list[float | None]:
+    """Return the t interval of a mean rank; equal ranks have none, because nothing is known of their spread."""
+    ends = t_interval(ranks) if np.ptp(ranks) else (np.nan, np.nan)
+    return finite_ends(np.clip(ends, 1, methods))
 
 
 def _warn_of_ends(settings: Sequence[Setting], values: Sequence[Floats]) -> list[str]:
     """Return the warning of settings in which most runs cannot differ, because they end at the floor or the limit."""
-    names = []
-    for each, own in zip(settings, values, strict=True):
-        curves = each.curves
-        if ((own <= curves.floor) | (own >= curves.limit)).mean() >= MANY_AT_AN_END:
-            names.append(each.name)
+    names = [
+        each.name
+        for each, own in zip(settings, values, strict=True)
+        if ((own <= each.curves.floor) | (own >= each.curves.limit)).mean() >= MANY_AT_AN_END
+    ]
     warning = "WARNING: half of the runs or more are at the criterion's floor or censored, which hides differences, in"
     return [f"{warning} {'; '.join(names)}."] * bool(names)
 
@@ -166,12 +168,9 @@ def common_methods(settings: Sequence[Setting]) -> tuple[list[str], list[str]]:
     return common, remarks
 
 
-def restricted_of(settings: Sequence[Setting], methods: Sequence[str]) -> list[Floats]:
-    """Return the restricted samples of some methods in each setting, `[methods, orderings]`."""
-    return [each.restricted[[each.names.index(name) for name in methods]] for each in settings]
-
-
-def relative_interquartile_means(values: Sequence[Floats], resamples: Iterable[Counts]) -> tuple[Floats, Floats]:
+def relative_interquartile_means(
+    values: Sequence[Floats], resamples: Iterable[aggregates.Counts]
+) -> tuple[Floats, Floats]:
     """Return the interquartile means of samples over the geometric mean of all methods in the ordering, with intervals.
 
     A factor of two then counts the same for 20 samples and for 200. A run is trimmed if it is unusual among those of
@@ -187,8 +186,10 @@ def relative_interquartile_means(values: Sequence[Floats], resamples: Iterable[C
     """
     logarithms = [np.log(each) - np.log(each).mean(0) for each in values]
     once = np.ones((1, sum(each.shape[1] for each in values)), np.uint8)
-    [means] = np.exp(interquartile_means(logarithms, [once]))
-    return means, _ends(percentile_interval(np.exp(interquartile_means(logarithms, resamples))), values)
+    [means] = np.exp(aggregates.interquartile_means(logarithms, [once]))
+    return means, _ends(
+        aggregates.percentile_interval(np.exp(aggregates.interquartile_means(logarithms, resamples))), values
+    )
 
 
 def _ends(ends: Floats, values: Sequence[Floats]) -> Floats:
@@ -197,22 +198,9 @@ def _ends(ends: Floats, values: Sequence[Floats]) -> Floats:
     return ends * (np.nan if has_single else 1)
 
 
-def _mean_rank(values: Floats, data_sets: Sequence[tuple[str, ...]], methods: int) -> dict[str, Any]:
-    """Return the mean over data sets of a method's ranks, with the t interval over these.
-
-    Settings of one data set are alike and count as one; if there is only one data set, each setting counts. Equal ranks
-    have no interval, because nothing is known of their spread.
-    """
-    names = dict.fromkeys(data_sets)
-    if len(names) > 1:
-        values = np.array([values[[each == name for each in data_sets]].mean() for name in names])
-    low, high = t_interval(values) if np.ptp(values) else (np.nan, np.nan)
-    return {"mean_rank": float(values.mean()), "mean_rank_interval": finite_ends(np.clip([low, high], 1, methods))}
-
-
 def _improvements(methods: Sequence[str], values: Sequence[Floats]) -> list[dict[str, Any]]:
     """Return the mean probability over settings that one method needs fewer samples than another, of all pairs."""
-    probabilities, *ends = probabilities_of_improvement(values)
+    probabilities, *ends = aggregates.probabilities_of_improvement(values)
     low, high = _ends(np.array(ends), values)
     return [
         {

@@ -1,22 +1,20 @@
 """Runs and ledgers below folders, grouped into settings by all that must agree for their traces to be compared."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.requested_budgets import requested_labels
-from headstart.evaluation.leaderboard.seeds import pool_seeds
-from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
+from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting, name_settings, pool_seeds
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
-from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
+from headstart.evaluation.protocol_differences import find_method, flatten, select_where
 from headstart.evaluation.runs import (
     BASELINE,
     FILES,
@@ -30,18 +28,16 @@ from headstart.evaluation.runs import (
 )
 from headstart.evaluation.spooled_curves import spool
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
-from headstart.evaluation.trace_options import LeaderboardOptions
+from headstart.evaluation.trace_options import TraceOptions, requested_labels
 from headstart.metrics.sample_efficiency.curves import Curves, required_correct
 from headstart.metrics.sample_efficiency.result_warnings import PHOTOS
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
 
-# Keys that describe a setting without deciding what its traces are.
-DESCRIPTIVE = PHOTOS
 LeftOut = list[dict[str, str]]
 
 
-def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple[list[Setting], LeftOut]:
+def read_settings(patterns: Sequence[str], options: TraceOptions) -> tuple[list[Setting], LeftOut]:
     """Read runs and ledgers, and group their traces.
 
     Args:
@@ -54,12 +50,9 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     Raises:
         UserError: There are no runs, or no setting can be scored.
     """
-    folders = _find_folders(patterns)
-    left_out: LeftOut = []
-    groups: dict[str, list[Run]] = {}
-    for folder in folders:
-        if is_ledger(folder):
-            continue
+    folders, left_out, groups = _find_folders(patterns), LeftOut(), dict[str, list[Run]]()
+    ledgers = [folder for folder in folders if is_ledger(folder)]
+    for folder in (each for each in folders if each not in ledgers):
         try:
             run = read_run(folder, partial(requested_labels, options=options))
         except UserError as error:
@@ -70,9 +63,8 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
 
     # Ledgers come after all runs, whose methods keep their names.
     groups = name_variants(groups)
-    for folder in folders:
-        if is_ledger(folder):
-            _add_ledger(groups, folder, options)
+    for folder in ledgers:
+        _add_ledger(groups, folder, options)
 
     protocols = {key: _protocol(runs[0]) for key, runs in groups.items()}
     chosen = select_where(protocols, options.where)
@@ -98,7 +90,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
 
 
 def _find_folders(patterns: Sequence[str]) -> list[Path]:
-    """Return the folders of runs and of ledgers that match patterns, or lie below a match.
+    """Return the folders of runs and of ledgers that match patterns, or lie below a match; none lies within another.
 
     Other files and folders are ignored, because the shell may have expanded a pattern to them.
     """
@@ -107,31 +99,29 @@ def _find_folders(patterns: Sequence[str]) -> list[Path]:
         matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
         if not matches:
             raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
-        folders |= dict.fromkeys(folder for match in matches for folder in _below(match))
+
+        for path, inner, files in chain.from_iterable(map(os.walk, matches)):
+            if is_ledger(Path(path)) or FILES[1] in files:
+                inner.clear()
+                folders[Path(path)] = None
+            # Hidden folders belong to commands, such as the runs that a sweep is receiving.
+            inner[:] = sorted(each for each in inner if not each.startswith("."))
+
     if not folders:
         given = ", ".join(map(repr, patterns))
         raise UserError(f"runs: there is no run and no ledger in {given}; name folders that headstart train wrote")
     return list(folders)
 
 
-def _below(folder: str) -> Iterator[Path]:
-    """Yield the runs and ledgers in a folder in the order of their names; none lies within another."""
-    for path, inner, files in os.walk(folder):
-        if is_ledger(Path(path)) or FILES[1] in files:
-            inner.clear()
-            yield Path(path)
-        # Hidden folders belong to commands, such as the runs that a sweep is receiving.
-        inner[:] = sorted(each for each in inner if not each.startswith("."))
-
-
 def _identity(run: Run) -> dict[str, Any]:
     """Return the values in which runs of one setting agree."""
-    described = (STREAM, *DESCRIPTIVE)
+    # Photos that are named describe a setting without deciding what its traces are.
+    described = (STREAM, *PHOTOS)
     fed = run.protocol.get(STREAM) or {key: value for key, value in run.settings.items() if key not in described}
     return {"fed": fed, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
 
 
-def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: LeaderboardOptions) -> None:
+def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: TraceOptions) -> None:
     """Add the streams of a ledger to the groups of runs that were fed them, or else as groups of their own."""
     with open_ledger(folder) as ledger:
         streams = ledger.streams()
@@ -154,24 +144,13 @@ def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: Leaderboard
 def _protocol(run: Run) -> dict[str, Any]:
     largest = run.document.get("criterion", {}).get("largest_class")
     protocol = {**({"largest_class": largest} if largest else {}), **run.settings, **run.curves.criterion}
-    return flatten({key: value for key, value in protocol.items() if key not in DESCRIPTIVE})
+    return flatten({key: value for key, value in protocol.items() if key not in PHOTOS})
 
 
-def name_settings(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return names by data set and backbone; settings of one name also have the values in which they differ."""
-    names = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
-    for name, indices in grouped((name, index) for index, name in enumerate(names)).items():
-        keys = distinguishing_keys([protocols[index] for index in indices]) if len(indices) > 1 else []
-        for index in indices:
-            protocol = protocols[index]
-            values = [f"{key.replace('_', ' ')} {show(protocol[key])}" for key in keys if key in protocol]
-            names[index] = ", ".join([name, *values])
-    return names
-
-
-def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
+def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: TraceOptions) -> Setting:
     """Join the runs of a setting; of cut-off ones only if there is no other, or all are to be included."""
     cut_off = [run for run in runs if run.incomplete]
+    # A ledger is whole, but has no limit.
     has_complete = any(not (run.is_ledger or run.incomplete) for run in runs)
     is_pooled = options.incomplete or has_complete or not cut_off
     consequence = "and included"
@@ -182,8 +161,9 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
         runs = [run for run in runs if not run.incomplete]
     method_keys = method_keys_of(runs)
     measured = [run for run in runs if not run.is_ledger]
-    # A ledger has no limit. Incomplete runs end before theirs, which `limit_to_known` detects.
-    curves = join(runs, min((run.protocol.get("max_samples", run.curves.limit) for run in measured), default=None))
+    # Incomplete runs end before their limit, which `limit_to_known` detects.
+    limit = min((run.protocol.get("max_samples", run.curves.limit) for run in measured), default=None)
+    curves = join([(run.folder, run.curves) for run in runs], limit)
     baseline = _find(curves.methods, method_keys, options.baseline)
     methods, lacking = curves.methods, []
     if options.methods is None:
@@ -209,14 +189,10 @@ def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: Leader
     tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
     marked = {method: TUNED for each in tuned if (method := _find(methods, method_keys, each)) is not None}
     warnings = [f"{run.incomplete}, {consequence}." for run in cut_off]
-    warnings += [*warnings_of(runs, methods), *_warn_of_largest_class(protocol, known)]
+    warnings += warnings_of(runs, methods)
+    if protocol.get("largest_class", 0) >= required_correct(known.threshold, known.all_correct):
+        warnings.append("Always predicting the largest class meets the threshold, so the results mean nothing.")
     return Setting(name, protocol, known, method_keys, baseline, runs, remarks, warnings, is_pooled, marked)
-
-
-def _warn_of_largest_class(protocol: Mapping[str, Any], curves: Curves) -> list[str]:
-    largest = protocol.get("largest_class", 0)
-    is_met = largest >= required_correct(curves.threshold, curves.all_correct)
-    return ["Always predicting the largest class meets the threshold, so the results mean nothing."] * is_met
 
 
 def _describe_limit(curves: Curves, whole: int) -> str:
@@ -247,7 +223,7 @@ def _find(names: Sequence[str], method_keys: Mapping[str, Mapping[str, Any]], qu
     return None
 
 
-def _require_named(settings: Sequence[Setting], options: LeaderboardOptions) -> None:
+def _require_named(settings: Sequence[Setting], options: TraceOptions) -> None:
     """Raise a UserError unless the baseline, and the methods and data sets of `tuned`, are in some setting."""
     methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
     if options.baseline != BASELINE and all(setting.baseline is None for setting in settings):

@@ -1,14 +1,14 @@
 """How robust a ranking is: under other criteria, and where one part of the setup varies."""
 
-from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from headstart.evaluation.leaderboard.entries import interval_if_known
-from headstart.evaluation.leaderboard.over_settings import common_methods, one_of_each, restricted_of
+from headstart.evaluation.leaderboard.over_settings import common_methods, one_of_each, restricted_frame
+from headstart.evaluation.leaderboard.scores import interval_if_known
 from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, Setting, differing_within, values_of
 from headstart.evaluation.runs import known_until
 from headstart.metrics.arrays import Flags, Floats, Indices
@@ -26,48 +26,37 @@ PARTS = {"data set": DATA_SET, "backbone": ("backbone", "weights_sha256"), "batc
 OWN = ("threshold", "max_samples")
 # Number of times that the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
+# Criteria: threshold, streak length, samples up to which it is known which traces meet it, and number of undecided
+# traces; and means of the samples to criterion, `[criteria, methods]`, see `read_grid`.
+Grid = tuple[list[tuple[float, int, int, int]], Floats]
+# Rankings, `[rankings, methods]`, lower is better; the group within which each is compared with the others, whose
+# setups differ in one part alone; and its unit of the jackknife, which leaves out all rankings of a unit.
+Rankings = tuple[Floats, pd.Index, pd.Index]
 
 
-@dataclass(frozen=True)
-class CriterionScores:
-    """Scores of a setting under one criterion.
+def read_grid(setting: Setting) -> Grid:
+    """Return the scores of a setting under all criteria, its own threshold among them.
 
-    Attributes:
-        threshold: Its accuracy.
-        consecutive: Its streak length.
-        limit: Samples up to which it is known which traces meet the criterion.
-        undecided: Number of traces that end before the setting's limit without meeting it, or of which skipped
-            evaluations would decide.
-        means: Means of the samples to criterion cut at the limit, `[methods]`, in the order of the leaderboard. None if
-            no trace meets the criterion by then, or skipped evaluations would decide.
+    Means are cut where the first trace ends of which nothing more is known. They are NaN where no trace meets the
+    criterion by then, or skipped evaluations would decide. Undecided traces end before the setting's limit without
+    meeting the criterion, or have skipped evaluations that would decide.
     """
-
-    threshold: float
-    consecutive: int
-    limit: int
-    undecided: int
-    means: Floats | None
-
-
-def read_grid(setting: Setting) -> list[CriterionScores]:
-    """Return the scores of a setting under all criteria, its own threshold among them."""
-    curves, grid = setting.curves, []
+    curves, criteria, means = setting.curves, [], []
     ends = curves.ends
     for threshold in sorted({*THRESHOLDS, curves.threshold}):
-        required = required_correct(threshold, curves.all_correct)
-        traces = curves.correct, curves.samples_seen, required, CONSECUTIVE
+        traces = curves.correct, curves.samples_seen, required_correct(threshold, curves.all_correct), CONSECUTIVE
         streaks = first_streaks(*traces)[:, 0]
         for consecutive, samples, open_ in zip(CONSECUTIVE, streaks, is_open(*traces), strict=True):
             limit = known_until(curves, samples, ends)
             is_known = (samples <= limit).any() and not open_.any()
-            means = restricted(samples, limit)[setting.order].mean(1) if is_known else None
             ended = ends + curves.samples_seen[0] <= curves.limit
             undecided = int((open_ | (np.isinf(samples) & ended)).sum())
-            grid.append(CriterionScores(threshold, consecutive, limit, undecided, means))
-    return grid
+            criteria.append((threshold, consecutive, limit, undecided))
+            means.append(restricted(samples, limit)[setting.order].mean(1) if is_known else [np.nan] * len(samples))
+    return criteria, np.array(means)
 
 
-def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[list[CriterionScores]]) -> dict[str, Any]:
+def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[Grid]) -> dict[str, Any]:
     """Return the sensitivity of all settings as it stands in `leaderboard.json`."""
     return {
         "consecutive": list(CONSECUTIVE),
@@ -78,52 +67,24 @@ def describe_sensitivity(settings: Sequence[Setting], grids: Sequence[list[Crite
     }
 
 
-def _describe_grid(setting: Setting, grid: Sequence[CriterionScores]) -> list[dict[str, Any]]:
-    own = setting.restricted.mean(1)
-    means = [own if scores.means is None else scores.means for scores in grid]
-    vectors, defined = agreement_vectors(np.stack([own, *means]), TIES)
-    taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan).tolist()
-
-    names, described = setting.names, []
+def _describe_grid(setting: Setting, grid: Grid) -> list[dict[str, Any]]:
+    own, (criteria, means) = setting.restricted.mean(1), grid
     # Criteria without scores have no ranking.
-    for scores, mean, tau in zip(grid, means, taus, strict=True):
-        ranking: dict[str, Any] = {"order": [], "restricted_means": dict.fromkeys(names), "tau": None}
-        if scores.means is not None:
-            ranking = {
-                "order": [names[index] for index in np.argsort(mean, kind="stable")],
-                "restricted_means": dict(zip(names, mean.tolist(), strict=True)),
-                "tau": finite(tau),
-            }
-
-        described.append(
-            {
-                "threshold": scores.threshold,
-                "consecutive": scores.consecutive,
-                "restricted_at": scores.limit,
-                "undecided": scores.undecided,
-                **ranking,
-            }
-        )
-    return described
+    is_known = np.asarray(~np.isnan(means).any(1))
+    vectors, defined = agreement_vectors(np.stack([own, *np.where(is_known[:, None], means, own)]), TIES)
+    taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan).tolist()
+    return [
+        {
+            **dict(zip(("threshold", "consecutive", "restricted_at", "undecided"), criterion, strict=True)),
+            "order": [setting.names[index] for index in np.argsort(mean, kind="stable")] if known else [],
+            "restricted_means": dict(zip(setting.names, map(finite, mean), strict=True)),
+            "tau": finite(tau) if known else None,
+        }
+        for criterion, mean, tau, known in zip(criteria, means, taus, is_known, strict=True)
+    ]
 
 
-class Experiment(NamedTuple):
-    """A ranking of methods, which is compared with the others of its group.
-
-    Attributes:
-        outcome: Restricted samples, `[methods]`, lower is better.
-        group: The group, within which setups differ in one part alone.
-        unit: The unit of the jackknife, which leaves out all experiments of a unit.
-    """
-
-    outcome: Floats
-    group: Hashable
-    unit: Hashable
-
-
-def describe_setup_stability(
-    settings: Sequence[Setting], grids: Sequence[list[CriterionScores]]
-) -> dict[str, Any] | None:
+def describe_setup_stability(settings: Sequence[Setting], grids: Sequence[Grid]) -> dict[str, Any] | None:
     """Return `setup_stability` as it stands in `leaderboard.json`; None where settings share fewer than two methods.
 
     Args:
@@ -133,83 +94,85 @@ def describe_setup_stability(
     methods, _ = common_methods(settings)
     if len(methods) < 2:
         return None
-    values = restricted_of(settings, methods)
-    experiments = {part: list(_over_settings(settings, values, part)) for part in PARTS}
+    frame = restricted_frame(settings, methods)
+    by_setting = frame.groupby(level="setting", sort=False)
+    means = by_setting.mean().to_numpy()
+    rankings = {part: _of_settings(settings, means, part) for part in PARTS}
 
-    for position, part in enumerate(("evaluations", "threshold")):
-        # Experiments of a group share the other value of the criterion. Undecided traces are cut, at another number of
-        # samples for each criterion, which moves the ranking as well.
-        experiments[part] = [
-            Experiment(scores.means[rows], (index, (scores.threshold, scores.consecutive)[position]), index)
-            for index, (setting, grid) in enumerate(zip(settings, grids, strict=True))
-            for rows in [[setting.names.index(name) for name in methods]]
-            for scores in grid
-            if scores.means is not None and not scores.undecided
-        ]
-    experiments["ordering"] = [
-        Experiment(outcome, index, index) for index, each in enumerate(values) for outcome in each.T
+    # Rankings of a group share the other value of the criterion. Undecided traces are cut, at another number of samples
+    # for each criterion, which moves the ranking as well.
+    decided = [
+        (each.name, *criterion[:2], mean[[each.names.index(name) for name in methods]])
+        for each, grid in zip(settings, grids, strict=True)
+        for criterion, mean in zip(*grid, strict=True)
+        if not criterion[-1] and not np.isnan(mean).any()
     ]
-    experiments["half of the orderings"] = list(_over_halves(values))
-    return {"methods": methods, "parts": [describe_stability(part, each) for part, each in experiments.items()]}
+    lines = pd.DataFrame(decided, columns=["setting", "threshold", "consecutive", "means"])
+    for part, fixed in (("evaluations", "threshold"), ("threshold", "consecutive")):
+        groups = pd.MultiIndex.from_frame(lines[["setting", fixed]])
+        rankings[part] = np.array([*lines["means"]]), groups, pd.Index(lines["setting"])
+    rankings["ordering"] = frame.to_numpy(), frame.index, frame.index
+    rankings["half of the orderings"] = _of_halves([own.to_numpy() for _, own in by_setting])
+    return {"methods": methods, "parts": [describe_stability(part, *each) for part, each in rankings.items()]}
 
 
-def _over_settings(settings: Sequence[Setting], values: Sequence[Floats], part: str) -> Iterator[Experiment]:
-    """Yield settings that differ in one part alone."""
+def _of_settings(settings: Sequence[Setting], means: Floats, part: str) -> Rankings:
+    """Return the rankings of settings that differ in one part alone."""
     varied, compared = PARTS[part], settings
     keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
     keys |= dict.fromkeys(differing_within([each.protocol for each in settings], list(keys)))
     if varied == DATA_SET:
         keys = dict.fromkeys(key for key in keys if key not in OWN)
         compared, _ = one_of_each(settings, list(keys))
-    names = {each.name for each in compared}
-    fixed = [key for key in keys if key not in varied]
-    for each, samples in zip(settings, values, strict=True):
-        if each.name in names:
-            yield Experiment(samples.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))
+    fixed, chosen = [key for key in keys if key not in varied], {each.name for each in compared}
+    rows = [index for index, each in enumerate(settings) if each.name in chosen]
+    groups, units = (
+        pd.MultiIndex.from_tuples([values_of(settings[row].protocol, of) for row in rows]) for of in (fixed, varied)
+    )
+    return means[rows], groups, units
 
 
-def _over_halves(values: Sequence[Floats]) -> Iterator[Experiment]:
-    """Yield random halves of the orderings of each setting."""
-    generator = np.random.default_rng(SEED)
-    for index, samples in enumerate(values):
-        half = samples.shape[1] // 2
+def _of_halves(values: Sequence[Floats]) -> Rankings:
+    """Return the rankings by random halves of the orderings of each setting, `[orderings, methods]`."""
+    generator, means, groups = np.random.default_rng(SEED), [], []
+    for setting, own in enumerate(values):
+        half = len(own) // 2
         for halving in range(HALVINGS if half else 0):
-            order = generator.permutation(samples.shape[1])
-            for part in (order[:half], order[half : 2 * half]):
-                yield Experiment(samples[:, part].mean(1), (index, halving), index)
+            order = generator.permutation(len(own))
+            means += [own[order[:half]].mean(0), own[order[half : 2 * half]].mean(0)]
+            groups += [(setting, halving)] * 2
+    index = pd.MultiIndex.from_tuples(groups, names=["setting", "halving"])
+    return np.array(means), index, index.get_level_values("setting")
 
 
-def describe_stability(part: str, experiments: Sequence[Experiment]) -> dict[str, Any]:
+def describe_stability(part: str, outcomes: Floats, groups: pd.Index, units: pd.Index) -> dict[str, Any]:
     """Return the stability, its interval by the jackknife over units, and the number of compared pairs.
 
     Args:
-        part: The part in which experiments of a group differ.
-        experiments: The experiments.
+        part: The part in which rankings of a group differ.
+        outcomes: Samples by which methods are ranked, lower is better, `[rankings, methods]`.
+        groups: Group of each ranking, within which it is compared.
+        units: Unit of each ranking.
     """
-    if not experiments:
+    if not len(outcomes):
         return {"part": part, "stability": None, "interval": None, "compared": 0}
-    vectors, defined = agreement_vectors(np.stack([each.outcome for each in experiments]), TIES)
-    groups, units = _numbers([each.group for each in experiments]), _numbers([each.unit for each in experiments])
-    means, pairs = _agreements(vectors, defined, groups, groups.max() + 1)
+    vectors, defined = agreement_vectors(outcomes, TIES)
+    group, unit = groups.factorize()[0], units.factorize()[0]
+    means, pairs = _agreements(vectors, defined, group, group.max() + 1)
     mean, ends = _mean(means), None
 
     if mean is not None:
         without = []
-        for unit in range(units.max() + 1):
+        for each in range(unit.max() + 1):
             # The groups of other units alone stay as they are.
-            touched = np.bincount(groups[units == unit], minlength=len(means)) > 0
-            others, numbers = touched[groups] & (units != unit), np.cumsum(touched) - 1
+            touched = np.bincount(group[unit == each], minlength=len(means)) > 0
+            others, numbers = touched[group] & (unit != each), np.cumsum(touched) - 1
             rest = means.copy()
-            rest[touched], _ = _agreements(vectors[others], defined[others], numbers[groups[others]], touched.sum())
+            rest[touched], _ = _agreements(vectors[others], defined[others], numbers[group[others]], touched.sum())
             without.append(_mean(rest))
         low, high = jackknife_interval(mean, np.array(without, dtype=np.float64))
         ends = interval_if_known(float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0)))
     return {"part": part, "stability": mean, "interval": ends, "compared": pairs}
-
-
-def _numbers(labels: Sequence[Hashable]) -> Indices:
-    numbers = {label: number for number, label in enumerate(dict.fromkeys(labels))}
-    return np.array([numbers[label] for label in labels])
 
 
 def _agreements(vectors: Floats, defined: Flags, groups: Indices, count: int) -> tuple[Floats, int]:

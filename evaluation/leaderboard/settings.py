@@ -1,36 +1,31 @@
 """Settings of a leaderboard: traces that were fed one stream and are read by one criterion."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.protocol_differences import distinguishing_keys
-from headstart.evaluation.runs import Run
+from headstart.evaluation.protocol_differences import distinguishing_keys, show
+from headstart.evaluation.runs import Run, join
 from headstart.metrics.arrays import Floats
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.metrics.sample_efficiency.scores import restricted
+from headstart.store.json_digest import digest_of
 
 STREAM = "stream_sha256"
+# Keys that follow from the seed. Random weights of several seeds are several networks.
+SEEDED = ("seed", STREAM, "validation_photos_sha256")
 # Data sets are identified by their photos, because folders of one name may hold others.
 DATA_SET = ("dataset", "train_photos_sha256")
 # Keys of the protocol that a user chooses besides data set and backbone.
 CHOICES = (
     *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "order", "inputs"),
-    *("trainable_from", "batch_norm", "dropout", "views", "precision"),
-    *(
-        "feature_precision",
-        "trainer_precision",
-        "tensor_float_32",
-        "device",
-        "threads",
-        "torch",
-        "torchvision",
-        "pillow",
-    ),
+    *("trainable_from", "batch_norm", "dropout", "views", "precision", "feature_precision", "trainer_precision"),
+    *("tensor_float_32", "device", "threads", "torch", "torchvision", "pillow"),
 )
 # The mark of methods whose hyperparameters were chosen on the setting's own validation photos.
 TUNED = "on these validation photos"
@@ -105,7 +100,59 @@ def values_of(protocol: Mapping[str, Any], keys: Iterable[str]) -> tuple[str, ..
 def differing_within(protocols: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
     """Return the fewest other keys by which protocols differ that agree in some keys, digests of streams excepted."""
     groups = grouped((values_of(protocol, keys), protocol) for protocol in protocols)
-    differing = dict.fromkeys(
-        key for group in groups.values() if len(group) > 1 for key in distinguishing_keys(group) if key != STREAM
+    differing = (key for group in groups.values() if len(group) > 1 for key in distinguishing_keys(group))
+    return [key for key in dict.fromkeys(differing) if key != STREAM]
+
+
+def name_settings(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return names by data set and backbone; settings of one name also have the values in which they differ."""
+    names = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
+    for name, indices in grouped((name, index) for index, name in enumerate(names)).items():
+        keys = distinguishing_keys([protocols[index] for index in indices]) if len(indices) > 1 else []
+        for index in indices:
+            protocol = protocols[index]
+            values = [f"{key.replace('_', ' ')} {show(protocol[key])}" for key in keys if key in protocol]
+            names[index] = ", ".join([name, *values])
+    return names
+
+
+def pool_seeds(settings: Sequence[Setting]) -> list[Setting]:
+    """Pool the orderings of settings that differ in their seeds alone, and have the same methods and baseline.
+
+    Args:
+        settings: The settings; those whose runs were cut off are pooled among themselves.
+    """
+
+    def shared(setting: Setting) -> str:
+        keys = {name: setting.method_keys[name] for name in sorted(setting.curves.methods)}
+        others = [setting.baseline, setting.is_pooled, setting.curves.all_correct]
+        return digest_of({"protocol": _without_seed(setting.protocol), "methods": keys, "others": others})
+
+    groups = grouped((shared(each), each) for each in settings)
+    return [_pool(group) if len(group) > 1 else group[0] for group in groups.values()]
+
+
+def _without_seed(protocol: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in protocol.items() if key not in SEEDED}
+
+
+def _pool(settings: Sequence[Setting]) -> Setting:
+    """Pool the orderings of settings of several seeds, one seed after the other."""
+    first, parts, end = settings[0], [], 0
+    for each in settings:
+        start, end = end, end + len(each.curves.orderings)
+        # Orderings of one number are others for another seed.
+        parts.append((Path(), replace(each.curves.select(first.curves.methods), orderings=np.arange(start, end))))
+    orderings = np.concatenate([each.curves.orderings for each in settings])
+    curves = replace(join(parts, min(each.curves.limit for each in settings)), orderings=orderings)
+
+    seeds = ", ".join(str(each.protocol["seed"]) for each in settings)
+    remarks = [f"The orderings of the seeds {seeds} are pooled.", *(line for each in settings for line in each.remarks)]
+    return replace(
+        first,
+        protocol={**_without_seed(first.protocol), "seed": seeds},
+        curves=curves,
+        runs=[run for each in settings for run in each.runs],
+        remarks=[*dict.fromkeys(remarks)],
+        warnings=[*dict.fromkeys(line for each in settings for line in each.warnings)],
     )
-    return list(differing)

@@ -11,7 +11,7 @@ from headstart.contract.tables.grouping import grouped
 from headstart.evaluation.leaderboard.settings import DATA_SET, Setting, differing_within, values_of
 from headstart.evaluation.protocol_differences import distinguish_methods
 from headstart.evaluation.runs import Run
-from headstart.evaluation.trace_options import LeaderboardOptions
+from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
@@ -44,7 +44,7 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
 
 
 def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
+    """Return whether documents agree in all but hyperparameters, and code that these name, such as an optimiser's."""
     modules = set.intersection(*(set(each.get(CODE) or {}) for each in documents))
     shared = [{module: (each.get(CODE) or {})[module] for module in sorted(modules)} for each in documents]
     others = [{**each, HYPERPARAMETERS: None, CODE: its} for each, its in zip(documents, shared, strict=True)]
@@ -53,11 +53,10 @@ def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
 
 def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
     """Rename the methods of a run."""
-    new = {name: name for name in run.curves.methods}
-    for name in new:
-        document = run.describe(name)
-        if name in names:
-            new[name] = names[name][digest_of(document[HYPERPARAMETERS])]
+    new = {
+        name: names[name][digest_of(run.describe(name)[HYPERPARAMETERS])] if name in names else name
+        for name in run.curves.methods
+    }
     methods = {new.get(name, name): each for name, each in run.document.get("methods", {}).items()}
     model = {new.get(name, name): each for name, each in (run.model.get("methods") or {}).items()}
     return replace(
@@ -68,7 +67,7 @@ def _rename(run: Run, names: Mapping[str, Mapping[str, str]]) -> Run:
     )
 
 
-def choose_families(settings: Sequence[Setting], options: LeaderboardOptions) -> list[Setting]:
+def choose_families(settings: Sequence[Setting], options: TraceOptions) -> list[Setting]:
     """Replace each family of variants by the variant that is best on the other data sets.
 
     The other data sets are those of settings that differ in the data set alone; where there is none, the variants stay.
@@ -96,6 +95,7 @@ def choose_families(settings: Sequence[Setting], options: LeaderboardOptions) ->
             for index, setting in zip(indices, chosen, strict=True):
                 settings[index] = setting
 
+    # The baseline may be chosen among variants as well.
     return [
         replace(each, baseline=options.baseline)
         if each.baseline is None and options.baseline in each.curves.methods

@@ -8,10 +8,10 @@ import numpy as np
 from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import ranker_titles
-from headstart.evaluation.estimates import format_estimate, with_interval
+from headstart.evaluation.estimates import with_interval
 from headstart.metrics.ranking.over_targets import LEVEL
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.tables import format_number
+from headstart.output.tables import format_estimate, format_number
 
 Document = Mapping[str, Any]
 

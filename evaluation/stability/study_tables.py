@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.estimates import few_targets, format_estimate
+from headstart.evaluation.estimates import few_targets
 from headstart.evaluation.stability.study import (
     Study,
     setup_stability_errors,
@@ -23,7 +23,7 @@ from headstart.metrics.ranking.over_targets import LEVEL, mean_interval, p_value
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from headstart.metrics.sample_efficiency.scores import finite, finite_ends
 from headstart.output.printable import print_lines
-from headstart.output.tables import print_table
+from headstart.output.tables import format_estimate, print_table
 
 # The columns of win rates, with their titles: the measures, and the mean over them.
 RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()} | {"average": "average"}

@@ -1,4 +1,4 @@
-"""Aggregates over settings: bootstrap weights, ranks, interquartile means and probabilities of improvement."""
+"""Aggregates over settings: bootstrap weights, interquartile means and probabilities of improvement."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -38,13 +38,6 @@ def bootstrap_counts(sizes: Sequence[int], resamples: int = RESAMPLES) -> Iterat
 def _rows(orderings: int) -> int:
     """Return the number of resamples of so many orderings that fit into a processor's cache."""
     return max(1, AT_ONCE // orderings)
-
-
-def ranks(values: Floats) -> Floats:
-    """Rank along the last axis, 1 being the lowest; equal values share the mean of their ranks."""
-    below = (values[..., None, :] < values[..., None]).sum(-1)
-    equal = (values[..., None, :] == values[..., None]).sum(-1)
-    return np.asarray(below + (equal + 1) / 2)
 
 
 def percentile_interval(resampled: Floats, level: float = LEVEL) -> Floats:

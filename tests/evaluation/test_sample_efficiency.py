@@ -2,19 +2,19 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from shutil import rmtree
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 from headstart.evaluate import main
 from headstart.evaluation.sample_efficiency import sample_efficiency
-from headstart.metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
+from headstart.metrics.sample_efficiency.curves import required_correct, samples_to_criterion
 from headstart.output.errors import UserError
-from headstart.tests.material.runs import TRACES, seal, write_run
+from headstart.tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
 
@@ -58,12 +58,13 @@ def test_stricter_criterion_is_cut_where_the_run_stopped(
     assert [scores["restricted_mean"] for scores in document["methods"].values()] == expected
 
 
-@pytest.mark.parametrize(
-    ("limit", "step", "restricted_at"), [(32, 4, 32), (34, 4, 34), (36, 4, 32), (30, 4, 30), (37, 4, 32)]
-)
-def test_run_to_its_limit_is_cut_there(tmp_path: Path, limit: int, step: int, restricted_at: int) -> None:
-    run = write_run(tmp_path / "run", limit=limit, step=step)
-    assert score(run, tmp_path / "scores.json", threshold=0.95)["restricted_at"] == restricted_at
+@pytest.mark.parametrize(("limit", "restricted_at"), [(32, 32), (34, 34), (36, None), (30, 30), (37, None)])
+def test_run_to_its_limit_is_cut_there(tmp_path: Path, limit: int, restricted_at: int | None) -> None:
+    run = write_run(tmp_path / "run", limit=limit, step=4)
+    if restricted_at is None:
+        assert "nothing is known of 0.95 at 3 evaluations behind 32 samples" in refusal(run, threshold=0.95)
+    else:
+        assert score(run, tmp_path / "scores.json", threshold=0.95)["restricted_at"] == restricted_at
 
 
 @pytest.mark.slow
@@ -87,80 +88,43 @@ def test_joined_runs_equal_the_run_of_all_orderings(fit: Fit, tmp_path: Path) ->
     assert joined == alone
 
 
-def test_order_of_the_runs_is_that_of_their_names(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a", first=4)
-    write_run(tmp_path / "run-b", correct=TRACES[:, :1], first=0)
-    document = score(tmp_path / "run-*", tmp_path / "scores.json")
-    assert document["orderings"] == [4, 5, 0]
-    assert samples_of(document) == [[4, 5, 4], [3, 5, 3]]
-    assert document["protocol"]["orderings"] == 3
-
-
-def refusal(runs: Path) -> str:
+def refusal(runs: Path, **options: Any) -> str:
     with pytest.raises(UserError) as caught:
-        sample_efficiency(str(runs))
+        sample_efficiency(str(runs), **options)
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
 
-def test_same_trace_twice(tmp_path: Path) -> None:
+def test_runs_that_differ_in_more_than_methods_and_orderings_are_chosen_by_where(tmp_path: Path) -> None:
     write_run(tmp_path / "run-a")
-    write_run(tmp_path / "run-b", correct=TRACES[:, :, :5])
-    document = score(tmp_path / "run-*", tmp_path / "scores.json")
-    alone = score(tmp_path / "run-a", tmp_path / "alone.json")
-    assert [document[key] for key in ("methods", "orderings")] == [alone[key] for key in ("methods", "orderings")]
-    write_run(tmp_path / "run-c", first=1)
-    assert "the trace of the method baseline in ordering 1 again, and differently" in refusal(tmp_path / "run-*")
+    changes: dict[str, dict[str, Any]] = {
+        "batch_size": {"step": 8},
+        "weights": {"weights": "random"},
+        "threshold": {"threshold": 0.9},
+    }
+    for name, change in changes.items():
+        write_run(tmp_path / "run-b", first=2, **change)
+        message = refusal(tmp_path / "run-*")
+        assert message.startswith("runs: 2 settings, which differ in ")
+        assert f"{name} (" in message
+        assert "choose one by --where" in message
+        rmtree(tmp_path / "run-b")
+    write_run(tmp_path / "run-b", threshold=0.9)
+    assert sample_efficiency(str(tmp_path / "run-*"), where={"threshold": 0.9})["runs"] == [str(tmp_path / "run-b")]
+    assert sample_efficiency(str(tmp_path / "run-*"), threshold=0.85)["criterion"]["threshold"] == 0.85
 
 
-@pytest.mark.parametrize("change", [{"batch_size": 8}, {"seed": 1}, {"weights": "random"}, {"precision": "bfloat16"}])
-def test_different_protocols(tmp_path: Path, change: dict[str, Any]) -> None:
-    write_run(tmp_path / "run-a")
-    write_run(tmp_path / "run-b", first=2, **change)
-    assert f"differs from '{tmp_path / 'run-a'}' in {next(iter(change))}" in refusal(tmp_path / "run-*")
-
-
-def test_different_methods(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a")
-    run = write_run(tmp_path / "run-b", first=2)
-    curves = Curves.load(run / "curves.npz")
-    config = yaml.safe_load((run / "config.yaml").read_text())
-    config["model"]["methods"]["yours"] = config["model"]["methods"].pop("mine")
-    document = json.loads((run / "results.json").read_text())
-    document["methods"]["yours"] = document["methods"].pop("mine")
-    renamed = replace(curves, methods=["baseline", "yours"])
-    seal(run, document, renamed, json.dumps(config).encode())
-    assert "the method mine is in no run of the orderings [2, 3]" in refusal(tmp_path / "run-*")
-    seal(run, curves=replace(renamed, orderings=np.arange(2)))
-    document = score(tmp_path / "run-*", tmp_path / "scores.json")
-    assert list(document["methods"]) == ["baseline", "mine", "yours"]
-    assert samples_of(document) == [[4, 5], [3, 5], [3, 5]]
-
-
-@pytest.mark.parametrize("missing", ["results.json", "curves.npz", "config.yaml"])
-def test_folder_without_results(tmp_path: Path, missing: str) -> None:
-    (write_run(tmp_path / "run") / missing).unlink()
-    assert f"has no {missing}" in refusal(tmp_path / "run")
-
-
-def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a")
-    write_run(tmp_path / "run-b", first=2, rate=0.5)
-    assert "in the method baseline; give one of them another name" in refusal(tmp_path / "run-*")
-    curves = Curves.load(write_run(tmp_path / "other-b", first=2) / "curves.npz")
-    seal(tmp_path / "other-b", curves=replace(curves, threshold=0.9))
-    write_run(tmp_path / "other-a")
-    assert "in threshold; only methods and orderings may differ" in refusal(tmp_path / "other-*")
-    assert score(tmp_path / "other-*", tmp_path / "scores.json", threshold=0.85)["criterion"]["threshold"] == 0.85
-    write_run(tmp_path / "more-a")
-    write_run(tmp_path / "more-b", first=2, measure="balanced_accuracy")
-    assert "in measure; only methods and orderings may differ" in refusal(tmp_path / "more-*")
-
-
-@pytest.mark.parametrize("damaged", ["results.json", "curves.npz", "config.yaml"])
-def test_damaged_files(tmp_path: Path, damaged: str) -> None:
-    (write_run(tmp_path / "run") / damaged).write_text("{")
-    assert "damaged" in refusal(tmp_path / "run")
+def test_what_is_no_run_is_named(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    assert refusal(tmp_path / "absent-*").startswith("runs: there is no '")
+    assert refusal(tmp_path / "run", where={"seed": 3}) == "where: no setting has these values"
+    for name in ("results.json", "config.yaml"):
+        content = (tmp_path / "run" / name).read_bytes()
+        (tmp_path / "run" / name).write_text("{")
+        assert "damaged" in refusal(tmp_path / "run")
+        (tmp_path / "run" / name).unlink()
+        assert f"has no {name}" in refusal(tmp_path / "run")
+        (tmp_path / "run" / name).write_bytes(content)
 
 
 def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) -> None:
@@ -173,33 +137,11 @@ def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) ->
     assert score(run, output, threshold=0.79, overwrite=True) != first
 
 
-@pytest.mark.parametrize("command", ["sample-efficiency", "performances"])
-@pytest.mark.parametrize("output", ["", ".", "run", "new/", "/dev/null/file"])
-def test_output_is_a_file(
-    tmp_path: Path, output: str, command: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_output_is_a_file(tmp_path: Path, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(write_run(tmp_path / "run").parent)
-    assert "error: output: " in refused(lambda: main([command, "run", f"--output={output}"]))
+    for command, output in product(("sample-efficiency", "performances"), ("", ".", "run", "new/", "/dev/null/file")):
+        assert "error: output: " in refused(lambda: main([command, "run", f"--output={output}"])), output  # noqa: B023
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
-
-
-def test_matches_of_a_pattern_that_are_no_runs_are_skipped(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    write_run(tmp_path / "runs" / "one")
-    (tmp_path / "runs" / "ledger").mkdir()
-    (tmp_path / "runs" / "performances.csv").touch()
-    document = score(tmp_path / "runs" / "*", tmp_path / "scores.json")
-    assert document["runs"] == [str(tmp_path / "runs" / "one")]
-    assert "has no results.json and no curves.npz and no config.yaml" in refusal(tmp_path / "runs" / "ledger")
-    assert "matches no folder of a run" in refusal(tmp_path / "runs" / "[lp]*")
-    (tmp_path / "runs" / "ledger" / "config.yaml").touch()
-    document = score(tmp_path / "runs" / "*", tmp_path / "scores.json", overwrite=True)
-    assert document["runs"] == [str(tmp_path / "runs" / "one")]
-    assert "ledger' has no results.json and no curves.npz" in document["warnings"][0]
-
-
-def test_nothing_there(tmp_path: Path) -> None:
-    assert "matches no folder" in refusal(tmp_path / "absent-*")
 
 
 def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,7 +173,10 @@ def test_warnings_of_the_runs_are_those_of_the_scores(tmp_path: Path, capsys: py
     whole = write_run(tmp_path / "whole", **photos)
     cut = write_run(tmp_path / "cut", TRACES[..., :6], first=2, complete=False, **photos)
     document = sample_efficiency([str(whole), str(cut)], output=str(tmp_path / "scores.json"))
-    assert f"{str(cut)!r} is incomplete, cut off at 6 of 500 samples (it was interrupted)." in document["warnings"]
+    assert (
+        f"{str(cut)!r} is incomplete, cut off at 6 of 500 samples (it was interrupted), and included."
+        in document["warnings"]
+    )
     assert sum(warning.endswith("a.jpg ~ b.jpg.") for warning in document["warnings"]) == 1
     assert json.loads((tmp_path / "scores.json").read_text())["warnings"] == document["warnings"]
     printed = " ".join(capsys.readouterr().out.split())

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluate import main
 from headstart.evaluation.sample_efficiency import sample_efficiency
 from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger
@@ -122,26 +121,6 @@ def test_a_method_that_predicts_nothing_right_in_the_end_is_named(filling: Filli
     assert not any(each.startswith(("baseline has no", "mean has no")) for each in warnings)
 
 
-def test_orderings_that_a_method_lacks_are_left_out(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
-    filling.add(STEPS, CORRECT["slow"], orderings=range(2, 30))
-    filling.add(MEAN, CORRECT["fast"], orderings=range(5, 7))
-    document = filling.score()
-    assert document["orderings"] == [0, 1, 5, 6]
-    assert document["protocol"]["orderings"] == 4
-    printed = " ".join(capsys.readouterr().out.split())
-    assert "Of 30 orderings those 4 are taken that every method has (baseline 30, mean 4)." in printed
-    filling.add(ADAM, CORRECT["fast"], "later", orderings=range(90, 92))
-    assert "methods: there is no ordering with a finished trace of each (orderings: baseline 30" in filling.refusal()
-    assert filling.score(methods=["mean"])["orderings"] == [0, 1, 5, 6]
-
-
-def test_the_default_measure_is_a_choice_as_well(filling: Filling) -> None:
-    filling.add(MEAN, [900, 900], measure="balanced_accuracy", all_correct=1000)
-    assert "measure (accuracy, balanced_accuracy)" in filling.refusal()
-    for measure in ("accuracy", "balanced_accuracy"):
-        assert filling.score(where={"measure": measure}, **BY_CLASS)["criterion"]["measure"] == measure
-
-
 def test_methods_of_one_name_are_named_by_what_differs(filling: Filling) -> None:
     filling.add(ADAM, CORRECT["slow"], "baseline")
     filling.add(SGD, CORRECT["slow"], "baseline")
@@ -160,37 +139,22 @@ def test_a_method_is_found_by_its_class(filling: Filling) -> None:
     assert "methods: 'Stepss' is none of 'baseline', 'mean'" in filling.refusal(methods=["Stepss"])
 
 
-@pytest.mark.parametrize(
-    ("change", "named", "where"),
-    [
+def test_streams_that_differ_are_chosen_by_where(tmp_path: Path) -> None:
+    changes: list[tuple[dict[str, Any], str, dict[str, Any]]] = [
         ({"train_photos_sha256": "3" * 64}, "train_photos_sha256 (None, 33333333)", {"train_photos_sha256": "3333"}),
-        ({"trainer_precision": "bf16"}, "trainer_precision (None, bf16)", {"trainer_precision": "bf16"}),
-        ({"device": "cuda"}, "device (None, cuda)", {"device": "cuda"}),
         ({"torch": "2.0"}, "torch (None, 2.0)", {"torch": 2.0}),
-        ({"batch_size": 1}, "batch_size (2, 1)", {"batch_size": 1}),
-        (
-            {"network": {"library": "timm", "model": "vit"}},
-            "network.model (resnet18, vit)",
-            {"network": {"model": "vit"}},
-        ),
-        (
-            {"measure": "balanced_accuracy", "all_correct": 100},
-            "measure (accuracy, bal",
-            {"measure": "balanced_accuracy"},
-        ),
-    ],
-)
-def test_streams_that_differ_are_refused_by_name(
-    filling: Filling, change: dict[str, Any], named: str, where: dict[str, Any]
-) -> None:
-    filling.add(STEPS, CORRECT["fast"], "baseline", **change)
-    assert f"holds the traces of 2 streams, which differ in {named}" in filling.refusal()
-    assert list(filling.score(where=where)["methods"]) == ["baseline"]
-
-
-def test_a_key_that_no_stream_has_is_named(filling: Filling) -> None:
+        ({"network": {"model": "vit"}}, "network.model (resnet18, vit)", {"network": {"model": "vit"}}),
+        ({"measure": "balanced_accuracy", "all_correct": 100}, "measure (accuracy, bal", {"measure": "accuracy"}),
+    ]
+    for number, (change, named, where) in enumerate(changes):
+        filling = Filling(tmp_path / str(number))
+        filling.add(STEPS, CORRECT["slow"], "baseline")
+        filling.add(STEPS, CORRECT["fast"], "baseline", **change)
+        message = filling.refusal()
+        assert message.startswith("runs: 2 settings, which differ in ")
+        assert named in message
+        assert list(filling.score(where=where)["methods"]) == ["baseline"]
     assert filling.refusal(where={"sead": 0}).startswith("where: sead is none of ")
-    assert "where: the ledger" in filling.refusal(where={"batch_size": 7})
 
 
 def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> None:
@@ -207,11 +171,6 @@ def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: 
     document = sample_efficiency([str(run), stored])
     assert list(document["methods"]) == ["baseline", "mean", "further"]
     assert document["criterion"]["consecutive"] == 3
-    results = json.loads((run / "results.json").read_text())
-    del results["protocol"]["stream_sha256"]
-    seal(run, results)
-    with pytest.raises(UserError, match="does not say which stream of a ledger it is of"):
-        sample_efficiency([str(run), stored])
 
 
 def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:
@@ -222,23 +181,3 @@ def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> No
     names = list(sample_efficiency([str(run), stored])["methods"])
     assert names[:2] == ["baseline", "mean"]
     assert names[2].startswith("mean (")
-
-
-def test_command_line(
-    filling: Filling, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    filling.add(MEAN, CORRECT["fast"], batch_size=1)
-    options = ["--where.batch_size=2", "--consecutive=2", "--baseline=mean", "--methods=[baseline]"]
-    main(["sample-efficiency", "stored", *options, "--output=scores.json"])
-    assert samples_of(json.loads(Path("scores.json").read_text())) == {"mean": [4, 4], "baseline": [10, 10]}
-    (tmp_path / "stored" / "traces.sqlite").write_text("no database" * 100)
-    with pytest.raises(SystemExit):
-        main(["sample-efficiency", "stored"])
-    assert capsys.readouterr().err.startswith("error: runs: the ledger 'stored' cannot be read")
-
-
-@pytest.mark.slow
-def test_the_option_where_needs_a_ledger(fit: Fit) -> None:
-    with pytest.raises(UserError, match=r"^where: chooses a stream of a ledger"):
-        sample_efficiency(str(fit()), where={"seed": 0})

@@ -12,7 +12,7 @@ from headstart.output.figures import shorten
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import print_lines, print_written, printable, say
 from headstart.output.progress import Progress
-from headstart.output.tables import print_table
+from headstart.output.tables import Table, print_table, print_tables
 
 HOSTILE = "[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
 SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
@@ -43,6 +43,7 @@ def fail() -> None:
         show_progress,
         fail,
         lambda: print_table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], HOSTILE),
+        lambda: print_tables([Table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], ("",), HOSTILE, [HOSTILE])]),
         lambda: print_lines([HOSTILE]),
         lambda: print_written([Path(HOSTILE)]),
         lambda: say(HOSTILE),

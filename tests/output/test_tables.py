@@ -13,7 +13,17 @@ from rich.cells import cell_len
 
 from headstart.metrics.sample_efficiency.scores import score
 from headstart.output.printable import print_lines
-from headstart.output.tables import format_number, format_with_error, markdown_table, print_scores, print_table
+from headstart.output.tables import (
+    Table,
+    format_number,
+    format_with_error,
+    latex_tables,
+    markdown_table,
+    markdown_tables,
+    print_scores,
+    print_table,
+    print_tables,
+)
 from headstart.tests.material.runs import reaching
 
 ROOT = Path(__file__).parents[2]
@@ -114,23 +124,45 @@ def test_names_are_broken_between_their_parts(print_at: Any) -> None:
 
 
 METHOD = "gaussian_discriminant_analysis"
-WIDE = [["method", "reached", "median", "improvement [95%]", "accuracy at 500"], [METHOD, "20/20", "101", "1", "83.8%"]]
+HEADER = ["method", "reached", "median", "restricted mean", "improvement", "p", "accuracy at 500"]
 
 
-@pytest.mark.parametrize("width", [60, 70, 80, 100, 120])
-def test_optional_columns_are_left_out_before_names_are_broken(
+@pytest.mark.parametrize("width", [50, 60, 70, 80, 100, 120, 160])
+def test_tables_of_one_kind_lack_the_same_columns_and_keep_the_essential_ones(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], width: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    print_table("Title", WIDE, "A caption.", optional=["accuracy at 500", "median", "not there"])
+    essential = ("method", "reached", "median", "improvement")
+    wide = [HEADER, [METHOD, "20/20", "101 [88, 120]", "104.4 [95.1, 113.8]", "-13 % [-35, 5]", "0.00096", "83.8%"]]
+    narrow = [HEADER, ["mean", "2/2", "1", "1", "2", "1", "1%"]]
+    tables = [
+        Table("Wide", wide, essential, notes=["A note."]),
+        Table("Narrow", narrow, essential),
+        Table("Other", ROWS),
+    ]
+    print_tables(tables)
     printed = capsys.readouterr().out
     assert max(map(cell_len, printed.splitlines())) <= width
-    assert METHOD in printed
-    shown = {header: cell in printed for header, cell in zip(WIDE[0][2:], ("101", "1  ", "83.8%"), strict=True)}
-    note = re.search("no room for: (.*)", printed)
-    left_out = note[1].split(", ") if note else []
-    assert left_out == [header for header in ("median", "accuracy at 500") if not shown[header]]
-    assert left_out or width > 60
+    assert all(cell in printed for cell in ("20/20", "101 [88, 120]", "-13 % [-35, 5]", "A note.", *NUMBERS))
+    left_out = re.findall("no room for: ([^.]*?)\n(?:A note|\n|$)", printed)
+    assert len(left_out) in (0, 2)
+    absent = left_out[0].replace("\n", " ").split(", ") if left_out else []
+    # The last ones go first.
+    assert absent == [each for each in HEADER if each not in essential][3 - len(absent) :]
+    assert ("104.4 [95.1, 113.8]" in printed) == ("restricted mean" not in absent)
+    assert (len(absent) < 3) == (width >= 100)
+
+
+def test_tables_in_markdown_and_latex_keep_hostile_texts_as_they_are() -> None:
+    table = Table("a|b_c", [["method", "%"], ["[x] & $y$ #1", "<b>"]], about="50 %", notes=["two\nlines\x1b"])
+    assert markdown_tables([table]).splitlines() == [
+        *("## a|b\\_c", "", "50 %", "", "| method | % |", "| --- | ---: |"),
+        *("| \\[x\\] \\& \\$y\\$ \\#1 | \\<b\\> |", "", "- two lines\x1b"),
+    ]
+    latex = latex_tables([table])
+    assert "% two\\nlines\\x1b\n" in latex
+    assert "\\caption{a\\textbar{}b\\_c. 50 \\%}" in latex
+    assert "{[x] \\& \\$y\\$ \\#1} & \\textless{}b\\textgreater{} \\\\" in latex
 
 
 def test_names_stand_whole_at_80_columns_and_columns_that_do_not_fit_follow_below(print_at: Any) -> None:

@@ -8,8 +8,7 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import UserError
+from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach
 from headstart.tests.material.runs import write_run
 
@@ -47,10 +46,8 @@ def samples(size: int, network: str, dataset: str, seed: int) -> np.ndarray[tupl
     return np.clip(np.round(generator.lognormal(3.4, 0.3, (3, 8)) * [[1.6], [1.0], [1.2]] * (1 + size / 20)), 10, LIMIT)
 
 
-@pytest.mark.slow
 def test_scores_stand_by_values_in_panels_of_settings(runs: Path, tmp_path: Path) -> None:
-    document = leaderboard(str(runs), output=str(tmp_path / "out"), axis="data.fed_in_batches", at=[40])
-    axis = document["axis"]
+    axis = rank(runs, axis="data.fed_in_batches", at=[40])["axis"]
     panels = {panel["name"]: panel for panel in axis["panels"]}
     assert sorted(panels) == sorted(f"{d}, {n} (DEFAULT)" for d, n in product(("pets", "bees"), ("small", "large")))
     assert panels["bees, large (DEFAULT)"]["values"] == [1, 8]
@@ -65,10 +62,6 @@ def test_scores_stand_by_values_in_panels_of_settings(runs: Path, tmp_path: Path
             assert score["ci95"] == pytest.approx(stats.t.interval(0.95, 15, own.mean(), stats.sem(own)))
             assert [each["labels"] for each in score["label_budgets"]] == [40]
 
-
-@pytest.mark.slow
-def test_axis_has_tables_and_figures(runs: Path, tmp_path: Path) -> None:
-    leaderboard(str(runs), output=str(tmp_path / "out"), axis="fed_in_batches", at=[40])
     for name in ("axis.png", "axis_accuracy.png"):
         with Image.open(tmp_path / "out" / name) as picture:
             assert picture.width > 600
@@ -78,18 +71,6 @@ def test_axis_has_tables_and_figures(runs: Path, tmp_path: Path) -> None:
     assert "## pets, large (DEFAULT): accuracy at 40 labels, %" in markdown
 
 
-def test_backbones_are_an_axis_with_all_that_follows_from_them(runs: Path, tmp_path: Path) -> None:
-    where = {"dataset": "pets", "fed_in_batches": 1}
-    [panel] = leaderboard(str(runs), output=str(tmp_path / "out"), axis="data.backbone", where=where)["axis"]["panels"]
+def test_backbones_are_an_axis_with_all_that_follows_from_them(runs: Path) -> None:
+    [panel] = rank(runs, axis="data.backbone", where={"dataset": "pets", "fed_in_batches": 1})["axis"]["panels"]
     assert (panel["name"], panel["values"]) == ("pets, all backbones (all weights)", ["large", "small"])
-
-
-@pytest.mark.parametrize(
-    ("axis", "message"),
-    [("data.colour", "axis: 'data.colour' is none of backbone, "), ("batch_size", "axis: no two settings differ in ")],
-)
-def test_an_axis_in_which_nothing_differs_raises_an_error(runs: Path, tmp_path: Path, axis: str, message: str) -> None:
-    with pytest.raises(UserError) as caught:
-        leaderboard(str(runs), output=str(tmp_path / "out"), axis=axis)
-    assert str(caught.value).startswith(message)
-    assert not (tmp_path / "out").exists()

@@ -1,7 +1,6 @@
 """Aggregates over settings, setup stability and chosen families, against independent computations."""
 
 import json
-from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
 from headstart.tests.material.root import require_checkout
 from headstart.tests.material.runs import seal, write_run
@@ -33,22 +32,19 @@ def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
     samples = {}
     for seed, (dataset, weights) in enumerate([(d, w) for d in DATA_SETS for w in BACKBONES]):
         samples[dataset, weights] = draw(seed)
-        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, samples[dataset, weights], strict=True)}
-        description = {"dataset": dataset, "weights": weights[:3]}
-        store(tmp_path / "stored", traces, description=description, train_photos_sha256=dataset, weights_sha256=weights)
+        fill(tmp_path / "stored", seed, dataset, weights)
     return samples
 
 
-@pytest.fixture
-def rank(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    stored, output = str(tmp_path / "stored"), str(tmp_path / "out")
-    return lambda **options: leaderboard(stored, output=output, overwrite=True, **options)
+def fill(folder: Path, seed: int, dataset: str, weights: str = BACKBONES[0], kinds: Any = None, **fed: Any) -> Path:
+    """Store the traces of a seed as those of a data set and a network."""
+    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
+    fed = {"train_photos_sha256": dataset, "weights_sha256": weights, **fed}
+    return store(folder, traces, kinds=kinds, description={"dataset": dataset, "weights": weights[:3]}, **fed)
 
 
-def test_interquartile_mean_ranks_and_improvement(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
-) -> None:
-    over = rank()["over_settings"]
+def test_interquartile_mean_ranks_and_improvement(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
+    over = rank(tmp_path / "stored")["over_settings"]
     relative = [each / stats.gmean(each, axis=0) for each in samples.values()]
     for row in over["methods"]:
         index = METHODS.index(row["name"])
@@ -75,64 +71,43 @@ def test_interquartile_mean_ranks_and_improvement(
         assert pair["interval"][0] <= pair["probability"] <= pair["interval"][1]
 
 
-def test_methods_of_some_settings_only_are_named_and_left_out(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
+def test_methods_that_are_not_the_same_in_all_settings_are_left_out(
+    samples: dict[tuple[str, str], Values], tmp_path: Path
 ) -> None:
-    extra = reach(samples["pets", BACKBONES[0]][0], LIMIT)
-    description = {"dataset": "pets", "weights": BACKBONES[0][:3]}
-    store(
-        tmp_path / "stored",
-        {"extra": extra},
-        description=description,
-        train_photos_sha256="pets",
-        weights_sha256=BACKBONES[0],
-    )
-    over = rank()["over_settings"]
-    assert {row["name"] for row in over["methods"]} == set(METHODS)
-    assert "Not in all settings, and left out: extra." in over["remarks"]
-
-
-def test_methods_that_changed_between_settings_are_not_pooled(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
-) -> None:
-    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
+    extra = {"extra": reach(samples["pets", BACKBONES[0]][0], LIMIT)}
+    names = {"dataset": "pets", "weights": BACKBONES[0][:3]}
+    store(tmp_path / "stored", extra, description=names, train_photos_sha256="pets", weights_sha256=BACKBONES[0])
     kinds = {"two": {"class": "headstart.modules.Two", "hyperparameters": {"rate": 2}}}
-    store(tmp_path / "stored", traces, kinds=kinds, description={"dataset": "birds"}, train_photos_sha256="birds")
-    over = rank()["over_settings"]
+    fill(tmp_path / "stored", 9, "birds", kinds=kinds)
+    over = rank(tmp_path / "stored")["over_settings"]
+    assert {row["name"] for row in over["methods"]} == {*METHODS} - {"two"}
+    assert "Not in all settings, and left out: extra." in over["remarks"]
     assert "Not the same method in all settings, and left out: two." in over["remarks"]
     assert len(over["settings"]) == 7
 
 
 def test_criteria_and_other_choices_of_data_sets_are_named(tmp_path: Path) -> None:
     for seed, (dataset, device) in enumerate([("pets", "cpu"), ("ants", "cuda")]):
-        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
-        store(tmp_path / "stored", traces, description={"dataset": dataset}, train_photos_sha256=dataset, device=device)
-    document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
+        fill(tmp_path / "stored", seed, dataset, device=device)
+    document = rank(tmp_path / "stored")
     assert document["over_settings"]["remarks"] == ["The settings differ also in device (cpu, cuda)."]
     # The settings differ in more than the data set.
-    assert document["setup_stability"]["parts"][0] == {
-        "part": "data set",
-        "stability": None,
-        "interval": None,
-        "compared": 0,
-    }
+    unknown = {"stability": None, "interval": None, "compared": 0}
+    assert document["setup_stability"]["parts"][0] == {"part": "data set", **unknown}
 
 
 def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
+    samples: dict[tuple[str, str], Values], tmp_path: Path
 ) -> None:
-    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
-    fed: dict[str, Any] = {"train_photos_sha256": "pets", "weights_sha256": BACKBONES[0], "batch_size": 8}
-    store(tmp_path / "stored", traces, description={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
+    fill(tmp_path / "stored", 9, "pets", batch_size=8)
     # A data set of its own counts with any batch size.
-    own: dict[str, Any] = {"train_photos_sha256": "birds", "batch_size": 4}
-    store(tmp_path / "stored", traces, description={"dataset": "birds", "weights": "111"}, **own)
-    over = rank()["over_settings"]
+    fill(tmp_path / "stored", 9, "birds", "1" * 64, batch_size=4)
+    over = rank(tmp_path / "stored")["over_settings"]
     assert len(over["settings"]) == 7
     assert "The settings differ also in batch_size (1, 4)." in over["remarks"]
     assert not any("batch size 8" in name for name in over["settings"])
     assert any("batch size 8" in remark and "--where" in remark for remark in over["remarks"])
-    assert rank(where={"batch_size": 8})["over_settings"] is None
+    assert rank(tmp_path / "stored", where={"batch_size": 8})["over_settings"] is None
 
 
 def stability(groups: list[list[Values]]) -> tuple[float, int]:
@@ -146,10 +121,8 @@ def stability(groups: list[list[Values]]) -> tuple[float, int]:
     return float(np.mean(means)), pairs
 
 
-def test_setup_stability_is_the_mean_agreement_of_pairs(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
-) -> None:
-    document = rank()
+def test_setup_stability_is_the_mean_agreement_of_pairs(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
+    document = rank(tmp_path / "stored")
     assert set(document["setup_stability"]["methods"]) == set(METHODS)
     parts = {part["part"]: part for part in document["setup_stability"]["parts"]}
     means = {key: each.mean(1) for key, each in samples.items()}
@@ -198,7 +171,7 @@ def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> N
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, values, strict=True)}
     traces["one"] += 8 * (traces["one"] == 90)
     traces["baseline"] = traces["baseline"][:, : int(values[0].max())]
-    document = leaderboard(str(store(tmp_path / "stored", traces)), output=str(tmp_path / "out"))
+    document = rank(store(tmp_path / "stored", traces))
     cells = document["sensitivity"]["settings"][0]["grid"]
     assert any(cell["undecided"] and cell["order"] for cell in cells)
     decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
@@ -208,49 +181,37 @@ def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> N
         assert compared[part] == len(pairs) > 0
 
 
-def test_family_is_chosen_on_the_other_data_sets(
-    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
-) -> None:
-    document = rank(choose={"family": "t*"})
-    assert document["over_settings"] is not None
-    for dataset, weights in samples:
-        scores = {
-            name: np.mean(
-                [np.log(samples[other, weights][METHODS.index(name)]).mean() for other in DATA_SETS if other != dataset]
-            )
-            for name in ("two", "three")
-        }
-        chosen = min(scores, key=lambda name: scores[name])
-        [setting] = [
-            each
-            for each in document["settings"]
-            if (each["dataset"], each["protocol"]["weights_sha256"]) == (dataset, weights)
-        ]
+def test_family_is_chosen_on_the_other_data_sets(samples: dict[tuple[str, str], Values], tmp_path: Path) -> None:
+    document = rank(tmp_path / "stored", choose={"family": "t*"})
+    assert "family" in {row["name"] for row in document["over_settings"]["methods"]}
+    for setting in document["settings"]:
+        own = setting["dataset"], setting["protocol"]["weights_sha256"]
+        others = [each for (dataset, weights), each in samples.items() if weights == own[1] and dataset != own[0]]
+        chosen = choose(others)
         assert {each["name"] for each in setting["methods"]} == {"baseline", "one", "family"}
         [row] = [each for each in setting["methods"] if each["name"] == "family"]
         assert row["tuned"] == f"{chosen}, chosen on other data sets"
-        assert row["restricted_mean"] == samples[dataset, weights][METHODS.index(chosen)].mean()
-    assert "family" in {row["name"] for row in document["over_settings"]["methods"]}
+        assert row["restricted_mean"] == samples[own][METHODS.index(chosen)].mean()
 
 
-def test_baseline_is_no_variant(samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]) -> None:
-    for setting in rank(choose={"family": "*"})["settings"]:
+def choose(others: list[Values]) -> str:
+    """Return which of two variants is better on other data sets."""
+    means = {name: np.mean([np.log(each[METHODS.index(name)]).mean() for each in others]) for name in ("two", "three")}
+    return min(means, key=lambda name: means[name])
+
+
+def test_families_have_no_baseline_and_need_another_data_set(
+    samples: dict[tuple[str, str], Values], tmp_path: Path
+) -> None:
+    for setting in rank(tmp_path / "stored", choose={"family": "*"})["settings"]:
         assert {each["name"] for each in setting["methods"]} == {"baseline", "family"}
         assert setting["baseline"] == "baseline"
 
-
-def test_family_cannot_be_chosen_on_one_data_set(tmp_path: Path) -> None:
-    store(tmp_path / "stored", {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(0), strict=True)})
-    [setting] = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"), choose={"family": "t*"})["settings"]
+    kinds = {name: {"class": "headstart.modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
+    document = rank(fill(tmp_path / "alone", 0, "pets", kinds=kinds), choose={"family": "t*"})
+    [setting] = document["settings"]
     assert {each["name"] for each in setting["methods"]} == set(METHODS)
     assert any("No other data set has the variants t*" in remark for remark in setting["remarks"])
-
-
-def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
-    kinds = {name: {"class": "headstart.modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
-    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(0), strict=True)}
-    store(tmp_path / "stored", traces, kinds=kinds)
-    document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
     assert any(remark.startswith("two, three are one class") for remark in document["remarks"])
 
 
@@ -289,7 +250,7 @@ def test_methods_that_know_the_sample_limit_are_the_same_in_all_data_sets(tmp_pa
     (tmp_path / "runs").mkdir()
     for seed, dataset in enumerate(DATA_SETS):
         add(tmp_path / "runs", seed, (0.8,), dataset)
-    over = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))["over_settings"]
+    over = rank(tmp_path / "runs")["over_settings"]
     assert {row["name"] for row in over["methods"]} == set(METHODS)
 
 
@@ -299,7 +260,7 @@ def test_a_further_threshold_of_one_data_set_takes_none_away(tmp_path: Path) -> 
         [("pets", (0.8,)), ("ants", (0.85, 0.7)), ("flowers", (0.7, 0.75)), ("birds", (0.75,)), ("cars", (0.6, 0.65))]
     ):
         add(tmp_path / "runs", seed, thresholds, dataset)
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    document = rank(tmp_path / "runs")
     over = document["over_settings"]
     # The most frequent threshold of several data sets is 70 %; the cars have no such threshold.
     assert [name.replace("resnet50 (DEFAULT), ", "") for name in over["settings"]] == [
@@ -317,15 +278,10 @@ def test_data_sets_of_one_name_are_those_of_their_photos(tmp_path: Path) -> None
     samples = [draw(seed) for seed in range(3)]
     for seed in range(3):
         add(tmp_path / "runs", seed, (0.8,), "photos", train_photos_sha256=f"{seed}")
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"), choose={"family": "t*"})
+    document = rank(tmp_path / "runs", choose={"family": "t*"})
     assert len(document["over_settings"]["settings"]) == 3
     assert document["setup_stability"]["parts"][0]["compared"] == 3
     for seed, setting in enumerate(document["settings"]):
-        scores = {
-            name: np.mean(
-                [np.log(each[METHODS.index(name)]).mean() for index, each in enumerate(samples) if index != seed]
-            )
-            for name in ("two", "three")
-        }
         [row] = [each for each in setting["methods"] if each["name"] == "family"]
-        assert row["tuned"] == f"{min(scores, key=lambda name: scores[name])}, chosen on other data sets"
+        others = [each for index, each in enumerate(samples) if index != seed]
+        assert row["tuned"] == f"{choose(others)}, chosen on other data sets"

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach
 from headstart.tests.material.runs import write_run
 
@@ -23,12 +23,12 @@ def draw(*seed: int) -> Values:
     return np.clip(np.round(generator.lognormal(3.4, 0.4, (3, 12)) * [[1.6], [1.0], [1.2]]), 10, LIMIT)
 
 
-def sweep(folder: Path, batch_sizes: tuple[int, ...], equal: bool = False) -> dict[tuple[Any, ...], Values]:
+def sweep(folder: Path, batch_sizes: tuple[int, ...]) -> dict[tuple[Any, ...], Values]:
     """Write runs of three seeds, random and pre-trained weights, and some batch sizes; return their samples."""
     folder.mkdir()
     samples = {}
     for seed, weights, size in product(range(3), ("random", "DEFAULT"), batch_sizes):
-        values = np.full((3, 12), 10.0) if equal else draw(seed, len(weights), size)
+        values = draw(seed, len(weights), size)
         write_run(
             folder / f"{seed} {weights} {size}",
             np.stack([reach(each, LIMIT) for each in values]),
@@ -49,7 +49,7 @@ def sweep(folder: Path, batch_sizes: tuple[int, ...], equal: bool = False) -> di
 
 def test_batch_sizes_of_one_data_set_are_not_pooled_without_a_choice(tmp_path: Path) -> None:
     sweep(tmp_path / "runs", (1, 2, 4, 8))
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    document = rank(tmp_path / "runs")
     assert document["over_settings"] is None
     [remark] = [each for each in document["remarks"] if each.startswith("Nothing is compared over settings")]
     # Four networks: three of random weights, and the pre-trained one.
@@ -59,7 +59,7 @@ def test_batch_sizes_of_one_data_set_are_not_pooled_without_a_choice(tmp_path: P
 
 def test_seeds_are_pooled_and_random_weights_are_several_networks(tmp_path: Path) -> None:
     samples = sweep(tmp_path / "runs", (1, 2))
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"), where={"batch_size": 1})
+    document = rank(tmp_path / "runs", where={"batch_size": 1})
     random = [f"pets, resnet50 (random), seed {seed}" for seed in range(3)]
     pretrained = "pets, resnet50 (DEFAULT)"
     settings = {setting["name"]: setting for setting in document["settings"]}
@@ -73,6 +73,8 @@ def test_seeds_are_pooled_and_random_weights_are_several_networks(tmp_path: Path
         assert row["restricted_mean"] == pytest.approx(own.mean())
         assert row["restricted_mean_interval"] == pytest.approx(stats.t.interval(0.95, 35, own.mean(), stats.sem(own)))
 
+    backbone = next(part for part in document["setup_stability"]["parts"] if part["part"] == "backbone")
+    assert backbone["compared"] == 6
     over = document["over_settings"]
     assert over["of"] == "4 settings (1 data set, 4 networks)"
     pooled += [samples[seed, "random", 1] for seed in range(3)]
@@ -103,37 +105,21 @@ def test_seeds_with_other_methods_are_not_pooled(tmp_path: Path) -> None:
         traces = np.stack([reach(each, LIMIT) for each in draw(seed)])
         folder, stream = tmp_path / "runs" / str(seed), str(seed)
         write_run(folder, traces, limit=LIMIT, methods=METHODS, rate=rate, seed=seed, stream_sha256=stream)
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
+    document = rank(tmp_path / "runs")
     assert [len(setting["orderings"]) for setting in document["settings"]] == [12, 12]
 
 
-def test_methods_that_never_differ_have_no_table_over_settings(tmp_path: Path) -> None:
-    sweep(tmp_path / "runs", (1,), equal=True)
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
-    assert document["over_settings"] is None
-    refused = "Nothing is compared over settings: all methods are equal in most orderings."
-    assert refused in document["remarks"]
-    assert any("at the criterion's floor or censored" in remark for remark in document["remarks"])
-
-
-def test_methods_that_seldom_differ_have_no_table_either(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    values = np.full((3, 12), 10.0)
-    values[0, 0] = 30
-    for dataset in ("ants", "bees"):
-        write_run(
-            tmp_path / "runs" / dataset,
-            np.stack([reach(each, LIMIT) for each in values]),
-            limit=LIMIT,
-            methods=METHODS,
-            dataset=dataset,
-            train_photos_sha256=dataset,
-        )
-    assert leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))["over_settings"] is None
-
-
-def test_random_weights_of_several_seeds_are_backbones_of_setup_stability(tmp_path: Path) -> None:
-    sweep(tmp_path / "runs", (1,))
-    document = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))
-    backbone = next(part for part in document["setup_stability"]["parts"] if part["part"] == "backbone")
-    assert backbone["compared"] == 6
+def test_methods_that_seldom_differ_have_no_table_over_settings(tmp_path: Path) -> None:
+    for slowest in (10, 30):
+        values = np.full((3, 12), 10.0)
+        values[0, 0] = slowest
+        counts = np.stack([reach(each, LIMIT) for each in values])
+        folder = tmp_path / str(slowest) / "runs"
+        folder.mkdir(parents=True)
+        for dataset in ("ants", "bees"):
+            own: dict[str, Any] = {"dataset": dataset, "train_photos_sha256": dataset}
+            write_run(folder / dataset, counts, limit=LIMIT, methods=METHODS, **own)
+        document = rank(folder)
+        assert document["over_settings"] is None
+        assert "Nothing is compared over settings: all methods are equal in most orderings." in document["remarks"]
+        assert any("at the criterion's floor or censored" in remark for remark in document["remarks"])

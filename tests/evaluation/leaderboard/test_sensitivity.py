@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.tests.material.leaderboards import rank
 from headstart.tests.material.ledgers import reach, store
 
 GENERATOR = np.random.default_rng(0)
@@ -24,35 +24,29 @@ def noisy(tmp_path: Path) -> Path:
 
 
 def grid(folder: Path) -> list[dict[str, Any]]:
-    document = leaderboard(str(folder), output=str(folder.parent / "out"))
-    [setting] = document["sensitivity"]["settings"]
+    [setting] = rank(folder)["sensitivity"]["settings"]
     assert len(setting["grid"]) == 24
     cells: list[dict[str, Any]] = setting["grid"]
     return cells
 
 
 def test_cells_are_scoring_again(noisy: Path) -> None:
-    for cell in grid(noisy):
+    cells = grid(noisy)
+    [own] = [cell for cell in cells if (cell["threshold"], cell["consecutive"]) == (0.8, 10)]
+    assert own["tau"] == pytest.approx(1)
+    for cell in cells:
         again = sample_efficiency(str(noisy), threshold=cell["threshold"], consecutive=cell["consecutive"])
         assert cell["restricted_at"] == again["restricted_at"]
         means = {name: scores["restricted_mean"] for name, scores in again["methods"].items()}
         if cell["order"]:
             assert cell["restricted_means"] == pytest.approx(means)
             assert [means[name] for name in cell["order"]] == sorted(means.values())
+            pairs = [(own["restricted_means"][name], mean) for name, mean in means.items()]
+            assert cell["tau"] == pytest.approx(stats.kendalltau(*np.transpose(pairs)).statistic)
         else:
             # No trace has met it before the first undecided trace ends.
             assert set(means.values()) == {again["restricted_at"]}
             assert set(cell["restricted_means"].values()) == {None}
-
-
-def test_agreement_is_that_of_kendall(noisy: Path) -> None:
-    cells = grid(noisy)
-    [own] = [cell for cell in cells if (cell["threshold"], cell["consecutive"]) == (0.8, 10)]
-    assert own["tau"] == pytest.approx(1)
-    for cell in cells:
-        if cell["order"]:
-            pairs = [(own["restricted_means"][name], mean) for name, mean in cell["restricted_means"].items()]
-            assert cell["tau"] == pytest.approx(stats.kendalltau(*np.transpose(pairs)).statistic)
 
 
 def test_undecided_traces_are_counted(tmp_path: Path) -> None:
@@ -68,11 +62,18 @@ def test_undecided_traces_are_counted(tmp_path: Path) -> None:
 
 def test_a_threshold_below_or_between_the_others_has_its_row(noisy: Path) -> None:
     for threshold, row in ((0.45, "45%"), (0.725, "72.5%")):
-        output = noisy.parent / "own"
-        document = leaderboard(str(noisy), output=str(output), threshold=threshold, overwrite=True)
-        [setting] = document["sensitivity"]["settings"]
+        [setting] = rank(noisy, threshold=threshold)["sensitivity"]["settings"]
         thresholds = [cell["threshold"] for cell in setting["grid"][::4]]
         assert thresholds == sorted([0.7, 0.75, 0.8, 0.85, 0.9, 0.95, threshold])
         [own] = [each for each in setting["grid"] if (each["threshold"], each["consecutive"]) == (threshold, 10)]
         assert own["tau"] == pytest.approx(1)
-        assert len([line for line in (output / "leaderboard.md").read_text().splitlines() if f"| {row} |" in line]) == 1
+        assert (
+            len(
+                [
+                    line
+                    for line in (noisy.parent / "out" / "leaderboard.md").read_text().splitlines()
+                    if f"| {row} |" in line
+                ]
+            )
+            == 1
+        )

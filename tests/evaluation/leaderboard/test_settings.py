@@ -1,5 +1,8 @@
-"""A leaderboard finds, joins and leaves out runs."""
+"""A leaderboard finds, joins, leaves out and warns of runs."""
 
+import csv
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -8,98 +11,103 @@ import pytest
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import UserError
+from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.leaderboards import FAST, SLOW, rank, refusal
 from headstart.tests.material.ledgers import reach, store
-from headstart.tests.material.runs import TRACES, write_run
+from headstart.tests.material.runs import TRACES, seal, write_run
+
+LIMIT = 60
+WHOLE = np.stack([reach(SLOW, LIMIT), reach(FAST, LIMIT)])
+# Cut off before the slow method meets the criterion anywhere.
+CUT: dict[str, Any] = {"correct": WHOLE[..., :25], "limit": 25, "max_samples": LIMIT, "complete": False}
 
 
-def test_hidden_folders_are_no_runs(tmp_path: Path) -> None:
-    (tmp_path / "runs" / ".incoming").mkdir(parents=True)
-    for name in ("a", ".incoming/a"):
-        write_run(tmp_path / "runs" / name)
-    assert rank(tmp_path / "runs")["settings"][0]["folders"] == [str(tmp_path / "runs" / "a")]
+def add(folder: Path, name: str, dataset: str = "ants", **options: Any) -> Path:
+    """Write a run below a folder, of all traces if not told otherwise."""
+    folder.mkdir(exist_ok=True)
+    options = {"correct": WHOLE, "limit": LIMIT, "train_photos_sha256": dataset, **options}
+    return write_run(folder / name, dataset=dataset, **options)
 
 
-def test_marks_of_a_suite_hold_for_a_part_of_it(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    write_run(tmp_path / "runs" / "a", dataset="drawn, with noise")
-    [setting] = rank(tmp_path / "runs", tuned={"mine": ["drawn, with noise", "another"]})["settings"]
-    assert {each["name"]: each["tuned"] for each in setting["methods"]} == {
-        "baseline": None,
-        "mine": "on these validation photos",
-    }
-    with pytest.raises(UserError, match=r"tuned.mine: 'x', 'y' is none of the data sets 'drawn, with noise'"):
-        rank(tmp_path / "runs", tuned={"mine": ["x", "y"]})
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for dataset in ("ants", "bees"):
+        add(tmp_path / "runs", dataset, dataset)
+    return tmp_path / "runs"
+
+
+def test_finished_runs_are_found_below_folders(tmp_path: Path) -> None:
+    folder = tmp_path / "runs[1]"
+    whole, _, begun, broken = (add(folder, name) for name in ("whole", ".incoming", "begun", "broken"))
+    (begun / "results.json").unlink()
+    (broken / "results.json").write_text("{")
+    document = rank(folder)
+    assert document["settings"][0]["folders"] == [str(whole)]
+    reasons = {Path(each["setting"]).name: each["reason"] for each in document["left_out"]}
+    assert "has no results.json" in reasons["begun"]
+    assert "are damaged" in reasons["broken"]
+    # The shell may give folders without runs.
+    (tmp_path / "logs").mkdir()
+    given = [f"{tmp_path / name}/" for name in ("logs", folder.name)]
+    options: dict[str, Any] = {"output": str(tmp_path / "out"), "overwrite": True}
+    assert leaderboard(given, **options)["left_out"] == document["left_out"]
+    with pytest.raises(UserError, match="runs: there is no '"):
+        leaderboard([*given, str(tmp_path / "mistyped")], **options)
 
 
 def test_methods_are_compared_on_common_orderings(tmp_path: Path) -> None:
-    numbers = {"baseline": range(3, 23)}
-    store(tmp_path / "stored", {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}, orderings=numbers)
-    [setting] = rank(tmp_path / "stored")["settings"]
+    traces = {"baseline": reach(SLOW, LIMIT), "fast": reach(FAST, LIMIT)}
+    [setting] = rank(store(tmp_path / "stored", traces, orderings={"baseline": range(3, 23)}))["settings"]
     assert setting["orderings"] == list(range(3, 20))
     assert any("Of 23 orderings those 17 are taken" in remark for remark in setting["remarks"])
     fast, baseline = setting["methods"]
     assert (fast["restricted_mean"], baseline["restricted_mean"]) == (FAST[3:].mean(), SLOW[:17].mean())
 
-
-def test_no_common_ordering_is_named_and_other_settings_go_on(three: Path) -> None:
-    numbers = {"fast": range(20, 40)}
-    traces = {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}
-    store(three, traces, orderings=numbers, batch_size=8)
-    document = rank(three)
+    # Without any, the setting is left out, and others go on.
+    store(tmp_path / "stored", traces, orderings={"fast": range(20, 40)}, batch_size=8)
+    document = rank(tmp_path / "stored")
     assert [setting["batch_size"] for setting in document["settings"]] == [1]
     [left_out] = document["left_out"]
     assert left_out["setting"].endswith("batch size 8")
     assert "no ordering with a finished trace of each" in left_out["reason"]
-    alone = store(three.parent / "alone" / "stored", {"two\nlines": reach(SLOW, 60), **traces}, orderings=numbers)
+    hostile = {"two\nlines": reach(SLOW, LIMIT), **traces}
+    alone = store(tmp_path / "alone" / "stored", hostile, orderings={"fast": range(20, 40)})
     assert "no ordering with a finished trace of each" in refusal(alone)
 
 
 def test_mixed_protocols_are_named_and_never_pooled(three: Path) -> None:
-    traces = {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60)}
     for fed in ({"seed": 1}, {"feature_precision": "bfloat16"}, {"device": "cuda"}):
-        store(three, traces, **fed)
+        store(three, {"baseline": reach(SLOW, LIMIT), "fast": reach(FAST, LIMIT)}, **fed)
     document = rank(three)
     names = [setting["name"] for setting in document["settings"]]
-    assert len(names) == len(set(names)) == 4
-    assert "seed 1" in names[1]
-    assert "feature precision bfloat16" in names[2]
-    assert "device cuda" in names[3]
+    assert len(set(names)) == 4
+    for name, value in zip(names[1:], ("seed 1", "feature precision bfloat16", "device cuda"), strict=True):
+        assert value in name
     assert all(len(setting["orderings"]) == 20 for setting in document["settings"])
     assert {"seed", "feature_precision", "device"} <= set(document["differences"])
     assert document["over_settings"] is None
     assert any("Nothing is compared over settings" in remark for remark in document["remarks"])
-    [chosen] = rank(three, where={"seed": 1})["settings"]
-    assert chosen["name"] == "pets, resnet18 (DEFAULT)"
-    assert "where: nothing is none of" in refusal_of_where(three, {"nothing": 1})
-
-
-def refusal_of_where(folder: Path, where: dict[str, Any]) -> str:
-    with pytest.raises(UserError) as caught:
-        leaderboard(str(folder), output=str(folder.parent / "refused"), where=where)
-    return str(caught.value)
+    assert [each["name"] for each in rank(three, where={"seed": 1})["settings"]] == ["pets, resnet18 (DEFAULT)"]
 
 
 def test_runs_of_one_stream_and_other_thresholds_are_settings(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
     for number, threshold in enumerate((0.8, 0.8, 0.9)):
-        write_run(tmp_path / f"run{number}", first=2 * number % 4, threshold=threshold)
-    document = leaderboard([str(tmp_path / "run?")], output=str(tmp_path / "out"))
-    assert [setting["name"] for setting in document["settings"]] == [
-        "pets, resnet50 (DEFAULT), threshold 0.8",
-        "pets, resnet50 (DEFAULT), threshold 0.9",
+        write_run(tmp_path / "runs" / f"run{number}", first=2 * number % 4, threshold=threshold)
+    document = rank(tmp_path / "runs")
+    assert [(setting["name"], setting["orderings"]) for setting in document["settings"]] == [
+        ("pets, resnet50 (DEFAULT), threshold 0.8", [0, 1, 2, 3]),
+        ("pets, resnet50 (DEFAULT), threshold 0.9", [0, 1]),
     ]
-    assert [setting["orderings"] for setting in document["settings"]] == [[0, 1, 2, 3], [0, 1]]
     assert document["criterion"] == {"measure": "accuracy", "threshold": None, "consecutive": 3}
-    one = leaderboard([str(tmp_path)], output=str(tmp_path / "out"), threshold=0.8, overwrite=True)
-    assert len(one["settings"]) == 1
+    assert len(rank(tmp_path / "runs", threshold=0.8)["settings"]) == 1
 
 
 def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
     # Both are stopped with 90 %, the one at 25 samples and the other at 60.
-    folder = store(tmp_path / "stored", {"baseline": reach(SLOW, 60), "stopped": reach(FAST, 60)[:, :35]})
+    folder = store(tmp_path / "stored", {"baseline": reach(SLOW, LIMIT), "stopped": reach(FAST, LIMIT)[:, :35]})
     assert refusal(folder, threshold=0.95).startswith("threshold: nothing is known of 0.95 at 10 evaluations behind 35")
-    [setting] = rank(folder, consecutive=12)["settings"]
-    assert setting["restricted_at"] == 60
+    assert rank(folder, consecutive=12)["settings"][0]["restricted_at"] == LIMIT
     # 20 evaluations in a row are over by then for some traces that were stopped, and not for others.
     [setting] = rank(folder, consecutive=20)["settings"]
     assert setting["restricted_at"] == 35
@@ -110,96 +118,156 @@ def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
     assert (baseline["reached"], baseline["median"], baseline["onset"]) == (0, None, None)
 
 
-def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:
-    from headstart.store.ledger_reader import LedgerReader
-
+def test_runs_are_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:
     with LedgerReader(three) as ledger:
         [stream] = ledger.streams()
-    (tmp_path / "below").mkdir()
-    traces = np.stack([reach(SLOW, 60), reach(FAST, 60)])
-    write_run(tmp_path / "below" / "run", traces, limit=60, threshold=0.9, stream_sha256=stream)
-    document = leaderboard([str(tmp_path)], output=str(tmp_path / "out"))
-    [setting] = document["settings"]
+    run = add(tmp_path / "below", "run", threshold=0.9, stream_sha256=stream)
+    options: dict[str, Any] = {"output": str(tmp_path / "out"), "overwrite": True}
+    [setting] = leaderboard(str(tmp_path), **options)["settings"]
     assert setting["threshold"] == 0.9
     assert {"fast", "close", "mine"} <= {each["name"] for each in setting["methods"]}
-    assert setting["folders"] == [str(tmp_path / "below" / "run"), str(three)]
+    assert setting["folders"] == [str(run), str(three)]
 
-
-def test_methods_of_the_ledger_alone_do_not_shrink_what_runs_have(three: Path, tmp_path: Path) -> None:
-    from headstart.store.ledger_reader import LedgerReader
-
-    with LedgerReader(three) as ledger:
-        [stream] = ledger.streams()
-    store(three, {"tried": reach(FAST[:5], 60), "whole": reach(FAST, 60)})
-    (tmp_path / "below").mkdir()
-    traces = np.stack([reach(SLOW, 60), reach(FAST, 60)])
-    write_run(tmp_path / "below" / "run", traces, limit=60, stream_sha256=stream)
-    [setting] = leaderboard(str(tmp_path), output=str(tmp_path / "out"))["settings"]
+    # Methods of the ledger alone do not shrink what runs have.
+    store(three, {"tried": reach(FAST[:5], LIMIT), "whole": reach(FAST, LIMIT)})
+    [setting] = leaderboard(str(tmp_path), **options)["settings"]
     names = {each["name"] for each in setting["methods"]}
     assert (names >= {"whole", "mine"}, "tried" in names, len(setting["orderings"])) == (True, False, 20)
     assert any("left out: tried. --methods has them" in remark for remark in setting["remarks"])
-    options: dict[str, Any] = {"methods": ["mine", "tried"], "overwrite": True}
-    [chosen] = leaderboard(str(tmp_path), output=str(tmp_path / "out"), **options)["settings"]
+    [chosen] = leaderboard(str(tmp_path), methods=["mine", "tried"], **options)["settings"]
     assert ("tried" in {each["name"] for each in chosen["methods"]}, len(chosen["orderings"])) == (True, 5)
 
 
-def test_an_incomplete_run_beside_a_complete_one_of_its_traces_cuts_nothing(tmp_path: Path) -> None:
+def test_other_methods_or_traces_of_one_name_are_refused(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    counts = np.stack([reach(SLOW, 60), reach(FAST, 60)])
-    write_run(tmp_path / "runs" / "whole", counts, limit=60)
-    write_run(tmp_path / "runs" / "cut", counts[..., :25], limit=25, max_samples=60, complete=False)
-    [setting] = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))["settings"]
-    assert setting["restricted_at"] == 60
-    assert [each["reached"] for each in setting["methods"]] == [20, 20]
-    [alone] = leaderboard(str(tmp_path / "runs" / "cut"), output=str(tmp_path / "out"), overwrite=True)["settings"]
-    assert alone["restricted_at"] == 25
+    write_run(tmp_path / "runs" / "one")
+    others: list[tuple[dict[str, Any], str]] = [
+        ({"rate": 0.2, "first": 2}, "in the method baseline; give one of them another name"),
+        ({"correct": TRACES + (TRACES == 90)}, "holds the trace of the method baseline in ordering 0 again, and diff"),
+    ]
+    for options, message in others:
+        write_run(tmp_path / "runs" / "two", **options)
+        assert message in refusal(tmp_path / "runs")
+        shutil.rmtree(tmp_path / "runs" / "two")
 
 
-def test_other_methods_of_one_name_are_refused(tmp_path: Path) -> None:
-    write_run(tmp_path / "one", rate=0.1)
-    write_run(tmp_path / "two", rate=0.2, first=2)
-    with pytest.raises(UserError, match=r"differs from .* in the method baseline"):
-        leaderboard([str(tmp_path)], output=str(tmp_path / "out"))
+def test_a_setting_of_a_cut_off_run_is_named_and_pooled_on_request(
+    runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    alone = rank(runs)
+    cut = add(runs, "cats", "cats", **CUT)
+    capsys.readouterr()
+    document = rank(runs)
+    assert all(document[key] == alone[key] for key in ("over_settings", "setup_stability"))
+    assert [setting["is_pooled"] for setting in document["settings"]] == [True, True, False]
+
+    # It is named first everywhere, with where it was cut off.
+    name = f"{str(cut)!r} is incomplete, cut off at 25 of 60 samples (it was interrupted)"
+    assert any(name in warning for warning in document["warnings"])
+    printed, files = " ".join(capsys.readouterr().out.split()), texts(runs)
+    for text, later in ((printed, "reached"), (files[".md"], "##"), (files[".tex"], "tabular")):
+        assert 0 <= text.index("is incomplete") < text.index(later)
+    rows = [*csv.DictReader((runs.parent / "out" / "leaderboard.csv").open())]
+    assert all(("is incomplete" in row["warnings"]) == (row["dataset"] == "cats") for row in rows)
+
+    pooled = rank(runs, incomplete=True)
+    assert len(pooled["over_settings"]["settings"]) == 3
+    assert pooled["asked"]["incomplete"] is True
+    assert any("is incomplete" in warning for warning in pooled["warnings"])
 
 
-def test_other_traces_of_one_name_are_refused(tmp_path: Path) -> None:
-    write_run(tmp_path / "one")
-    write_run(tmp_path / "two", TRACES + (TRACES == 90))
-    with pytest.raises(UserError, match=r"holds the trace of the method .* again, and differently"):
-        leaderboard([str(tmp_path)], output=str(tmp_path / "out"))
+def texts(runs: Path) -> dict[str, str]:
+    """Return the files of a leaderboard."""
+    return {path.suffix: path.read_text() for path in (runs.parent / "out").iterdir()}
 
 
-def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
-    (tmp_path / "empty").mkdir()
-    assert refusal(tmp_path / "empty").startswith("runs: there is no run and no ledger in ")
-    assert refusal(tmp_path / "absent").startswith("runs: there is no '")
-    assert refusal(tmp_path / "*").startswith("runs: there is no run and no ledger in ")
-
-
-def test_a_run_that_is_not_finished_is_left_out_by_name(tmp_path: Path) -> None:
-    (tmp_path / "runs").mkdir()
-    for name in ("whole", "begun", "broken"):
-        write_run(tmp_path / "runs" / name)
-    (tmp_path / "runs" / "begun" / "results.json").unlink()
-    (tmp_path / "runs" / "broken" / "results.json").write_text("{")
+def test_cut_off_runs_alone_are_shown_with_a_warning(tmp_path: Path) -> None:
+    add(tmp_path / "runs", "cats", **CUT)
     document = rank(tmp_path / "runs")
-    [setting] = document["settings"]
-    assert setting["folders"] == [str(tmp_path / "runs" / "whole")]
-    reasons = {Path(each["setting"]).name: each["reason"] for each in document["left_out"]}
-    assert "has no results.json" in reasons["begun"]
-    assert "are damaged" in reasons["broken"]
+    assert document["settings"][0]["restricted_at"] == 25
+    assert any("is incomplete" in warning for warning in document["warnings"])
+    assert "Nothing is compared over settings: all runs were cut off." in document["remarks"]
 
 
-def test_a_folder_whose_name_is_a_pattern_is_that_folder(tmp_path: Path) -> None:
-    write_run(tmp_path / "x[1]")
-    write_run(tmp_path / "x1", dataset="others")
-    [setting] = rank(tmp_path / "x[1]")["settings"]
-    assert setting["dataset"] == "pets"
+def test_a_cut_off_run_does_not_cut_the_others_of_its_setting(tmp_path: Path) -> None:
+    # One has further orderings of the same stream, the other the same ones.
+    for first in (20, 0):
+        folder = tmp_path / f"{first}" / "runs"
+        folder.parent.mkdir()
+        add(folder, "whole")
+        cut = add(folder, "more", first=first, **CUT)
+        document = rank(folder)
+        [setting] = document["settings"]
+        assert (setting["restricted_at"], len(setting["orderings"]), setting["is_pooled"]) == (LIMIT, 20, True)
+        assert setting["folders"] == [str(folder / "whole")]
+        assert any(f"{str(cut)!r} is incomplete" in warning for warning in document["warnings"])
+        [both] = rank(folder, incomplete=True)["settings"]
+        assert len(both["orderings"]) == 20 + first
+        assert both["restricted_at"] == (25 if first else LIMIT)
 
 
-def test_folders_that_the_shell_gives_are_passed_over(three: Path) -> None:
-    (three.parent / "logs").mkdir()
-    folders = [f"{path}/" for path in (three.parent / "logs", three)]
-    assert len(leaderboard(folders, output=str(three.parent / "out"))["settings"]) == 1
-    with pytest.raises(UserError, match="runs: there is no '"):
-        leaderboard([*folders, str(three.parent / "mistyped")], output=str(three.parent / "out"), overwrite=True)
+def test_cut_off_runs_are_no_part_of_an_axis(tmp_path: Path) -> None:
+    for size in (1, 2, 4):
+        add(tmp_path / "runs", f"{size}", fed_in_batches=size, **(CUT if size == 4 else {}))
+    [panel] = rank(tmp_path / "runs", axis="fed_in_batches")["axis"]["panels"]
+    assert (panel["values"], panel["remarks"]) == ([1, 2], [])
+    [panel] = rank(tmp_path / "runs", axis="fed_in_batches", incomplete=True)["axis"]["panels"]
+    assert panel["values"] == [1, 2, 4]
+    assert panel["remarks"] == ["Restricted means are cut at other samples for other values (25, 60)."]
+    for size in (1, 2):
+        shutil.rmtree(tmp_path / "runs" / f"{size}")
+    shutil.rmtree(tmp_path / "out")
+    message = "axis: all runs were cut off; --incomplete includes them"
+    assert refusal(tmp_path / "runs", axis="fed_in_batches") == message
+
+
+def test_variants_are_not_chosen_on_cut_off_runs(tmp_path: Path) -> None:
+    # On the cut-off run the other variant is better.
+    counts = np.concatenate([WHOLE, WHOLE[:1]])
+    methods = ("baseline", "ridge one", "ridge two")
+    for dataset in ("ants", "bees"):
+        add(tmp_path / "runs", dataset, dataset, correct=counts, methods=methods)
+    swapped = np.maximum(counts[[0, 2, 1]][..., :25], 60)
+    add(tmp_path / "runs", "cats", "cats", methods=methods, **{**CUT, "correct": swapped})
+    for setting in rank(tmp_path / "runs", choose={"ridge": "ridge *"})["settings"]:
+        names = {each["name"]: each["tuned"] for each in setting["methods"]}
+        assert names.get("ridge") == ("ridge one, chosen on other data sets" if setting["is_pooled"] else None)
+
+
+def test_near_duplicates_reach_every_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pairs: dict[str, Any] = {"near_duplicate_photos": [["a_1.jpg", "b_7.jpg"], ["a_2.jpg", "b_8.jpg"]]}
+    add(tmp_path / "run", "ants", **pairs)
+    store(tmp_path / "ledger", {"baseline": WHOLE[0], "fast": WHOLE[1]}, description=pairs)
+    for folder in (tmp_path / "run", tmp_path / "ledger"):
+        document = rank(folder)
+        warning = "2 validation photos look like a training photo: accuracies may be too high"
+        told = [" ".join(document["warnings"]), " ".join(capsys.readouterr().out.split()), *texts(folder).values()]
+        assert all(warning in text for text in told)
+        assert any("a_1.jpg ~ b_7.jpg, a_2.jpg ~ b_8.jpg" in each for each in document["settings"][0]["warnings"])
+
+
+def test_what_makes_numbers_doubtful_is_warned_of(runs: Path, three: Path) -> None:
+    document = json.loads((runs / "ants" / "results.json").read_text())
+    document["methods"]["mine"]["diverged_at"] = [None] * 18 + [3, 9]
+    seal(runs / "ants", document)
+    [warning] = rank(runs)["warnings"]
+    assert warning.endswith("mine gave predictions that are not finite in 2 orderings.")
+    assert not any("not finite" in each for each in rank(runs, where={"dataset": "bees"})["warnings"])
+
+    says_nothing = "Always predicting the largest class meets the threshold"
+    for threshold, expected in ((0.6, True), (0.61, False)):
+        warnings = rank(three, threshold=threshold)["settings"][0]["warnings"]
+        assert any(says_nothing in warning for warning in warnings) == expected
+        assert "chance 50%, largest class 60%" in (three.parent / "out" / "leaderboard.md").read_text()
+
+
+def test_intervals_of_methods_at_the_floor_and_of_few_censored_orderings_are_warned_of(tmp_path: Path) -> None:
+    floored, censored = np.full(20, 10.0), np.array([*range(20, 38), np.inf, np.inf])
+    floored[:4] = 30
+    traces = {"baseline": SLOW, "floored": floored, "censored": censored}
+    folder = store(tmp_path / "stored", {name: reach(each, LIMIT) for name, each in traces.items()})
+    at_floor, few = (each for each in rank(folder)["settings"][0]["warnings"] if "interval" in each)
+    assert "floor of 10 samples" in at_floor
+    for warning, part in ((at_floor, "floored (16 of 20)"), (few, "censored (2 of 20)")):
+        assert warning.count("(") == 1
+        assert all(part in text for text in (warning, *texts(folder).values()))

@@ -13,7 +13,6 @@ from headstart.metrics.ranking.aggregates import (
     jackknife_interval,
     percentile_interval,
     probabilities_of_improvement,
-    ranks,
 )
 
 SIZES = (20, 33, 17)
@@ -108,11 +107,6 @@ def test_resamples_do_not_depend_on_how_many_are_drawn_at_once(monkeypatch: pyte
     assert [len(part) for part in parts] == [32, 32, 32, 4]
     assert (np.concatenate(parts) == together).all()
     assert interquartile_means(VALUES, parts) == pytest.approx(means, rel=1e-12)
-
-
-def test_ranks_are_those_of_scipy() -> None:
-    values = np.random.default_rng(0).integers(0, 5, (6, 8)).astype(np.float64)
-    assert (ranks(values) == stats.rankdata(values, axis=1)).all()
 
 
 def test_percentile_interval_is_of_values_that_came() -> None:

@@ -1,0 +1,294 @@
+"""Accuracies at label budgets, overall and of each class, are those of plain loops, with the tests of all pairs."""
+
+import csv
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+import headstart
+from headstart.datamodules import ClassFolders
+from headstart.datamodules.orderings import balanced_ordering
+from headstart.metrics.sample_efficiency.curves import Curves, class_weights
+from headstart.metrics.sample_efficiency.learning_curve_area import learning_curve_area
+from headstart.metrics.sample_efficiency.scores import mean_of_means
+from headstart.tests.material.leaderboards import rank
+from headstart.tests.material.ledgers import store
+from headstart.tests.material.runs import seal, write_run
+
+Counts = NDArray[np.int64]
+CLASSES, SIZES = ["ants", "bees", "wasps"], (50, 30, 20)
+QUALITY = {"baseline": 0.30, "good": 0.45, "twin": 0.451, "best": 0.60}
+ORDERINGS = 8
+
+
+def draw(seed: int, evaluations: int = 60, orderings: int = 12) -> dict[str, Counts]:
+    """Draw traces of 100 validation samples that rise with the logarithm of the samples."""
+    generator = np.random.default_rng(seed)
+    rise = 0.08 * np.log(np.arange(1, evaluations + 1))
+    luck = generator.normal(0, 0.02, (orderings, 1))
+    return {
+        name: np.round(100 * (quality + rise + luck + generator.normal(0, 0.01, (orderings, evaluations)))).astype(int)
+        for name, quality in QUALITY.items()
+    }
+
+
+def draw_classes(seed: int = 0, sizes: tuple[int, ...] = SIZES) -> dict[str, NDArray[np.uint8]]:
+    """Draw the sizes of the classes and the correct predictions of each, `[orderings, 1 + evaluations, classes]`."""
+    generator, whole = np.random.default_rng(seed), np.array(sizes, dtype=np.uint8)
+    drawn = {}
+    for name, quality in (("baseline", 0.4), ("good", 0.6)):
+        counts = generator.binomial(whole, quality, (ORDERINGS, 30, len(sizes))).astype(np.uint8)
+        drawn[name] = np.concatenate([np.broadcast_to(whole, (ORDERINGS, 1, len(sizes))), counts], axis=1)
+    return drawn
+
+
+def fill(folder: Path, drawn: dict[str, Any], counted: Sequence[str] = ("baseline", "good"), **fed: Any) -> Path:
+    traces = {name: each[:, 1:].sum(-1, dtype=np.int64) for name, each in drawn.items()}
+    names = [f"class {number}" for number in range(drawn["good"].shape[-1])]
+    fed = {"classes": CLASSES if len(names) == 3 else names, "order": "balanced", **fed}
+    return store(folder, traces, of_class={name: drawn[name] for name in counted}, **fed)
+
+
+def t_interval(values: Sequence[float]) -> list[float]:
+    return [*stats.t.interval(0.95, len(values) - 1, np.mean(values), stats.sem(values))]
+
+
+@pytest.fixture
+def balanced(tmp_path: Path) -> Path:
+    return store(tmp_path / "stored", draw(0), classes=CLASSES, order="balanced")
+
+
+def test_budgets_and_areas_are_those_of_a_plain_loop(balanced: Path) -> None:
+    document = rank(balanced, per_class=[1, 2, 4, 8, 16], at=[10, 20, 40])
+    [setting] = document["settings"]
+    for name, counts in draw(0).items():
+        entries = {each["labels"]: each for each in setting["label_budgets"][name]}
+        assert list(entries) == [3, 6, 10, 12, 20, 24, 40, 48]
+        for labels, each in entries.items():
+            shares = [trace[labels - 1] / 100 for trace in counts.tolist()]
+            assert each["per_class"] == (labels / 3 if labels % 3 == 0 else None)
+            assert (each["accuracy"], each["ci95"]) == (
+                pytest.approx(np.mean(shares)),
+                pytest.approx(t_interval(shares)),
+            )
+
+        areas = []
+        for trace in counts.tolist():
+            steps = [(trace[n - 1] + trace[n]) / 200 * (np.log(n + 1) - np.log(n)) for n in range(1, 48)]
+            areas.append(sum(steps) / np.log(48))
+        scores = setting["learning_curve_area"][name]
+        assert (scores["from"], scores["to"]) == (1, 48)
+        assert (scores["area"], scores["ci95"]) == (pytest.approx(np.mean(areas)), pytest.approx(t_interval(areas)))
+    assert document["asked"]["per_class"] == [1, 2, 4, 8, 16]
+
+    plain = rank(balanced)
+    assert plain["label_budgets"] is None
+    assert plain["settings"][0]["label_budgets"] == plain["settings"][0]["learning_curve_area"] == {}
+
+
+def test_area_of_a_line_over_logarithms_is_its_middle() -> None:
+    seen = np.array([1, 2, 8, 64])
+    assert learning_curve_area(0.2 + 0.1 * np.log2(seen), seen) == pytest.approx(0.5)
+
+
+def test_methods_are_compared_in_pairs(balanced: Path) -> None:
+    [setting] = rank(balanced, per_class=[8])["settings"]
+    last = {name: entries[-1] for name, entries in setting["label_budgets"].items()}
+    standings = {name: (each["group"], each["rank_interval"]) for name, each in last.items()}
+    close = ("b", [2, 3])
+    assert standings == {"best": ("a", [1, 1]), "good": close, "twin": close, "baseline": ("c", [4, 4])}
+    counts = draw(0)
+    difference = (counts["best"][:, 23] - counts["baseline"][:, 23]) / 100
+    assert last["best"]["difference"] == pytest.approx(difference.mean())
+    assert last["best"]["difference_ci95"] == pytest.approx(t_interval(difference.tolist()))
+    # All 2^12 sign patterns: only the observed one and its opposite differ as much.
+    assert last["best"]["p_value_adjusted"] == pytest.approx(2 / 2**12)
+    assert last["baseline"]["difference"] is None
+
+
+def test_budgets_that_are_missing_are_named_with_the_way_to_get_them(tmp_path: Path) -> None:
+    counts = draw(0)
+    shorter = {**counts, "good": counts["good"][:, :20]}
+    ledger = store(tmp_path / "stored", shorter, classes=CLASSES, order="balanced", batch_size=1)
+    [setting] = rank(ledger, per_class=[4, 8], at=[50, 500], threshold=0.5, consecutive=3)["settings"]
+    labels = {name: [each["labels"] for each in entries] for name, entries in setting["label_budgets"].items()}
+    assert labels == {"best": [12, 24, 50], "twin": [12, 24, 50], "baseline": [12, 24, 50], "good": [12]}
+    [remark] = [each for each in setting["remarks"] if "No accuracy at" in each]
+    assert remark.startswith("No accuracy at 24, 50 (good); 500 labels: ")
+    assert "--criterion.until=limit" in remark
+    # Comparisons over the whole curve end where all curves do.
+    assert {each["to"] for each in setting["learning_curve_area"].values()} == {12}
+
+    # Labels per class need an evaluation there. At 7 labels it is the accuracy after 6, as everywhere.
+    ledger = store(tmp_path / "twos", draw(0, 20), classes=CLASSES, order="balanced", batch_size=2)
+    [setting] = rank(ledger, per_class=[1, 2], at=[7])["settings"]
+    assert {tuple(each["labels"] for each in own) for own in setting["label_budgets"].values()} == {(6, 7)}
+    assert any(each.startswith("No accuracy at 3 labels: ") for each in setting["remarks"])
+    [setting] = rank(store(tmp_path / "shuffled", draw(0), classes=CLASSES), at=[12])["settings"]
+    assert [each["per_class"] for own in setting["label_budgets"].values() for each in own] == [None] * 4
+
+
+def test_means_over_settings_and_files(tmp_path: Path) -> None:
+    for seed, (dataset, classes) in enumerate((("insects", CLASSES), ("pets", ["cats", "dogs"]))):
+        fed: dict[str, Any] = {"train_photos_sha256": dataset, "classes": classes, "order": "balanced"}
+        store(tmp_path / "stored", draw(seed), description={"dataset": dataset}, **fed)
+    document = rank(tmp_path / "stored", per_class=[2, 8], at=[12])
+    over = document["label_budgets"]
+    assert over["of"] == "2 settings (2 data sets, 1 network)"
+    assert [each["name"] for each in over["methods"]] == ["best", "twin", "good", "baseline"]
+    for method in over["methods"]:
+        assert [(each["per_class"], each["labels"]) for each in method["budgets"]] == [(2, None), (8, None), (None, 12)]
+        groups = [draw(seed)[method["name"]][:, labels - 1] / 100 for seed, labels in ((0, 24), (1, 16))]
+        assert method["budgets"][1]["accuracy"] == pytest.approx(np.mean(groups))
+        assert method["budgets"][1]["ci95"] == pytest.approx(mean_of_means(groups)[1:])
+
+    settings = {setting["name"]: setting for setting in document["settings"]}
+    with (tmp_path / "out" / "leaderboard.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            setting, name = settings[row["setting"]], row["method"]
+            [entry] = [each for each in setting["label_budgets"][name] if each["per_class"] == 8]
+            numbers = [float(row[f"per_class_8{end}"]) for end in ("", "_low", "_high")]
+            assert (numbers, row["per_class_8_group"]) == ([entry["accuracy"], *entry["ci95"]], entry["group"])
+            assert float(row["learning_curve_area"]) == setting["learning_curve_area"][name]["area"]
+    best = over["methods"][0]["budgets"][0]["accuracy"]
+    latex = (tmp_path / "out" / "leaderboard.tex").read_text()
+    assert f"best & {100 * best:.1f} [" in latex[latex.index("mean over 2 settings (2 data sets, 1 network)}") :]
+    assert "## Accuracy at label budgets, %, mean over 2 settings" in (tmp_path / "out" / "leaderboard.md").read_text()
+
+
+def test_interval_of_a_mean_of_means_is_that_of_welch() -> None:
+    one, other = np.random.default_rng(0).normal([0, 1], [1, 4], (15, 2)).T
+    mean, low, high = mean_of_means([one, other[:9]])
+    # The interval is that of the difference of two means, with the sign of the second turned.
+    welch = stats.ttest_ind(one, -other[:9], equal_var=False).confidence_interval()
+    assert (mean, low, high) == pytest.approx(((one.mean() + other[:9].mean()) / 2, welch.low / 2, welch.high / 2))
+    assert mean_of_means([one]) == pytest.approx((one.mean(), *t_interval(one.tolist())))
+    assert np.isnan(mean_of_means([one, other[:1]])[1:]).all()
+    assert mean_of_means([np.ones(3), np.zeros(2)]) == (0.5, 0.5, 0.5)
+
+
+def require_plain(entry: dict[str, Any], shares: list[list[float]]) -> None:
+    """Check a label budget against the accuracies of the classes in each ordering."""
+    balanced = [sum(own) / len(own) for own in shares], entry["balanced_accuracy"]
+    for values, scores in [
+        balanced,
+        *zip(map(list, zip(*shares, strict=True)), entry["class_accuracies"].values(), strict=True),
+    ]:
+        low, high = t_interval(values)
+        assert scores["accuracy"] == pytest.approx(np.mean(values))
+        assert scores["ci95"] == pytest.approx([max(low, 0), min(high, 1)])
+
+
+def test_accuracies_of_classes_are_those_of_a_plain_loop(tmp_path: Path) -> None:
+    drawn = draw_classes()
+    [setting] = rank(fill(tmp_path / "stored", drawn), per_class=[1, 4], at=[20])["settings"]
+    for name, of_class in drawn.items():
+        entries = setting["label_budgets"][name]
+        assert [each["labels"] for each in entries] == [3, 12, 20]
+        for each in entries:
+            require_plain(each, (of_class[:, each["labels"]] / np.array(SIZES)).tolist())
+            assert list(each["class_accuracies"]) == CLASSES
+
+
+def test_files_have_accuracies_of_classes(tmp_path: Path) -> None:
+    [setting] = rank(fill(tmp_path / "stored", draw_classes()), per_class=[4])["settings"]
+    with (tmp_path / "out" / "leaderboard.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            scores = setting["label_budgets"][row["method"]][0]["balanced_accuracy"]
+            ends = [float(row[f"per_class_4_balanced{end}"]) for end in ("", "_low", "_high")]
+            assert ends == [scores["accuracy"], *scores["ci95"]]
+    markdown, good = (tmp_path / "out" / "leaderboard.md").read_text(), setting["label_budgets"]["good"][0]
+    assert "## Balanced accuracy at label budgets, %: pets" in markdown
+    assert f"| good | {100 * good['balanced_accuracy']['accuracy']:.1f} \\[" in markdown
+    table = markdown[markdown.index("## Accuracy of each class at 12 labels, %: pets") :]
+    assert "| method | ants | bees | wasps |" in table
+    cells = [f"{100 * each['accuracy']:.1f} \\[" for each in good["class_accuracies"].values()]
+    assert any(all(cell in line for cell in cells) for line in table.splitlines() if line.startswith("| good"))
+
+    # Many classes have no table.
+    [setting] = rank(fill(tmp_path / "many", draw_classes(sizes=(9,) * 11)), at=[10])["settings"]
+    assert len(setting["label_budgets"]["good"][0]["class_accuracies"]) == 11
+    markdown = (tmp_path / "out" / "leaderboard.md").read_text()
+    assert ("Balanced accuracy at" in markdown, "Accuracy of each class" in markdown) == (True, False)
+
+
+def test_where_the_measure_is_balanced_accuracy_both_agree(tmp_path: Path) -> None:
+    drawn, weights = draw_classes(), class_weights(np.array(SIZES), "balanced_accuracy")
+    traces = {name: each[:, 1:].astype(np.int64) @ weights for name, each in drawn.items()}
+    fed: dict[str, Any] = {"measure": "balanced_accuracy", "all_correct": int(weights @ SIZES), "classes": CLASSES}
+    [setting] = rank(store(tmp_path / "stored", traces, of_class=drawn, **fed), at=[5, 25])["settings"]
+    for each in (each for entries in setting["label_budgets"].values() for each in entries):
+        assert each["balanced_accuracy"]["accuracy"] == pytest.approx(each["accuracy"])
+        assert each["balanced_accuracy"]["ci95"] == pytest.approx(each["ci95"])
+    markdown = (tmp_path / "out" / "leaderboard.md").read_text()
+    assert ("Balanced accuracy at" in markdown, "Accuracy of each class at 25" in markdown) == (False, True)
+
+
+def test_where_classes_were_not_counted_a_remark_says_how_to(tmp_path: Path) -> None:
+    for counted, expected in (((), []), (("good",), ["baseline"])):
+        [setting] = rank(fill(tmp_path / f"{len(counted)}", draw_classes(), counted), at=[10])["settings"]
+        known = [name for name, own in setting["label_budgets"].items() if "balanced_accuracy" in own[0]]
+        remarks = [each for each in setting["remarks"] if "No balanced accuracy" in each]
+        assert (known, len(remarks)) == ([*counted], len(expected))
+        assert all("of baseline: " in each and each.endswith("with --results.per_class=true.") for each in remarks)
+
+
+def test_runs_are_joined_and_seeds_pooled(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    expected: dict[str, list[list[float]]] = {"baseline": [], "good": []}
+    for seed in (0, 1):
+        drawn = draw_classes(seed)
+        options: dict[str, Any] = {"seed": seed, "stream_sha256": f"seed {seed}", "train_photos_sha256": "insects"}
+        for first, last in ((3, ORDERINGS), (0, 3)):
+            of_class = np.stack([each[first:last, 1:] for each in drawn.values()])
+            options |= {"limit": 30, "methods": list(drawn), "classes": CLASSES, "first": first}
+            run = write_run(tmp_path / "runs" / f"{seed} {first}", of_class.sum(-1, dtype=np.int64), **options)
+            counts = {"class_correct": of_class, "class_sizes": np.array(SIZES)}
+            (run / "curves.npz").write_bytes(Curves.load(run / "curves.npz").content(counts))
+            seal(run)
+        for name, each in drawn.items():
+            expected[name] += (each[:, 10] / np.array(SIZES)).tolist()
+    [setting] = rank(tmp_path / "runs", at=[10])["settings"]
+    assert setting["orderings"] == [*range(ORDERINGS)] * 2
+    for name, shares in expected.items():
+        require_plain(setting["label_budgets"][name][0], shares)
+
+
+def test_a_run_agrees_with_scikit_learn(fit: Callable[..., Path], photo_folder: Path) -> None:
+    metrics = pytest.importorskip("sklearn.metrics", reason="the extra sklearn is not installed")
+    neighbors = pytest.importorskip("sklearn.neighbors")
+    # One class has a third of its validation photos.
+    for number in range(4):
+        (photo_folder / "validation" / "dark" / f"{number}.jpg").unlink()
+    options = ["--data.order=balanced", "--criterion.until=limit", "--data.orderings=3", "--seed_everything=5"]
+    weights = {"name": "mobilenet_v2", "weights": "embedded", "preprocessing": {"resize": 32, "crop": 32}}
+    backbone = ["--data.backbone.weights=embedded", "--data.backbone.model_args={}"]
+    run = fit(*options, *backbone, "--results.per_class=true")
+
+    photos = ClassFolders(str(photo_folder))
+    train, validation = photos.train(), photos.validation()
+    fed, held = headstart.embed(train, weights), headstart.embed(validation, weights)
+    orders = [balanced_ordering(train.labels, number, 5) for number in range(3)]
+    [setting], [of_ledger] = (
+        rank(folder, per_class=[1, 3, 10])["settings"] for folder in (run, Path(os.environ["HEADSTART_LEDGER"]))
+    )
+    assert of_ledger["label_budgets"] == setting["label_budgets"]
+    entries = setting["label_budgets"]["mean"]
+    assert all(abs(each["balanced_accuracy"]["accuracy"] - each["accuracy"]) > 0.01 for each in entries)
+    for entry in entries:
+        balanced, recalls = [], []
+        for order in orders:
+            seen = order[: entry["labels"]]
+            predicted = neighbors.NearestCentroid().fit(fed[seen], train.labels[seen]).predict(held)
+            balanced.append(metrics.balanced_accuracy_score(validation.labels, predicted))
+            recalls.append(metrics.recall_score(validation.labels, predicted, average=None))
+        assert entry["balanced_accuracy"]["accuracy"] == pytest.approx(np.mean(balanced))
+        of_classes = [each["accuracy"] for each in entry["class_accuracies"].values()]
+        assert of_classes == pytest.approx(np.mean(recalls, axis=0))
+        assert list(entry["class_accuracies"]) == ["dark", "light"]
