@@ -23,12 +23,7 @@ def tables_of(document: Document, in_terminal: bool = False) -> Iterator[Table]:
     """
     settings, over, budgets = document["settings"], document["over_settings"], document["label_budgets"]
     for setting in settings if not in_terminal or len(settings) <= MOST_PRINTED else ():
-        notes = [*warnings_of(setting), *setting["remarks"]]
-        yield Table(setting["name"], _setting_rows(setting), ESSENTIAL, _criterion(setting), notes)
-        if setting["pairs"] and not in_terminal:
-            yield Table(f"Neighbours: {setting['name']}", _pair_rows(setting))
-        for title, rows in budget_tables(setting):
-            yield Table(f"{title}: {setting['name']}", rows)
+        yield from setting_tables(setting, in_terminal)
 
     if over is not None:
         yield Table(f"Over {over['of']}", over_settings_rows(document), notes=over["remarks"])
@@ -39,10 +34,39 @@ def tables_of(document: Document, in_terminal: bool = False) -> Iterator[Table]:
         yield from axis_tables(document["axis"])
 
     for each in document["sensitivity"]["settings"] if not in_terminal else ():
-        yield Table(f"Sensitivity: {each['name']}", _sensitivity_rows(each))
+        yield sensitivity_table(each)
     if document["setup_stability"] is not None:
         title = "Setup stability: agreement of the rankings where one part varies"
         yield Table(title, stability_rows(document))
+
+
+def setting_tables(setting: Document, in_terminal: bool = False) -> Iterator[Table]:
+    """Yield the tables of a setting: its methods, neighbours among them, and accuracies at label budgets.
+
+    Args:
+        setting: The setting as it stands in `leaderboard.json`.
+        in_terminal: As for `tables_of`.
+    """
+    notes = [*warnings_of(setting), *setting["remarks"]]
+    yield Table(setting["name"], _setting_rows(setting), ESSENTIAL, _criterion(setting), notes)
+    if setting["pairs"] and not in_terminal:
+        yield Table(f"Neighbours: {setting['name']}", _pair_rows(setting))
+    for title, rows in budget_tables(setting):
+        yield Table(f"{title}: {setting['name']}", rows)
+
+
+def sensitivity_table(setting: Document) -> Table:
+    """Return the best method of a setting under each criterion, with the agreement of its ranking.
+
+    Args:
+        setting: A part of `sensitivity` as it stands in `leaderboard.json`.
+    """
+    lines = []
+    for each in setting["grid"]:
+        cut = f", cut at {each['restricted_at']}" if each["undecided"] else ""
+        best = f"{each['order'][0]} ({format_number(each['tau'], '.2f')}{cut})" if each["order"] else "–"
+        lines.append((f"{100 * each['threshold']:g}%", f"{each['consecutive']} in a row", best))
+    return Table(f"Sensitivity: {setting['name']}", pivot("threshold", lines))
 
 
 def warnings_of(document: Document) -> list[str]:
@@ -123,16 +147,6 @@ def over_settings_rows(document: Document) -> Cells:
         rank = format_estimate(each["mean_rank"], each["mean_rank_interval"], ".1f")
         rows.append([each["name"] + " (tuned)" * each["tuned"], mean, rank])
     return rows
-
-
-def _sensitivity_rows(setting: Document) -> Cells:
-    """Return the best method under each criterion, with the agreement of its ranking with that of the leaderboard."""
-    lines = []
-    for each in setting["grid"]:
-        cut = f", cut at {each['restricted_at']}" if each["undecided"] else ""
-        best = f"{each['order'][0]} ({format_number(each['tau'], '.2f')}{cut})" if each["order"] else "–"
-        lines.append((f"{100 * each['threshold']:g}%", f"{each['consecutive']} in a row", best))
-    return pivot("threshold", lines)
 
 
 def stability_rows(document: Document) -> Cells:

@@ -40,7 +40,7 @@ def comparison_page(
     sections = [
         overview(document),
         over_settings(document, marks),
-        label_budgets(document),
+        label_budgets(document, marks),
         axis(document, marks),
         settings_section(settings, curves, marks),
         sensitivity(document),

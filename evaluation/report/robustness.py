@@ -1,30 +1,17 @@
 """Sections beyond one setting and one criterion: means over settings, an axis, sensitivity, setup stability."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
+from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
 from headstart.evaluation.report import series
-from headstart.output.page.cells import number, of, table, texts_table
+from headstart.output.page.cells import number, texts_table
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
 # Numbers of the methods, by name.
 Marks = Mapping[str, int]
-
-OVER = (
-    (Column("method"), lambda each: Cell(each["name"] + " (tuned)" * each["tuned"], method=each["name"])),
-    (Column("interquartile mean", "and its 95 % interval"), of("interquartile_mean", ".3f")),
-    (Column("mean rank", "and its 95 % interval"), of("mean_rank", ".2f")),
-)
-STABILITY = (
-    (Column("part that varies"), lambda each: Cell(each["part"])),
-    (
-        Column("stability", "mean Kendall tau between rankings that differ in this part alone, and its 95 % interval"),
-        lambda each: number(each["stability"], ".2f", each["interval"]),
-    ),
-    (Column("pairs compared"), of("compared", ",.0f")),
-)
 
 
 def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
@@ -39,7 +26,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         "is a t interval over data sets."
     )
     title, methods = f"Over {over['of']}", over["methods"]
-    tables = [table(title, OVER, methods), _ranks(document), _probabilities(over)]
+    tables = [texts_table(title, over_settings_rows(document), [*marks]), _ranks(document), _probabilities(over)]
 
     about, data = f"over {over['of']}", series.intervals(methods, "interquartile_mean", marks)
     figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
@@ -82,7 +69,7 @@ def _probabilities(over: Mapping[str, Any]) -> Table:
     return Table(title, columns, rows, "Their intervals are in leaderboard.json.")
 
 
-def label_budgets(document: Mapping[str, Any]) -> Section | None:
+def label_budgets(document: Mapping[str, Any], marks: Marks) -> Section | None:
     """Return the accuracies at label budgets, as means over settings; None where there are none in all settings."""
     over = document["label_budgets"]
     if not over:
@@ -93,7 +80,7 @@ def label_budgets(document: Mapping[str, Any]) -> Section | None:
         "accuracy if each doubling of the samples has the same weight. Higher is better. Each setting below has its "
         "own table, with tests of all pairs."
     )
-    means = texts_table(budgets_title(over), budgets_over_settings_rows(over), has_methods=True)
+    means = texts_table(budgets_title(over), budgets_over_settings_rows(over), [*marks])
     part = Part(remarks=[] if document["over_settings"] else over["remarks"], tables=[means])
     return Section("label-budgets", "Accuracy at label budgets", [definition], [part])
 
@@ -113,7 +100,7 @@ def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
         tables, figures = [], []
         for (title, labels), chart in zip(kinds(shown), ("by_value", "accuracy_by_value"), strict=False):
             caption = f"{title[0].upper()}{title[1:]}, with its 95 % interval"
-            tables.append(texts_table(caption, axis_rows(shown, panel, labels), has_methods=True))
+            tables.append(texts_table(caption, axis_rows(shown, panel, labels), [*marks]))
             data = series.by_value(panel, labels, marks)
             figures.append(Figure(f"axis-{index}-{chart}", chart, f"{caption}, by {key}", panel["name"], data))
         remarks = [*(f"WARNING: {each}" for each in panel["warnings"]), *panel["remarks"]]
@@ -124,32 +111,19 @@ def axis(document: Mapping[str, Any], marks: Marks) -> Section | None:
 def sensitivity(document: Mapping[str, Any]) -> Section:
     """Return the order of the methods at other thresholds and streaks."""
     definition = (
-        "The same traces under other criteria. Each cell has the best method, and Kendall's tau between the order of "
-        "all methods and their order in the leaderboard. A value of 1 is the same order, and has the strongest colour. "
-        "A dash means that no method meets the criterion, or that traces end before that is decided."
+        "The same traces under other criteria. Each cell has the best method, and in brackets Kendall's tau between "
+        "the order of all methods and their order in the leaderboard; 1 is the same order. Traces that end before a "
+        "criterion is decided are cut where the first of them ends. A dash means that no method meets the criterion, "
+        "or that traces end before that is decided."
     )
-    consecutive, parts = document["sensitivity"]["consecutive"], []
+    parts = []
     for setting in document["sensitivity"]["settings"]:
         is_known = any(each["tau"] is not None for each in setting["grid"])
         unknown = [f"{setting['name']}: no ranking is known by any of these criteria."] * (not is_known)
-        parts.append(Part("", "", unknown, [_grid(setting, consecutive)] * is_known, setting=setting["name"]))
+        shown = sensitivity_table(setting)
+        tables = [texts_table(shown.title, shown.rows)] * is_known
+        parts.append(Part(remarks=unknown, tables=tables, setting=setting["name"]))
     return Section("sensitivity", "Sensitivity to the criterion", [definition], parts)
-
-
-def _grid(setting: Mapping[str, Any], consecutive: Sequence[int]) -> Table:
-    rows: dict[float, list[Cell]] = {}
-    for each in setting["grid"]:
-        row, tau = rows.setdefault(each["threshold"], [Cell(f"{100 * each['threshold']:g}%")]), each["tau"]
-        if tau is None:
-            row.append(Cell("–"))
-        else:
-            best, undecided = each["order"][0], " *" * bool(each["undecided"])
-            row.append(Cell(f"{best} {tau:.2f}{undecided}", tau, method=best, tint=round(70 * max(tau, 0))))
-
-    columns = [Column("threshold"), *(Column(f"{length} in a row") for length in consecutive)]
-    note = "* Some traces end before this criterion is decided: all are cut where the first of them ends."
-    has_undecided = any(each["undecided"] for each in setting["grid"])
-    return Table(setting["name"], columns, [*rows.values()], note if has_undecided else "")
 
 
 def setup_stability(document: Mapping[str, Any]) -> Section | None:
@@ -167,5 +141,5 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     about = "Agreement of rankings whose setups differ in one part, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, about, series.stabilities(parts))
     figures = [figure] * any(each["stability"] is not None for each in parts)
-    part = Part(tables=[table("Setup stability", STABILITY, parts)], figures=figures)
+    part = Part(tables=[texts_table("Setup stability", stability_rows(document))], figures=figures)
     return Section("setup-stability", "What moves the ranking", [definition], [part])

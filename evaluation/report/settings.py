@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.contract.tables.grouping import grouped
-from headstart.evaluation.leaderboard.budget_tables import budget_tables
+from headstart.evaluation.leaderboard.tables import setting_tables
 from headstart.evaluation.report import series
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.page.cells import method, method_of, of, table, text, texts_table
+from headstart.output.page.cells import number, text, texts_table
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
 # A setting as in `leaderboard.json`, and the numbers of the methods, by name.
@@ -20,93 +19,54 @@ MOST_NAMED = 2
 FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
 OVERVIEW = (
-    (Column("setting"), lambda each: Cell(each["title"], link=each["id"])),
-    (Column("best", "of the lowest restricted mean", words=True), lambda each: each["best"]),
-    (
-        Column("tied for first", "no method is significantly better by the tests of all pairs", True, is_extra=True),
-        lambda each: text(each["tied"]),
-    ),
-    (Column("samples", "restricted mean, and its 95 % interval"), of("restricted_mean", ".1f")),
-    (Column("improvement, %", "over the baseline, and its 95 % interval"), of("relative_improvement", ".0f")),
-    (Column("orderings", is_extra=True), of("orderings", ".0f")),
-    (Column("threshold", is_extra=True), of("threshold", ".0%")),
-    (Column("chance", is_extra=True), of("chance", ".1%")),
-    (
-        Column("majority share", "accuracy of always predicting the largest class", is_extra=True),
-        of("majority", ".1%"),
-    ),
+    Column("setting"),
+    Column("best", "of the lowest restricted mean", words=True),
+    Column("tied for first", "no method is significantly better by the tests of all pairs", words=True, is_extra=True),
+    Column("samples", "restricted mean, and its 95 % interval"),
+    Column("improvement, %", "over the baseline, and its 95 % interval"),
+    *(Column(title, is_extra=True) for title in ("orderings", "threshold", "chance")),
+    Column("majority share", "accuracy of always predicting the largest class", is_extra=True),
 )
-SCORES = (
-    (Column("method"), method),
-    (
-        Column("reached", "orderings in which the criterion was met, of all"),
-        lambda each: Cell(f"{each['reached']}/{each['orderings']}"),
-    ),
-    (Column("median", "median samples to criterion, and its 95 % interval"), of("median", "g")),
-    (
-        Column("restricted mean", "mean of min(samples to criterion, limit), and its 95 % interval", is_extra=True),
-        of("restricted_mean", ".1f"),
-    ),
-    (
-        Column("improvement, %", "of the restricted mean over the baseline's, and its 95 % interval"),
-        of("relative_improvement", ".0f"),
-    ),
-    (Column("p", "sign-flip test against the baseline, adjusted by Holm", is_extra=True), of("p_value_holm", ".2g")),
-    (
-        Column("onset", "median of the samples seen when the streak that met the criterion began", is_extra=True),
-        of("onset", "g"),
-    ),
-    (
-        Column("group", "methods that share a letter do not differ significantly", words=True),
-        lambda each: Cell(each["group"]),
-    ),
-    (
-        Column("rank", "95 % interval of the rank", is_extra=True),
-        lambda each: Cell("–".join(f"{end:g}" for end in each["rank_interval"])),
-    ),
-)
-PAIRS = (
-    (Column("better"), method_of("better")),
-    (Column("next", words=True), method_of("worse")),
-    (Column("difference", "of the restricted means in samples, and its 95 % interval"), of("difference", ".1f")),
-    (Column("p", "sign-flip test of this pair, not adjusted", is_extra=True), of("p_value", ".2g")),
-    (
-        Column("significant", "by the test adjusted for all pairs of the setting"),
-        lambda each: Cell("yes" if each["told_apart"] else "no"),
-    ),
-    (
-        Column(
-            "orderings needed",
-            "to find the difference in 80 % of repetitions, by simulation from these pairs",
-            is_extra=True,
-        ),
-        of("orderings_needed", ",.0f"),
-    ),
-)
+# Of the tables of each setting.
+HINTS = {
+    "group": "methods that share a letter do not differ significantly",
+    "rank": "95 % interval of the rank",
+    "reached": "orderings in which the criterion was met, of all",
+    "median": "median samples to criterion, and its 95 % interval",
+    "restricted mean": "mean of min(samples to criterion, limit), and its 95 % interval",
+    "improvement": "of the restricted mean over the baseline's, and its 95 % interval",
+    "onset": "median of the samples seen when the streak that met the criterion began",
+    "fewer samples": "difference of the restricted means, and its 95 % interval",
+    "p": "sign-flip test against the baseline, adjusted by Holm; of neighbours not adjusted",
+    "significant": "by the test adjusted for all pairs of the setting",
+    "orderings needed": "to find the difference in 80 % of repetitions, by simulation from these pairs",
+}
 
 
 def overview(document: Mapping[str, Any]) -> Section:
     """Return one row for each setting that is pooled: the best method, its lead, and how sure it is."""
     rows = [_winner(index, each) for index, each in enumerate(document["settings"]) if each["is_pooled"]]
-    tables = [table("Best method of each setting", OVERVIEW, rows)] * bool(rows)
+    tables = [Table("Best method of each setting", OVERVIEW, rows)] * bool(rows)
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
     part = Part(remarks=[*left_out, *document["remarks"], *_differences(document)], tables=tables)
     return Section("overview", "Who wins, by how much, how sure", _protocol(document["settings"]), [part])
 
 
-def _winner(index: int, setting: Setting) -> dict[str, Any]:
-    """Return what a setting's row shows: its best method with its scores, and those tied with it."""
+def _winner(index: int, setting: Setting) -> list[Cell]:
+    """Return a setting's row: its best method with its scores, and those tied with it."""
     best = setting["methods"][0]
     name = best["name"]
     tied = [each for each in setting["tied_for_first"] if each != name]
-    return {
-        **best,
-        **{key: setting[key] for key in ("threshold", "chance", "majority")},
-        "title": numbered(index, setting["name"]),
-        "id": _setting_id(index),
-        "best": Cell(name, method=name) if best["reached"] else Cell("none met the criterion"),
-        "tied": ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods",
-    }
+    return [
+        Cell(numbered(index, setting["name"]), link=_setting_id(index)),
+        Cell(name, method=name) if best["reached"] else Cell("none met the criterion"),
+        text(", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"),
+        number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
+        number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
+        number(best["orderings"], ".0f"),
+        number(setting["threshold"], ".0%"),
+        *(number(setting[key], ".1%") for key in ("chance", "majority")),
+    ]
 
 
 def _protocol(settings: Sequence[Setting]) -> list[str]:
@@ -158,17 +118,14 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
         f"Learning curves are means over orderings. The first two chosen methods have bands, from the {low}th to the "
         f"{high}th percentile. The dashed line is the threshold. Intervals are 95 % intervals. Methods that share a "
         "letter do not differ significantly in these orderings.",
-        f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column, _ in SCORES if column.hint)}.",
+        f"Columns: {'; '.join(f'{title}: {hint}' for title, hint in HINTS.items())}.",
     ]
 
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
-        tables = [_scores(setting), *_budgets(setting)]
-        if setting["pairs"]:
-            pairs = [{**pair, "difference_interval": pair["interval"]} for pair in setting["pairs"]]
-            tables.append(table("Resolution: neighbours in the order above", PAIRS, pairs))
-        warnings = [f"WARNING: {warning}" for warning in setting["warnings"]]
-        remarks = [_describe(setting, traces), *warnings, *setting["remarks"]]
+        shown = [*setting_tables(setting)]
+        tables = [texts_table(each.title, each.rows, [*marks], essential=each.essential, hints=HINTS) for each in shown]
+        remarks = [_describe(setting, traces), *shown[0].notes]
         id_ = _setting_id(index)
         figures = _figures(id_, setting, traces, marks)
         parts.append(Part(numbered(index, setting["name"]), id_, remarks, tables, figures, setting=setting["name"]))
@@ -196,25 +153,3 @@ def _figures(id_: str, setting: Setting, curves: Curves, marks: Marks) -> list[F
         improvement = series.intervals(setting["methods"], "relative_improvement", marks)
         charts.append(("improvement", "Relative improvement over the baseline, with its 95 % interval", improvement))
     return [Figure(f"{id_}-{chart}", chart, caption, setting["name"], data) for chart, caption, data in charts]
-
-
-def _scores(setting: Setting) -> Table:
-    methods = setting["methods"]
-    accuracies = [
-        (Column(f"accuracy at {at}", f"mean accuracy at {at} samples", is_extra=True), of(at, ".1%"))
-        for at in methods[0]["accuracy_at"]
-    ]
-    entries = [{**each, **each["accuracy_at"]} for each in methods]
-    tuned = grouped((each["tuned"], each["name"]) for each in methods if each["tuned"])
-    notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
-    return table(f"Leaderboard: {setting['name']}", [*SCORES, *accuracies], entries, " ".join(notes))
-
-
-def _budgets(setting: Setting) -> list[Table]:
-    """Return the tables of label budgets, of which the first one has letters."""
-    interval = "In brackets: the 95 % interval over orderings."
-    letters = " Those that share a letter do not differ significantly there."
-    return [
-        texts_table(title, rows, interval + letters * (not index), has_methods=True)
-        for index, (title, rows) in enumerate(budget_tables(setting))
-    ]

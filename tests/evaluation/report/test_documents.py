@@ -79,7 +79,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     assert page.tables["pets"][0] == ["source", "mean rank", "LogME (saturated)"]
     assert page.tables["pets"][1:] == [["one", "1.00", "0.50 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
     assert [row[0] for row in page.tables["Rankers"][1:]] == ["mean rank elsewhere", "LogME"]
-    assert "0.750 [0.500, 1.000]" in page.tables["Rankers"][1]
+    assert "0.750 [0.500,\N{NO-BREAK SPACE}1.000]" in page.tables["Rankers"][1]
     assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]
     assert page.tables["Win rate, %"][1][1:] == ["100.0"]
     # There are no traces, and so no leaderboard.

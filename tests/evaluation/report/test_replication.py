@@ -79,7 +79,7 @@ def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Pat
             )
             ledger.write({TraceKey(stream, method, k): Trace(trace) for k, trace in enumerate(counts)})
     page = show(tmp_path / "stored")
-    assert len(page.tables["Leaderboard: pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
+    assert len(page.tables["pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
     assert not any("headstart train" in text for text in page.texts)
 
 

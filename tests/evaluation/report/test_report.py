@@ -38,9 +38,9 @@ def test_names_are_texts(tmp_path: Path) -> None:
     assert set(page.content["methods"]) == {"baseline", *EVIL[:3]}
     assert page.tags.count("script") == 3
     assert "img" not in page.tags
-    tables = [table for caption, table in page.tables.items() if caption.startswith("Leaderboard: ")]
+    tables = [table for caption, table in page.tables.items() if caption.startswith("Neighbours: ")]
     assert len(tables) == 4
-    assert all({row[0] for row in table[1:]} == {"baseline", *EVIL[:3]} for table in tables)
+    assert all({name for row in table[1:] for name in row[:2]} == {"baseline", *EVIL[:3]} for table in tables)
     assert [row[0] for row in page.tables["Best method of each setting"][1:]] == [
         f"{number}. {name}, resnet50 (DEFAULT)" for number, name in enumerate(EVIL, 1)
     ]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from headstart.evaluation.leaderboard.tables import setting_tables
 from headstart.tests.material.ledgers import store
 from headstart.tests.material.report_runs import METHODS, show, traces
 from headstart.tests.material.runs import TRACES, write_run
@@ -17,37 +18,14 @@ def numbers(cell: str) -> list[float]:
     return [float(each.replace(",", "")) for each in re.findall(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?", cell)]
 
 
-def test_every_number_of_the_tables_is_that_of_the_leaderboard(runs: Path) -> None:
+def test_tables_of_settings_are_those_of_the_leaderboard(runs: Path) -> None:
     page = show(runs)
     document = json.loads((runs.parent / "leaderboard.json").read_text())
     assert len(document["settings"]) == 2
     for setting in document["settings"]:
-        header, *rows = page.tables[f"Leaderboard: {setting['name']}"]
-        assert [row[0] for row in rows] == [method["name"] for method in setting["methods"]]
-        for row, method in zip(rows, setting["methods"], strict=True):
-            cells = dict(zip(header, row, strict=True))
-            assert cells["reached"] == f"{method['reached']}/{method['orderings']}"
-            assert numbers(cells["rank"].replace("–", " ")) == method["rank_interval"]
-            assert cells["group"] == "".join(
-                letter for letter, group in zip("abcd", setting["not_told_apart"], strict=False) if row[0] in group
-            )
-            for title, key, digit in (
-                ("median", "median", 0.1),
-                ("restricted mean", "restricted_mean", 0.1),
-                ("improvement, %", "relative_improvement", 1),
-            ):
-                expected = [method[key], *(method[f"{key}_interval"] or [])]
-                shown = [x for x in expected if x is not None]
-                assert numbers(cells[title]) == pytest.approx(shown, abs=0.51 * digit)
-            for title, key in (("p", "p_value_holm"), ("onset", "onset")):
-                assert numbers(cells[title]) == pytest.approx(
-                    [method[key]] if method[key] is not None else [], rel=0.06
-                )
-            for at, accuracy in method["accuracy_at"].items():
-                # Behind the limit nothing is known of any method.
-                assert (accuracy is None) == (f"accuracy at {at}" not in cells)
-                shown = numbers(cells.get(f"accuracy at {at}", ""))
-                assert shown == pytest.approx([] if accuracy is None else [100 * accuracy], abs=0.051)
+        for each in setting_tables(setting):
+            shown = [[cell.replace("\N{NO-BREAK SPACE}", " ") for cell in row] for row in page.tables[each.title]]
+            assert shown == [[cell or "–" for cell in row] for row in each.rows]
 
 
 def test_an_axis_has_a_table_and_charts_of_its_own(tmp_path: Path) -> None:
@@ -74,40 +52,32 @@ def test_label_budgets_have_balanced_accuracies_and_those_of_classes(tmp_path: P
     page = show(tmp_path / "stored", at=[5, 20])
     [setting] = json.loads((tmp_path / "leaderboard.json").read_text())["settings"]
     entries = setting["label_budgets"]["baseline"]
-    [header, row] = page.tables["Balanced accuracy at label budgets, %"]
+    [header, row] = page.tables[f"Balanced accuracy at label budgets, %: {setting['name']}"]
     assert header == ["method", "5 labels", "20 labels"]
     for cell, each in zip(row[1:], entries, strict=True):
         scores = each["balanced_accuracy"]
         assert numbers(cell) == pytest.approx([100 * x for x in (scores["accuracy"], *scores["ci95"])], abs=0.051)
-    [header, row] = page.tables["Accuracy of each class at 20 labels, %"]
+    [header, row] = page.tables[f"Accuracy of each class at 20 labels, %: {setting['name']}"]
     assert header == ["method", "cats", "dogs"]
     for cell, scores in zip(row[1:], entries[-1]["class_accuracies"].values(), strict=True):
         assert numbers(cell) == pytest.approx([100 * x for x in (scores["accuracy"], *scores["ci95"])], abs=0.051)
 
 
-def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
+def test_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
     page = show(runs)
     document = json.loads((runs.parent / "leaderboard.json").read_text())
-    # Captions of the settings' tables of pairs are alike; the last one stays.
-    for row, pair in zip(
-        page.tables["Resolution: neighbours in the order above"][1:], document["settings"][1]["pairs"], strict=True
-    ):
-        assert row[:2] == [pair["better"], pair["worse"]]
-        assert numbers(row[2]) == pytest.approx([pair["difference"], *pair["interval"]], abs=0.051)
-        assert (row[4] == "yes") == pair["told_apart"]
-        assert numbers(row[5]) == [pair["orderings_needed"]] if pair["orderings_needed"] else row[5] == "–"
     over = document["over_settings"]
     for row, method in zip(page.tables[f"Over {over['of']}"][1:], over["methods"], strict=True):
         assert row[0] == method["name"]
         assert numbers(row[1]) == pytest.approx(
-            [method["interquartile_mean"], *method["interquartile_mean_interval"]], abs=0.00051
+            [method["interquartile_mean"], *method["interquartile_mean_interval"]], abs=0.0051
         )
     for setting in document["sensitivity"]["settings"]:
-        _, *rows = page.tables[setting["name"]]
+        _, *rows = page.tables[f"Sensitivity: {setting['name']}"]
         cells = [cell for row in rows for cell in row[1:]]
         for cell, entry in zip(cells, setting["grid"], strict=True):
-            mark = " *" if entry["undecided"] else ""
-            assert cell == ("–" if entry["tau"] is None else f"{entry['order'][0]} {entry['tau']:.2f}{mark}")
+            cut = f", cut at {entry['restricted_at']}" if entry["undecided"] else ""
+            assert cell == (f"{entry['order'][0]} ({entry['tau']:.2f}{cut})" if entry["order"] else "–")
 
 
 def test_the_best_is_named_with_methods_not_significantly_different(tmp_path: Path) -> None:
@@ -173,11 +143,9 @@ def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Pa
 
 def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> None:
     page = show(runs, tuned={"mine": "pets"})
-    marked = [name for name, table in page.tables.items() if "mine *" in [row[0] for row in table]]
-    assert marked == ["Leaderboard: pets, resnet50 (DEFAULT)"]
-    assert [text for text in page.texts if text.startswith("*")] == [
-        "* Hyperparameters of mine: on these validation photos."
-    ]
+    named = "mine (tuned: on these validation photos)"
+    marked = [name for name, table in page.tables.items() if named in [row[0] for row in table]]
+    assert marked == ["pets, resnet50 (DEFAULT)"]
 
 
 def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
