@@ -51,7 +51,8 @@ def texts_table(
     """
     header, *cells = rows
     main = essential or header[:MOST_COLUMNS]
-    columns = [Column(each, (hints or {}).get(each, ""), is_extra=each not in main) for each in header]
+    words = (*NAMING, "group")
+    columns = [Column(each, (hints or {}).get(each, ""), each in words, each not in main) for each in header]
 
     def cell(header: str, shown: str) -> Cell:
         if header in NAMING:
