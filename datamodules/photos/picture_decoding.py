@@ -20,11 +20,13 @@ with suppress(ImportError):
     register_heif_opener()
 
 # Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
-DECODING = "upright, 8 bits"
+DECODING = "upright, 8 bits, white as tagged"
 # Formats that Pillow only identifies, or hands to a program outside, as EPS to Ghostscript.
 NOT_DECODED = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
+# Tags of TIFF: bits of a value, and its meaning, which is 0 where 0 is white.
+BITS, PHOTOMETRIC = 258, 262
 # The filter of warnings that `without_warnings` puts first.
 _NO_WARNINGS = ("ignore", None, Warning, None, 0)
 
@@ -47,8 +49,8 @@ def suffixes() -> frozenset[str]:
 def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -> Image.Image:
     """Decode a picture to RGB with 8 bits per channel, upright as its camera notes beside the pixels (EXIF).
 
-    Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 16 bits
-    per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
+    Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 12 or 16
+    bits per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
 
     Args:
         file: The file.
@@ -108,16 +110,21 @@ def in_rgb(photo: Image.Image) -> Image.Image:
     Raises:
         OSError: It has values of which none is known to be white.
     """
+    # Pillow turns white that is 0 round in pictures of eight bits alone.
+    tags = getattr(photo, "tag_v2", {})
+    is_negative = tags.get(PHOTOMETRIC) == 0
+
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
-        upper = (np.asarray(photo) >> 8).astype(np.uint8)
-        return Image.fromarray(upper).convert("RGB")
+        upper = (np.asarray(photo) >> (tags.get(BITS, (16,))[0] - 8)).astype(np.uint8)
+        return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
     if photo.mode == "F":
         values = np.asarray(photo)
         if not ((values >= 0) & (values <= 1)).all():
             raise OSError("its pixels are floating-point numbers outside 0 to 1, of which none is known to be white")
-        return Image.fromarray((values * 255).round().astype(np.uint8)).convert("RGB")
+        scaled = ((1 - values if is_negative else values) * 255).round().astype(np.uint8)
+        return Image.fromarray(scaled).convert("RGB")
     if photo.mode == "I":
-        raise OSError("its pixels are whole numbers of 32 bits, of which none is known to be white; save it in 8 or 16")
+        raise OSError("its pixels are whole numbers of 32 bits or with a sign, of which none is known to be white")
     return photo if photo.mode == "RGB" else photo.convert("RGB")
 
 
