@@ -11,8 +11,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch.nn.functional import pad
 
-from headstart.modules.arithmetic import deterministic
-from headstart.modules.common_offset import common_offset, seen_rows
+from headstart.modules.arithmetic import common_offset, deterministic, seen_rows
 from headstart.modules.method import Start
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS

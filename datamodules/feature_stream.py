@@ -13,7 +13,7 @@ from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
-from headstart.modules.common_offset import common_offset, seen_rows
+from headstart.modules.arithmetic import common_offset, seen_rows
 from headstart.modules.method import Start
 
 # Bytes of the logits of one method in all orderings at once.
@@ -24,7 +24,7 @@ class FeatureStream(SampleStream):
     """Feeds features of the frozen backbone, which are computed once and stored on disk.
 
     Where the features of all training samples have nearly one large mean, that mean is subtracted
-    (`headstart.modules.common_offset`).
+    (`headstart.modules.arithmetic`).
 
     Args:
         precision: Arithmetic of the backbone. `auto` uses bfloat16 if the hardware supports it, else float32.

@@ -69,7 +69,7 @@ EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Prepro
 
 def test_a_common_offset_is_subtracted_and_source_logits_stay(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = set_up(FeatureStream, backbone=EMBEDDED, precision="float32")
-    monkeypatch.setattr("headstart.modules.common_offset.LARGE", 1e-3)
+    monkeypatch.setattr("headstart.modules.arithmetic.LARGE_OFFSET", 1e-3)
     moved = set_up(FeatureStream, backbone=EMBEDDED, precision="float32")
     offset = plain.train_inputs.mean(0)
     torch.testing.assert_close(moved.train_inputs, plain.train_inputs - offset)

@@ -5,7 +5,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from headstart.modules.common_offset import LARGE, common_offset, seen_rows
+from headstart.modules.arithmetic import LARGE_OFFSET, common_offset, seen_rows
 
 pytest.importorskip("sklearn", reason="the extra sklearn is not installed")
 
@@ -38,10 +38,10 @@ def test_what_is_an_offset() -> None:
     direction = torch.ones(WIDTH) / WIDTH**0.5 * (rows - rows.mean(0)).square().sum(1).mean().sqrt()
     centred = rows - rows.mean(0)
     assert common_offset(rows) is None
-    assert common_offset(centred + 0.99 * LARGE * direction) is None
-    found = common_offset(centred + 1.01 * LARGE * direction)
+    assert common_offset(centred + 0.99 * LARGE_OFFSET * direction) is None
+    found = common_offset(centred + 1.01 * LARGE_OFFSET * direction)
     assert found is not None
-    torch.testing.assert_close(found, 1.01 * LARGE * direction)
+    torch.testing.assert_close(found, 1.01 * LARGE_OFFSET * direction)
     # Equal features, a single one and such as are not finite stay as they are.
     for other in (torch.ones(4, 3), rows[:1] + 1e6, rows / 0):
         assert common_offset(other) is None
