@@ -30,6 +30,8 @@ class FeatureStream(SampleStream):
         precision: Arithmetic of the backbone. `auto` uses bfloat16 if the hardware supports it, else float32.
     """
 
+    offset: Tensor | None = None
+
     def __init__(self, precision: Literal["auto", "float32", "bfloat16"] = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.precision = precision

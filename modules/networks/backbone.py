@@ -157,10 +157,10 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
 
     for name in heads:
         network.set_submodule(name, nn.Identity())
-    if len(heads) > 1:
-        _end_before_heads(network)
-    elif heads and spec.library == CUSTOM:
+    if spec.library == CUSTOM and heads:
         _require_last(network, next(iter(heads)), run, spec)
+    elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
+        _end_before_heads(network)
 
     # Classifiers whose logits are averaged are no linear head of one layer's features.
     is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
@@ -175,7 +175,7 @@ def _sized_by(spec: NetworkSpec) -> str:
 
 
 def _end_before_heads(network: nn.Module) -> None:
-    """Let a network of timm with several classifiers return what timm calls its features, as one class of its own."""
+    """Let a network of timm with several classifiers, or a convolution, return what timm calls pre-logits."""
 
     def forward(self: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
         return self.forward_head(self.forward_features(images), pre_logits=True)

@@ -81,6 +81,7 @@ TWO_HEADS: dict[str, dict[str, Any]] = {
     "crossvit_tiny_240": {},
     "repvit_m0_9": {},
     "efficientvim_m1": {},
+    "dla46_c": {},  # a convolution
 }
 
 
