@@ -9,8 +9,9 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch.nn.functional import pad
 
-from headstart.modules.arithmetic import deterministic
+from headstart.modules.arithmetic import common_offset, deterministic, seen_rows
 from headstart.modules.method import Start
 from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
@@ -32,13 +33,16 @@ CLASSIFIERS = {
 }
 # The sample limit; methods allocate memory only for the samples seen.
 MOST_SAMPLES = 2**31
+# Samples that are predicted together, filled up with zeros: products of other shapes round differently.
+PASS = 256
 
 
 class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A transfer method of the suite as a classifier with scikit-learn's interface.
 
-    With the same method, head, seed and batches it makes exactly the predictions of a comparison with one ordering.
-    Features and arithmetic are float32, on the processor.
+    With the same method, head, seed and batches it makes the predictions of a comparison with one ordering, except
+    where two classes differ by rounding. Features and arithmetic are float32, on the processor. A prediction does not
+    depend on the samples that are predicted with it.
 
     Args:
         method: Name of a method on frozen features that needs no source head. `headstart list methods` lists them.
@@ -115,7 +119,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
-        self._begin(np.unique(labels))
+        self._begin(np.unique(labels), features)
         return self._learn(features, labels)
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:  # noqa: N803 - as above
@@ -135,7 +139,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if is_first:
             if classes is None:
                 raise ValueError("classes: must be passed on the first call to partial_fit")
-            self._begin(np.unique(np.asarray(classes)))
+            self._begin(np.unique(np.asarray(classes)), features)
         return self._learn(features, labels)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - as above
@@ -174,9 +178,10 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(value, Integral) or value < least:
                 raise ValueError(f"{name}: expected a whole number of {least} or more, not {value!r}")
 
-    def _begin(self, classes: NDArray[Any]) -> None:
-        """Build the method and begin it, as the comparison does."""
+    def _begin(self, classes: NDArray[Any], features: NDArray[np.float32]) -> None:
+        """Build the method and begin it, as the comparison does; the features are those of the first call."""
         self.classes_, self._seen = classes, 0
+        self._offset = common_offset(torch.from_numpy(features[seen_rows(len(features))]))
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
         # A pickled method is built from these again, even if other parameters were set afterwards.
         self._made_from = self.method, dict(self._hyperparameters)
@@ -204,7 +209,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y: {labels[unknown].tolist()[0]!r} is none of the classes {self.classes_.tolist()}")
 
         method, positions = self._state.method, torch.arange(self._seen, self._seen + len(labels))
-        tensors = torch.from_numpy(features), torch.from_numpy(codes), positions
+        tensors = self._centred(features), torch.from_numpy(codes), positions
         batches = zip(*(tensor.split(int(self.batch_size)) for tensor in tensors), strict=True)
         with deterministic(), self._state.generators.in_use():
             for batch in batches:
@@ -213,13 +218,19 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._seen += len(labels)
         return self
 
+    def _centred(self, features: NDArray[np.float32]) -> torch.Tensor:
+        """Return features less the common offset, if those of the first call had one."""
+        values = torch.from_numpy(features)
+        return values if self._offset is None else values - self._offset
+
     @torch.no_grad()
     def _logits(self, X: ArrayLike) -> torch.Tensor:  # noqa: N803 - as above
         check_is_fitted(self, "_state")
         features = validate_data(self, X, dtype=np.float32, reset=False)
+        parts = self._centred(features).split(PASS)
         with deterministic(), self._state.generators.in_use():
-            logits: torch.Tensor = self._state.method(torch.from_numpy(features))[0]
-        return logits
+            logits = [self._state.method(pad(part, (0, 0, 0, PASS - len(part))))[0, : len(part)] for part in parts]
+        return torch.cat(logits)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state to pickle; of the method, only the parts that its batches have changed."""

@@ -4,12 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+import numpy as np
+import torch
 from torch import Tensor
 
+from headstart.datamodules.mapped_samples import Rows
 from headstart.datamodules.photos.pictures import Pictures
 from headstart.datamodules.row_computation import best_precision
 from headstart.datamodules.row_request import Policy, RowRequest
 from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.arithmetic import common_offset, seen_rows
 from headstart.modules.method import Start
 
 # Bytes of the logits of one method in all orderings at once.
@@ -19,9 +23,14 @@ LOGITS = 64 * 2**20
 class FeatureStream(SampleStream):
     """Feeds features of the frozen backbone, which are computed once and stored on disk.
 
+    Where the features of all training samples have nearly one large mean, that mean is subtracted
+    (`headstart.modules.arithmetic`).
+
     Args:
         precision: Arithmetic of the backbone. `auto` uses bfloat16 if the hardware supports it, else float32.
     """
+
+    offset: Tensor | None = None
 
     def __init__(self, precision: Literal["auto", "float32", "bfloat16"] = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -38,9 +47,13 @@ class FeatureStream(SampleStream):
         policy = Policy(self.arithmetic, folded=True, device=str(self.device))
         return RowRequest(photos, self.backbone.preprocessing, policy, self.spec)
 
+    def look_at(self, rows: Rows) -> None:
+        """Find the common offset of the training features."""
+        self.offset = common_offset(torch.from_numpy(np.array(rows[seen_rows(len(rows))])))
+
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
-        """Return the features in rows."""
-        return rows
+        """Return the features in rows, less their common offset if they have one."""
+        return rows if self.offset is None else rows - self.offset
 
     def trainable_backbone(self) -> None:
         """Return None: the methods see features only."""
@@ -49,7 +62,12 @@ class FeatureStream(SampleStream):
         """Return what every method starts from, with all training features if they are in its device's memory."""
         samples = self.train_inputs
         is_there = isinstance(samples, Tensor) and samples.device.type == self.device.type
-        return replace(super().start(), samples=samples if is_there else None)
+        start = replace(super().start(), samples=samples if is_there else None)
+        if self.offset is None or start.source_head is None or start.source_bias is None:
+            return start
+        # The source head has the same logits on features less their offset.
+        moved = start.source_head.double() @ self.offset.to(start.source_head.device).double()
+        return replace(start, source_bias=(start.source_bias + moved).float())
 
     def decisive(self) -> dict[str, Any]:
         """Return the stream's part of a key, with the arithmetic of the features."""

@@ -107,7 +107,7 @@ class PhotoData(LightningDataModule):
             train, validation = self.photos.both()
             for photos, split in ((train, "training"), (validation, "validation")):
                 if photos.maps is None or not self.takes_maps:
-                    require_classes(photos, split)
+                    require_classes(photos, split, warns=photos is train)
         self.left_out = report_left_out({**train.left_out, **validation.left_out})
         return train, validation
 

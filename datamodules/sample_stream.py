@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.mapped_samples import samples_of, tensor_of
+from headstart.datamodules.mapped_samples import Rows, samples_of, tensor_of
 from headstart.datamodules.orderings import SHUFFLED, Order, sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.near_duplicates import warn_of_near_duplicates
@@ -120,6 +120,9 @@ class SampleStream(PhotoData):
             photos: The split's photos, or their views.
         """
 
+    def look_at(self, rows: Rows) -> None:
+        """See the training rows before any is fed; nothing by default."""
+
     @abstractmethod
     def inputs_in(self, rows: Tensor, notes: Mapping[str, Any]) -> Tensor:
         """Return what is fed of some rows of a split with their notes, `[rows, ...]`."""
@@ -220,6 +223,8 @@ class SampleStream(PhotoData):
         with self.explain_row_errors(photos):
             stored = find(self.request(self._pictures(photos, split)), self.resources(split))
         readable = self.find_readable(photos, stored, split)
+        if split == "training":
+            self.look_at(stored.rows)
         # Methods may compute with the whole validation set, but only with some of the training samples at once.
         load: Any = samples_of if split == "training" else tensor_of
         inputs, labels = load(stored.rows, partial(self.inputs_in, notes=stored.notes)), torch.from_numpy(photos.labels)

@@ -23,7 +23,7 @@ def write_catalog(
     count: PositiveInt | None = None,
     seed: int = 0,
 ) -> None:
-    """Write a stimuli catalog of the pictures in a folder, one JSON line each, in the order of their paths.
+    """Write a stimuli catalog of the pictures in a folder and all folders below it, in the order of their paths.
 
     Hidden files are passed over. Other files that are no pictures by their ending, links that lead out of the folder,
     and files whose names the contract refuses are left out and counted.

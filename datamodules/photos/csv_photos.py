@@ -64,7 +64,7 @@ class CsvPhotos(SplitSource):
 
     def _read(self, needed: Sequence[str] = NEEDED) -> list[dict[str, str]]:
         """Read one record for each photo, with the columns that are needed; a UserError quotes malformed lines."""
-        reader = csv.reader(io.StringIO(self._text(), newline=""), strict=True)
+        reader = csv.reader(io.StringIO(self._text(), newline=""), skipinitialspace=True, strict=True)
         records: list[dict[str, str]] = []
         problems: list[str] = []
         lines: dict[str, int] = {}

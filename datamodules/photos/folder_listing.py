@@ -2,8 +2,9 @@
 
 import os
 import re
-from collections import Counter
-from collections.abc import Mapping
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from errno import ELOOP
 from pathlib import Path
@@ -86,11 +87,13 @@ def join(folder: str, name: str) -> str:
     return f"{folder}/{name}" if folder and name else folder or name
 
 
-def in_order(name: str) -> tuple[list[str | int], str]:
+def in_order(name: str) -> tuple[list[str | tuple[int, str]], str]:
     """Return the key by which names are sorted: numbers in the order of their values."""
     # The pattern's group makes every second part a number, so that parts at the same position have the same type.
     parts = re.split("([0-9]+)", name)
-    return [int(part) if position % 2 else part for position, part in enumerate(parts)], name
+    # Of any length, unlike those that Python reads: of two numbers the one with more digits is larger.
+    digits = [part.lstrip("0") for part in parts]
+    return [(len(digits[i]), digits[i]) if i % 2 else part for i, part in enumerate(parts)], name
 
 
 def require_folder(folder: Path, remedy: str) -> None:
@@ -100,6 +103,24 @@ def require_folder(folder: Path, remedy: str) -> None:
         if folder.is_dir():
             return
     raise UserError(f"root: there is no folder {folder}; {remedy}")
+
+
+def warn_of_like_classes(classes: Iterable[str]) -> None:
+    """Warn of names of classes that differ in case, Unicode form, spaces or invisible characters alone.
+
+    Args:
+        classes: The names.
+    """
+    groups = defaultdict[str, list[str]](list)
+    for name in classes:
+        shown = (char for char in unicodedata.normalize("NFKC", name.casefold()) if unicodedata.category(char) != "Cf")
+        groups[" ".join(unicodedata.normalize("NFKC", "".join(shown).casefold()).split())].append(name)
+    for names in groups.values():
+        if len(names) > 1:
+            listed = " and ".join(map(ascii, names))
+            say(
+                f"WARNING: classes {listed} differ in case, Unicode form or invisible characters alone; they stay apart"
+            )
 
 
 def is_photo(name: str) -> bool:

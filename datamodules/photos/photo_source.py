@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from headstart.datamodules.photos.folder_listing import warn_of_like_classes
 from headstart.datamodules.photos.picture_decoding import decode, read_digested
 from headstart.datamodules.photos.pictures import PicturePart, Pictures
 from headstart.output.errors import UserError
@@ -189,12 +190,13 @@ class PhotoSource(ABC):
         return self.train(), self.validation()
 
 
-def require_classes(photos: Photos, split: str) -> None:
-    """Check that photos are of two classes at least and that none is empty.
+def require_classes(photos: Photos, split: str, warns: bool = True) -> None:
+    """Check that photos are of two classes at least and that none is empty; warn of classes whose names look alike.
 
     Args:
         photos: The photos to check.
         split: Which split they are, for the message.
+        warns: Whether to warn.
 
     Raises:
         UserError: There is one class only, or a class has no photo, or there is a class for every pixel.
@@ -211,3 +213,5 @@ def require_classes(photos: Photos, split: str) -> None:
     empty = [name for name, count in zip(photos.classes, counts, strict=True) if count == 0]
     if empty:
         raise UserError(f"there is no {split} photo of class {', '.join(empty)}")
+    if warns:
+        warn_of_like_classes(photos.classes)

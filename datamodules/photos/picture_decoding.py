@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 with suppress(ImportError):
@@ -20,11 +21,14 @@ with suppress(ImportError):
     register_heif_opener()
 
 # Part of the names of stored rows. Change it whenever `decode` makes another picture of the same bytes.
-DECODING = "upright, 8 bits"
+DECODING = "upright, 8 bits, white and range as tagged"
 # Formats that Pillow only identifies, or hands to a program outside, as EPS to Ghostscript.
 NOT_DECODED = {"BUFR", "EPS", "GRIB", "HDF5", "MPEG", "WMF"}
 # Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
+# Tags of TIFF: bits of a value, its meaning, which is 0 where 0 is white, and its type, which is 2 for signed numbers.
+BITS, PHOTOMETRIC, SAMPLE_FORMAT = 258, 262, 339
+SIGNED = 2
 # The filter of warnings that `without_warnings` puts first.
 _NO_WARNINGS = ("ignore", None, Warning, None, 0)
 
@@ -47,8 +51,8 @@ def suffixes() -> frozenset[str]:
 def decode(file: BinaryIO, check: Callable[[Image.Image], None] | None = None) -> Image.Image:
     """Decode a picture to RGB with 8 bits per channel, upright as its camera notes beside the pixels (EXIF).
 
-    Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 16 bits
-    per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
+    Transparency is dropped, as by torchvision's ImageFolder. Of several frames or pages, the first is read. Of 12 or 16
+    bits per channel the upper eight are used. Floating-point pixels from 0 to 1 are scaled to 255.
 
     Args:
         file: The file.
@@ -108,17 +112,37 @@ def in_rgb(photo: Image.Image) -> Image.Image:
     Raises:
         OSError: It has values of which none is known to be white.
     """
+    # Pillow turns white that is 0 round in pictures of eight bits alone.
+    tags = getattr(photo, "tag_v2", {})
+    is_negative = tags.get(PHOTOMETRIC) == 0
+
     if photo.mode.startswith("I;16") or (photo.mode == "I" and photo.format == "PPM"):
-        upper = (np.asarray(photo) >> 8).astype(np.uint8)
-        return Image.fromarray(upper).convert("RGB")
+        upper = (np.asarray(photo) >> (tags.get(BITS, (16,))[0] - 8)).astype(np.uint8)
+        return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
     if photo.mode == "F":
         values = np.asarray(photo)
         if not ((values >= 0) & (values <= 1)).all():
             raise OSError("its pixels are floating-point numbers outside 0 to 1, of which none is known to be white")
-        return Image.fromarray((values * 255).round().astype(np.uint8)).convert("RGB")
+        scaled = ((1 - values if is_negative else values) * 255).round().astype(np.uint8)
+        return Image.fromarray(scaled).convert("RGB")
     if photo.mode == "I":
-        raise OSError("its pixels are whole numbers of 32 bits, of which none is known to be white; save it in 8 or 16")
+        upper = _upper_bits(np.asarray(photo), tags.get(BITS, (32,))[0], tags.get(SAMPLE_FORMAT, (1,))[0] == SIGNED)
+        return Image.fromarray(255 - upper if is_negative else upper).convert("RGB")
     return photo if photo.mode == "RGB" else photo.convert("RGB")
+
+
+def _upper_bits(values: NDArray[np.int32], bits: int, is_signed: bool) -> NDArray[np.uint8]:
+    """Return the eight upper bits of whole numbers, by the range of their type, which begins at 0.
+
+    Raises:
+        OSError: A number is negative, or all of them are in the lowest 256th of the range, which would be black.
+    """
+    if is_signed and values.min() < 0:
+        raise OSError("its pixels have negative numbers, of which none is known to be white")
+    upper = (values.view(np.uint32) >> (bits - is_signed - 8)).astype(np.uint8)
+    if values.any() and not upper.any():
+        raise OSError(f"its pixels are whole numbers of {bits} bits that use less than a 256th of their range")
+    return upper
 
 
 @contextmanager

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
@@ -83,24 +87,31 @@ class Backbone(nn.Module):
         return self.preprocessing.noise_photo().to(self.device)
 
     def try_out(self, spec: NetworkSpec) -> None:
-        """Run on a photo of noise, so that a network that does not fit is found before photos are decoded.
+        """Run on a photo of noise beside two others, so that a network that does not fit is found before decoding.
 
         Args:
             spec: The network, for messages.
 
         Raises:
-            UserError: It cannot take pictures of the crop's size, or its features are not `[pictures, features]`.
+            UserError: It cannot take pictures of the crop's size, its features are not `[pictures, features]`, or those
+                of one picture depend on the others.
         """
-        # The code of a library is right, so only the size of the pictures can be wrong.
-        option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
-        with explain_picture_errors(spec, option, self.preprocessing.crop):
-            features: object = run_once(self, self.noise_photo())
+        photo = self.noise_photo()
+        with explain_picture_errors(spec, _sized_by(spec), self.preprocessing.crop):
+            features, again = (
+                run_once(self, torch.cat([photo, other])) for other in (photo.flip(-1), torch.zeros_like(photo))
+            )
         shape = features.shape if isinstance(features, Tensor) else ()
-        if (*shape[:1], *shape[-1:]) != (1, self.width) or len(shape) != (4 if self.of_pixels else 2):
+        if (*shape[:1], *shape[-1:]) != (2, self.width) or len(shape) != (4 if self.of_pixels else 2):
             result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
             raise UserError(
-                f"{spec.terms.model}: {spec.name} returns {result} for one picture, but its num_features or classifier "
-                f"says {[1, self.width]}; a backbone returns one row of features for each"
+                f"{spec.terms.model}: {spec.name} returns {result} for two pictures, but its num_features or "
+                f"classifier says {[2, self.width]}; a backbone returns one row of features for each"
+            )
+        if features[0].isfinite().all() and not are_same(features[:1], again[:1]):
+            raise UserError(
+                f"{spec.terms.model}: {spec.name} returns other features of a picture beside other pictures; give a "
+                "network whose features do not depend on the batch (batch norm with track_running_stats=true)"
             )
 
     def folded(self) -> Backbone:
@@ -126,24 +137,59 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     """Build a network without its classifier.
 
     Args:
-        spec: The network: a classifier of torchvision or timm, or a custom one. The last linear layer of a custom one
-            is its classifier, unless it has `num_features`, the width of its features.
+        spec: The network: a classifier of torchvision or timm, or a custom one. The linear layer of a custom one that
+            runs last is its classifier, unless it has `num_features`, the width of its features.
 
     Returns:
         The backbone, in evaluation mode and the channels-last layout.
 
     Raises:
-        UserError: As `build_prepared`; or it has no classifier.
+        UserError: As `build_prepared`; or it has no classifier, or changes what that returns.
     """
     network, preprocessing = build_prepared(spec)
-    heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else linear_heads(network)
+    run = partial(run_once, network, Normalization(preprocessing)(preprocessing.noise_photo()))
+    heads = dict[str, nn.Linear]()
+    if spec.library != CUSTOM or not hasattr(network, "num_features"):
+        with explain_picture_errors(spec, _sized_by(spec), preprocessing.crop):
+            heads = linear_heads(network, run)
     if not heads and not hasattr(network, "num_features"):
         raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
+
     for name in heads:
         network.set_submodule(name, nn.Identity())
+    if spec.library == CUSTOM and heads:
+        _require_last(network, next(iter(heads)), run, spec)
+    elif spec.library != CUSTOM and len(heads) != 1 and hasattr(network, "forward_head"):
+        _end_before_heads(network)
 
-    # Two classifiers whose logits are averaged are no linear head of one layer's features.
+    # Classifiers whose logits are averaged are no linear head of one layer's features.
     is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
     head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
-    width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
+    width: int = next(iter(heads.values())).in_features if len(heads) == 1 else network.num_features  # type: ignore[assignment]
     return Backbone(network, width, head, preprocessing)
+
+
+def _sized_by(spec: NetworkSpec) -> str:
+    """Return the option that is wrong where a network cannot take the pictures: the code of a library is right."""
+    return spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
+
+
+def _end_before_heads(network: nn.Module) -> None:
+    """Let a network of timm with several classifiers, or a convolution, return what timm calls pre-logits."""
+
+    def forward(self: Any, images: Tensor) -> Any:  # noqa: ANN401 - timm has no types
+        return self.forward_head(self.forward_features(images), pre_logits=True)
+
+    network.__class__ = type(type(network).__name__, (type(network),), {"forward": forward})
+
+
+def _require_last(network: nn.Module, name: str, run: Callable[[], Tensor], spec: NetworkSpec) -> None:
+    """Raise a UserError if a network changes what its classifier, which is the identity now, returns."""
+    outputs = list[Tensor]()
+    with network.get_submodule(name).register_forward_hook(lambda *call: outputs.append(call[-1])):
+        features = run()
+    if not are_same(features.flatten(1), outputs[-1].flatten(1)):
+        raise UserError(
+            f"{spec.terms.model}: {spec.name} changes what its last linear layer {name!r} returns, for instance by a "
+            "softmax, which would change features, too; let it return logits, or features and their width num_features"
+        )

@@ -1,11 +1,13 @@
 """A named network with a classifier for as many classes as a data set has."""
 
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import nn
 
 from headstart.modules.networks.build import build_prepared, explain_picture_errors
+from headstart.modules.networks.folding import run_once
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
 from headstart.modules.networks.weights import linear_heads
@@ -34,7 +36,9 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
         sized = replace(spec, arguments={**spec.arguments, "num_classes": classes})
     network, preprocessing = build_prepared(sized if spec.weights is None else spec)
 
-    heads = linear_heads(network)
+    side = preprocessing.crop
+    with explain_picture_errors(spec, spec.terms.preprocessing, side):
+        heads = linear_heads(network, partial(run_once, network, torch.zeros(1, 3, side, side)))
     if not heads:
         raise UserError(f"name: {type(network).__name__} has no linear classifier that another head could replace")
     if spec.weights is not None or next(iter(heads.values())).out_features != classes:
@@ -43,8 +47,5 @@ def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.M
             for name, head in heads.items():
                 network.set_submodule(name, nn.Linear(head.in_features, classes))
 
-    side = preprocessing.crop
-    with explain_picture_errors(spec, spec.terms.preprocessing, side), torch.no_grad():
-        network(torch.zeros(1, 3, side, side))
     width = next(iter(heads.values())).in_features
     return sized, network.to(memory_format=torch.channels_last), preprocessing, width

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
@@ -26,7 +26,8 @@ class LayerEmbedding(nn.Module):
     """A frozen network, from photos to embeddings at its layers.
 
     It stays in evaluation mode, whichever mode is requested. The constructor runs the network twice on a photo of
-    noise. A layer that does not fit, or whose values are random, therefore raises an error before a long computation.
+    noise, beside different ones. A layer that does not fit, or whose values are random or depend on the other photos,
+    therefore raises an error before a long computation.
 
     Args:
         name: The model's name, for messages.
@@ -40,7 +41,7 @@ class LayerEmbedding(nn.Module):
 
     Raises:
         UserError: The network cannot run on a photo; a layer is unknown; it is not called exactly once in a pass; it
-            has no embedding of the width; or its embedding differs between passes.
+            has no embedding of the width; or its embedding differs between passes or batches.
     """
 
     def __init__(
@@ -92,7 +93,7 @@ class LayerEmbedding(nn.Module):
         for record, width in zip(self._run(photos, self.sides), self.widths, strict=True):
             self._check_calls(record)
             if record.rows is None or record.rows.shape[1] != width:
-                raise UserError(f"{self._layer(record)}: {record}, where one photo gave {width} columns")
+                raise UserError(f"{self._layer(record)}: {record}, where two photos gave {width} columns")
             rows.append(record.rows)
         return torch.cat(rows, 1)
 
@@ -113,7 +114,7 @@ class LayerEmbedding(nn.Module):
         if layer != PENULTIMATE:
             close = "".join(get_close_matches(layer, modules, n=1, cutoff=0.0)) or "none"
             raise UserError(f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close}")
-        heads = list(linear_heads(self.network))
+        heads = list(linear_heads(self.network, lambda: self._probe([])))
         if len(heads) != 1:
             listed = " and ".join(heads) or "none"
             raise UserError(
@@ -122,11 +123,16 @@ class LayerEmbedding(nn.Module):
         return heads[0]
 
     def _probe(self, sides: list[Record]) -> tuple[list[Record], list[Record]]:
-        """Record two passes of one photo, with different random numbers where the network uses any."""
+        """Record two passes of one photo beside others, with different random numbers where the network uses any."""
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            return self._try_out(sides, lambda photo: photo.flip(-1)), self._try_out(sides, torch.zeros_like)
+
+    @torch.no_grad()
+    def _try_out(self, sides: Sequence[Record], beside: Callable[[Tensor], Tensor]) -> list[Record]:
+        """Record a pass of a photo of noise and another one."""
         side, photo = self.preprocessing.crop, self.preprocessing.noise_photo().to(self.device)
         try:
-            with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-                return self._run(photo, sides), self._run(photo, sides)
+            return self._run(torch.cat([photo, beside(photo)]), sides)
         except Exception as error:  # code of any network
             raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
@@ -156,10 +162,11 @@ class LayerEmbedding(nn.Module):
 
     def _check_repeats(self, rows: Tensor, again: Record) -> None:
         same = again.rows is not None and again.rows.shape == rows.shape
-        if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
+        if not same or (again.rows[0] - rows[0]).norm() > REPEATS_WITHIN * rows[0].norm():  # type: ignore[index]
             raise UserError(
-                f"{self._layer(again)} returns other values in a second pass of the same photo; the network draws "
-                "random numbers in its forward pass, so turn these off (forward_args, model_parameters)"
+                f"{self._layer(again)} returns other values in a second pass of the same photo beside another one; the "
+                "network draws random numbers or mixes the photos of a batch (as batch norm without "
+                "track_running_stats), so turn that off (forward_args, model_parameters)"
             )
 
     def _check_calls(self, record: Record) -> None:

@@ -4,7 +4,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.client import HTTPException
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -22,6 +22,8 @@ from headstart.output.files import digest_file
 LISTED = 5
 # The prefix of every key in DataParallel and DistributedDataParallel.
 PARALLEL = "module."
+# Attribute of timm's networks that names their classifier.
+TIMM_CONFIG = "default_cfg"
 # Words of torch's message about a pickled object, such as a whole module, or a TorchScript program.
 OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 
@@ -182,27 +184,41 @@ def _enumerate(names: Sequence[str]) -> str:
     return ", ".join(names[:LISTED]) + more
 
 
-def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
+def linear_heads(network: nn.Module, run: Callable[[], object]) -> dict[str, nn.Linear]:
     """Return the linear classifiers of a network by module path.
 
     Args:
-        network: A classifier of timm (which names its own) or another (the last linear layer).
+        network: A classifier of timm, which names its own, or another: the linear layer that runs last.
+        run: Runs the network once.
 
     Returns:
-        One, two for networks that average two classifiers, none for networks without a classifier.
+        One, two or more for networks that average classifiers, none for networks without a classifier.
     """
-    return _pick_heads(network, nn.Linear)
+    if hasattr(network, TIMM_CONFIG):
+        return _pick_heads(network, nn.Linear)
+    ran = list[tuple[str, nn.Linear]]()
+    with ExitStack() as hooks:
+        for name, module in network.named_modules():
+            if isinstance(module, nn.Linear):
+                hooks.enter_context(
+                    module.register_forward_hook(lambda layer, *_, name=name: ran.append((name, layer)))
+                )
+        run()
+    return dict(ran[-1:])
 
 
 def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:
-    """Return the linear classifiers of a network by module path, or the convolution that classifies instead."""
-    return linear_heads(network) or _pick_heads(network, nn.Conv2d)
+    """Return the linear classifiers of a library's network by module path, or the convolution that classifies instead.
+
+    In networks of torchvision, the last layer is the classifier.
+    """
+    return _pick_heads(network, nn.Linear) or _pick_heads(network, nn.Conv2d)
 
 
 def _pick_heads(network: nn.Module, kind: type[Head]) -> dict[str, Head]:
     """Return the layers of a type that timm names as the classifier; in other networks the last one of the type."""
     layers = {name: module for name, module in network.named_modules() if isinstance(module, kind)}
-    names = getattr(network, "default_cfg", {}).get("classifier", list(layers)[-1:])
+    names = getattr(network, TIMM_CONFIG, {}).get("classifier", list(layers)[-1:])
     return {name: layers[name] for name in ([names] if isinstance(names, str) else names) if name in layers}
 
 

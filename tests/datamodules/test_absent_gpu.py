@@ -17,6 +17,7 @@ from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.catalogue import METHODS
 from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.backbone_spec import BackboneSpec
 from headstart.modules.networks.folding import FoldedNetwork
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -36,7 +37,7 @@ OPTIONS = {"LoRA": {"rank": 1}}
 def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
     """Build a stream as it is when its rows have been read."""
     inputs, labels = (part[0] for part in _draw(kind))
-    options: Any = {"photos": Any, "backbone": Any, "precision": "float32"}
+    options: Any = {"photos": Any, "backbone": BackboneSpec(), "precision": "float32"}
     stream = kind(**options, orderings=orderings, max_samples=SAMPLES, batch_size=2)
     stream.trainer = SimpleNamespace(strategy=SimpleNamespace(root_device=GPU))  # type: ignore[assignment]
     stream.train_inputs, stream.train_labels = stream.validation_inputs, stream.validation_labels = inputs, labels

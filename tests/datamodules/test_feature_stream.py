@@ -67,6 +67,21 @@ def test_features_of_other_weights_under_the_same_name_are_not_taken(
 EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Preprocessing(32, 32))
 
 
+def test_a_common_offset_is_subtracted_and_source_logits_stay(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = set_up(FeatureStream, backbone=EMBEDDED, precision="float32")
+    monkeypatch.setattr("headstart.modules.arithmetic.LARGE_OFFSET", 1e-3)
+    moved = set_up(FeatureStream, backbone=EMBEDDED, precision="float32")
+    offset = plain.train_inputs.mean(0)
+    torch.testing.assert_close(moved.train_inputs, plain.train_inputs - offset)
+    torch.testing.assert_close(moved.validation_inputs, plain.validation_inputs - offset)
+    logits = [
+        stream.validation_inputs @ start.source_head.mT + start.source_bias  # type: ignore[union-attr]
+        for stream in (plain, moved)
+        for start in [stream.start()]
+    ]
+    torch.testing.assert_close(*logits)
+
+
 @pytest.mark.slow
 def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[int]) -> None:
     whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)

@@ -204,9 +204,9 @@ class Own(nn.Module):
         ("timm/vit_tiny_patch16_224", {"depth": 1}, 64, "preprocessing: timm/vit\\w+ cannot take .*Assertion"),
         (OWN, {}, 2, "name: .*Own cannot take pictures of 2 x 2 pixels"),
         (OWN, {"does": "fail"}, 32, "name: .*Own cannot take .*KeyError: 'of its own'"),
-        (OWN, {"does": "maps"}, 32, r"name: .*Own returns \[1, 8, 28, 28\] for one picture, .* \[1, 8\]"),
-        (OWN, {"does": "tuple"}, 32, "name: .*Own returns a tuple for one picture"),
-        (OWN, {"width": 9}, 32, r"name: .*Own returns \[1, 8\] for one picture, .* \[1, 9\]"),
+        (OWN, {"does": "maps"}, 32, r"name: .*Own returns \[2, 8, 28, 28\] for two pictures, .* \[2, 8\]"),
+        (OWN, {"does": "tuple"}, 32, "name: .*Own returns a tuple for two pictures"),
+        (OWN, {"width": 9}, 32, r"name: .*Own returns \[2, 8\] for two pictures, .* \[2, 9\]"),
     ],
 )
 def test_a_backbone_that_does_not_fit(

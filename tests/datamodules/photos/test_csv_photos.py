@@ -43,6 +43,12 @@ def test_split_column(tmp_path: Path) -> None:
     assert train.read(0).getpixel((0, 0)) == (3, 0, 0)
 
 
+def test_labels_of_any_length_and_in_quotes(tmp_path: Path) -> None:
+    long, longer = "2" + "1" * 5_000, "1" * 5_002
+    source = lay_out(tmp_path, f'path, label\n0.png,{longer}\n1.png,"{long}"\n2.png, "cats"\n3.png,0{long}\n')
+    assert source.splits()[0].classes == (f"0{long}", long, longer, "cats")
+
+
 def test_seeded_split_is_stratified_and_independent_of_the_order(tmp_path: Path) -> None:
     lines = [f"{number}.png,{'ant' if number < 8 else 'bee'}" for number in range(12)]
     source = lay_out(tmp_path, "\n".join(["path,label", *lines]))

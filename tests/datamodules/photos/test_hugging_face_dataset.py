@@ -195,6 +195,13 @@ def test_tar_shards(tmp_path: Path) -> None:
         HuggingFaceDataset(shards).train()
 
 
+def test_a_text_in_a_member_for_numbers(tmp_path: Path) -> None:
+    content = write_shard(tmp_path / "train.tar", range(4)).read_bytes()
+    (tmp_path / "train.tar").write_bytes(content.replace(b"1" + bytes(511), b"a" + bytes(511)))
+    with pytest.raises(UserError, match=r"a member \.cls is a whole number; name texts \.txt, and give label=txt$"):
+        HuggingFaceDataset("webdataset", str(tmp_path / "train.tar")).train()
+
+
 def test_labels_of_other_types_than_class_label(tmp_path: Path) -> None:
     table = {"photo": [png(red) for red in range(4)], "label": [10, 9, 10, 9], "about": [{"kind": k} for k in "abab"]}
     made = datasets.Dataset.from_dict(table)

@@ -3,6 +3,7 @@
 import hashlib
 import multiprocessing
 import os
+import struct
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -183,8 +184,36 @@ def test_pixels_of_more_than_eight_bits(tmp_path: Path) -> None:
     assert np.asarray(one(tmp_path / "unit.tif").read(0))[0, :, 0].tolist() == [0, 128, 255]
     with pytest.raises(OSError, match="its pixels are floating-point numbers outside 0 to 1"):
         one(tmp_path / "float.tif").read(0)
-    with pytest.raises(OSError, match="its pixels are whole numbers of 32 bits"):
+    with pytest.raises(OSError, match="its pixels are whole numbers of 32 bits that use less than a 256th"):
         one(tmp_path / "whole.tif").read(0)
+    Image.fromarray(np.array([[0, 2**30, 2**31 - 1]], np.int32)).save(tmp_path / "signed.tif")
+    assert np.asarray(one(tmp_path / "signed.tif").read(0))[0, :, 0].tolist() == [0, 128, 255]
+    Image.fromarray(np.array([[-1, 2**30]], np.int32)).save(tmp_path / "negative.tif")
+    with pytest.raises(OSError, match="its pixels have negative numbers"):
+        one(tmp_path / "negative.tif").read(0)
+
+
+def tiff(content: bytes, width: int, bits: int, kind: int, white: int) -> bytes:
+    """Write one row as an uncompressed TIFF; kind 1 is whole numbers and 3 floats, white 0 is 0 and 1 the maximum."""
+    values = {256: width, 257: 1, 258: bits, 259: 1, 262: white, 273: 134, 277: 1, 278: 1, 279: len(content), 339: kind}
+    tags = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in values.items())
+    return b"II*\0" + struct.pack("<IH", 8, len(values)) + tags + bytes(4) + content
+
+
+def test_tags_of_tiff_say_what_is_white(tmp_path: Path) -> None:
+    rows = {
+        (8, 1): bytes([0, 128, 255]),
+        (12, 1): bytes.fromhex("000 800 fff 000".replace(" ", "")),
+        (16, 1): np.array([0, 32_768, 65_535], "<u2").tobytes(),
+        (32, 1): np.array([0, 2**31, 2**32 - 1], "<u4").tobytes(),
+        (32, 3): np.array([0, 0.5, 1], "<f4").tobytes(),
+    }
+    for (bits, kind), content in rows.items():
+        for white in (1, 0) if bits != 12 else (1,):  # Pillow opens no other of 12 bits
+            path = tmp_path / f"{bits}_{white}.tif"
+            path.write_bytes(tiff(content, 4 if bits == 12 else 3, bits, kind, white))
+            found = np.asarray(one(path).read(0))[0, :3, 0].astype(int)
+            assert np.abs(found - ([0, 128, 255] if white else [255, 127, 0])).max() <= 1, path.name
 
 
 def jpeg(path: Path) -> bytes:
@@ -323,6 +352,22 @@ def test_classes_that_cannot_be_distinguished(labels: list[int], classes: tuple[
     photos = PhotoFiles(Path(), ["a.png", "b.png"], labels, classes)
     with pytest.raises(UserError, match=reason):
         require_classes(photos, "training")
+
+
+def test_names_of_classes_that_look_alike_are_warned_of(capsys: pytest.CaptureFixture[str]) -> None:
+    alike = {
+        "case": ("Katze", "KATZE", "'Katze' and 'KATZE'"),
+        "Unicode form": ("caf\u00e9", "cafe\u0301", r"'caf\xe9' and 'cafe\u0301'"),
+        "invisible": ("cat", "c\u200bat", r"'cat' and 'c\u200bat'"),
+        "space": ("hot dog", "hot\u00a0dog", r"'hot dog' and 'hot\xa0dog'"),
+        "full width": ("\uff21", "a", r"'\uff21' and 'a'"),
+        "sharp s": ("Stra\u00dfe", "STRASSE", r"'Stra\xdfe' and 'STRASSE'"),
+    }
+    for kind, (one, other, listed) in alike.items():
+        require_classes(PhotoFiles(Path(), ["a", "b", "c"], [0, 1, 2], (one, "zebra", other)), "training")
+        assert f"WARNING: classes {listed} differ" in " ".join(capsys.readouterr().out.split()), kind
+    require_classes(PhotoFiles(Path(), ["a", "b"], [0, 1], ("hotdog", "hot dog")), "training")
+    assert not capsys.readouterr().out
 
 
 def test_two_filled_classes_are_enough() -> None:

@@ -1,11 +1,12 @@
 """Accumulated batches and merged processes give what the functions give on all samples."""
 
+from itertools import combinations
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
-from torchmetrics import Metric
+from torchmetrics import Metric, MetricCollection
 
 from headstart.metrics.transferability.gbc import gbc
 from headstart.metrics.transferability.h_score import h_score
@@ -51,6 +52,25 @@ def test_batches_and_processes_give_what_all_samples_give() -> None:
             second.update(x[3:], labels[3:])
             second.merge_state(first.set_dtype(torch.float16))
             assert float(second.compute()) == pytest.approx(expected, rel=1e-9), metric
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_collection_computes_what_each_metric_computes_alone() -> None:
+    x, labels = sample(60)
+    first = {"zero": torch.zeros(6, 9), "one-hot": torch.eye(9)[:6], "constant": torch.full((6, 9), 1 / 9)}
+    for title, batch in first.items():
+        batches = [(batch, torch.arange(6) % 3), (x, labels)]
+        whole = [torch.cat(parts) for parts in zip(*batches, strict=True)]
+        # Rows of zeros are no probabilities.
+        cases = CASES[:-1] if title == "zero" else CASES
+        expected = [function(*whole) for _, function in cases]
+        for subset in (*combinations(range(len(cases)), 2), range(len(cases))):
+            collection = MetricCollection({str(index): cases[index][0].clone() for index in subset})
+            collection.reset()
+            for each in batches:
+                collection.update(*each)
+            found = {int(name): float(value) for name, value in collection.compute().items()}
+            assert found == pytest.approx({index: expected[index] for index in subset}), (title, subset)
 
 
 @pytest.mark.filterwarnings("ignore:The ``compute`` method:UserWarning")

@@ -1,16 +1,21 @@
 """Backbones are the networks without their head, and stay in evaluation mode."""
 
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 import torchvision
 from torch import Tensor, nn
 
+from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.modules.networks.backbone import Backbone, build_backbone
 from headstart.modules.networks.backbone_spec import BackboneSpec
+from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
 
 SMALL = Preprocessing(resize=32, crop=32)
@@ -70,11 +75,31 @@ def test_timm_model() -> None:
     assert backbone.preprocessing.crop == 160
 
 
-def test_timm_model_with_two_heads() -> None:
-    name = "timm/deit_tiny_distilled_patch16_224"
-    backbone = build_backbone(BackboneSpec(name, "random", {"depth": 1}).network(seed=0))
+TWO_HEADS: dict[str, dict[str, Any]] = {
+    "deit_tiny_distilled_patch16_224": {"depth": 1},
+    "volo_d1_224": {},
+    "crossvit_tiny_240": {},
+    "repvit_m0_9": {},
+    "efficientvim_m1": {},
+    "dla46_c": {},  # a convolution
+}
+
+
+@pytest.mark.parametrize("name", TWO_HEADS)
+def test_timm_model_with_several_heads(name: str) -> None:
+    import timm
+
+    spec = BackboneSpec(f"timm/{name}", "random", TWO_HEADS[name]).network(seed=4)
+    backbone = build_backbone(spec)
+    backbone.try_out(spec)
+    torch.manual_seed(4)
+    network = timm.create_model(name, **TWO_HEADS[name]).eval()
+    photos = random_photos(2, backbone.preprocessing.crop)
     with torch.no_grad():
-        assert backbone(random_photos(2, 224)).shape == (2, backbone.width) == (2, 192)
+        images = Normalization(backbone.preprocessing)(photos)
+        expected = network.forward_head(network.forward_features(images), pre_logits=True)
+        for each in (backbone, deepcopy(backbone), backbone.folded()):
+            torch.testing.assert_close(each(photos), expected, rtol=1e-3, atol=1e-4)
     assert backbone.source_head is None
 
 
@@ -169,6 +194,22 @@ from torch import nn
 def classifier(width=5):
     return nn.Sequential(nn.Conv2d(3, width, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 4))
 
+def mixing():
+    norm = nn.BatchNorm2d(5, track_running_stats=False)
+    return nn.Sequential(nn.Conv2d(3, 5, 3), norm, nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(5, 4))
+
+class Reordered(nn.Module):
+    def __init__(self, last=nn.Identity):
+        super().__init__()
+        self.classifier, self.last = nn.Linear(6, 4), last()
+        self.body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 6))
+
+    def forward(self, photos):
+        return self.last(self.classifier(self.body(photos)))
+
+def softmax():
+    return Reordered(lambda: nn.LogSoftmax(1))
+
 class Features(nn.Module):
     num_features = 6
 
@@ -212,6 +253,32 @@ def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
     assert loaded.digest() == backbone.digest()
     assert loaded.source_head is not None
     assert torch.equal(loaded.source_head, head.weight)
+
+
+def test_the_head_of_an_own_network_is_the_linear_layer_that_runs_last(own: str) -> None:
+    backbone = build_backbone(BackboneSpec(f"{own}.Reordered", "random", preprocessing=SMALL).network(seed=0))
+    photos = random_photos()
+    with torch.no_grad():
+        expected = backbone.network.body(Normalization(SMALL)(photos))  # type: ignore[operator]
+        torch.testing.assert_close(backbone(photos), expected)
+    layers = LayerEmbedding("own", backbone.network, [Tap("body", None, None)], SMALL)
+    torch.testing.assert_close(layers(photos), expected)
+    assert backbone.width == 6
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "softmax",
+            r"^name: .*softmax changes what its last linear layer 'classifier' returns, for instance by a softm",
+        ),
+        ("mixing", "^name: .*mixing returns other features of a picture beside other pictures; give a network whose"),
+    ],
+)
+def test_own_networks_whose_features_would_be_wrong(own: str, name: str, message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        build_chosen(BackboneSpec(f"{own}.{name}", "random", preprocessing=SMALL), 0, torch.device("cpu"))
 
 
 def test_own_network_that_gives_features(own: str) -> None:

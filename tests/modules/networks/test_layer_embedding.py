@@ -187,7 +187,7 @@ def test_layers_not_called_once() -> None:
 
 def test_layer_called_more_often_for_some_photos() -> None:
     relu = nn.ReLU()
-    network = chain(relu=relu, loop=lambda x: relu(x) if len(x) > 1 else x)
+    network = chain(relu=relu, loop=lambda x: relu(x) if len(x) > 2 else x)
     model = embedding(network, Tap("relu", "pool", 3))
     with pytest.raises(UserError, match="layer 'relu' is called 2 times"):
         model(PHOTOS)
@@ -196,13 +196,13 @@ def test_layer_called_more_often_for_some_photos() -> None:
 def test_photos_along_another_axis() -> None:
     network = chain(stem=partial(torch.transpose, dim0=0, dim1=1))
     message = refusal(network, Tap("stem", None, None))
-    assert "the output is [3, 1, 8, 8] (its first axis should have 1 entries, one per photo)" in message
-    constant = chain(stem=lambda _: torch.ones(1, 4))
+    assert "the output is [3, 2, 8, 8] (its first axis should have 2 entries, one per photo)" in message
+    constant = chain(stem=lambda _: torch.ones(2, 4))
     model = embedding(constant, Tap("stem", "flatten", 4))
-    with pytest.raises(UserError, match=r"is \[1, 4\] \(its first axis should have 3 entries"):
+    with pytest.raises(UserError, match=r"is \[2, 4\] \(its first axis should have 3 entries"):
         model(PHOTOS)
     growing = chain(stem=lambda x: torch.ones(len(x), 1 + len(x)))
-    with pytest.raises(UserError, match=r"is \[n, 4\] \(4 columns\), where one photo gave 2"):
+    with pytest.raises(UserError, match=r"is \[n, 4\] \(4 columns\), where two photos gave 3"):
         embedding(growing, Tap("stem", None, None))(PHOTOS)
 
 

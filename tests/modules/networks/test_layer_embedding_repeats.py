@@ -1,4 +1,4 @@
-"""A network that draws random numbers in its forward pass is refused, whichever way it draws them."""
+"""A network that draws random numbers in its forward pass is refused, and one that mixes the photos of a batch."""
 
 from collections.abc import Callable
 from itertools import count
@@ -43,6 +43,8 @@ passes = count()
         lambda rows: rows[:, torch.randperm(rows.shape[1])],
         lambda rows: rows * next(passes),
         lambda rows: rows[:, next(passes) % 2 :],
+        lambda rows: functional.batch_norm(rows, None, None, training=True),
+        lambda rows: rows - rows.mean(0),
     ],
 )
 def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
@@ -59,6 +61,7 @@ def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> 
         lambda rows: 0 * rows,
         lambda rows: rows + 1e-5 * torch.randn_like(rows),
         lambda rows: functional.dropout(rows, 0.5, training=False),
+        lambda rows: rows / rows.norm(dim=1, keepdim=True),
     ],
 )
 def test_same_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
