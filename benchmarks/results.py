@@ -149,7 +149,8 @@ def main(
         sources = dict[str, Any]()
         for name, weights in {_names(each)[1]: str(each["weights"]) for each in document["settings"]}.items():
             own = leaderboard(runs, output=f"{scratch}/{weights}", tuned=known, where={"weights": weights})
-            sources |= {name: own["over_settings"]} if own["over_settings"] else {}
+            if own["over_settings"]:
+                sources[name] = own["over_settings"]
         _write(folder / "benchmark.md", _benchmark(document, whole, sources, runs, setups, sweep))
 
         if budgets is not None:

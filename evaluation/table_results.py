@@ -29,7 +29,7 @@ class TableResults(DashboardResults):
         where: Rows to use, by the values of columns: '{method: linear, img_size: [224, 384]}'. By default the
             fine-tuned rows of a table with the column `Trainable Backbone`.
         higher_is_better: False for performances or metrics of which lower values are better: '{performance: false}'.
-        missing_value: Number that means a missing performance, such as -1.
+        missing_value: Number that means a missing score or performance, such as -1.
         missing: How missing cells are handled. `refuse` raises an error. `complete` keeps the largest part of the table
             without missing cells. `pairwise` uses all sources that a target has.
         exclude_target: Leave out the cell of a target with the source of the same name. Each pool of sources is then

@@ -49,6 +49,8 @@ def read_table(
     """
     layout = layout or TableLayout()
     files = {"": files} if isinstance(files, Path) else files
+    if not files:
+        raise UserError("table: no file; give one, or a mapping of targets to files")
     rows, ignored, notes = _join(files, layout, chosen)
     origins = rows[["source", "own"]].drop_duplicates()
     if layout.exclude_target:
@@ -87,7 +89,8 @@ def _join(
     notes = [note for part in parts for note in part.notes]
 
     if layout.missing_value is not None:
-        rows["performance"] = rows["performance"].mask(rows["performance"] == layout.missing_value)
+        numbers = ["score", "performance"]
+        rows[numbers] = rows[numbers].mask(rows[numbers] == layout.missing_value)
     notes += _out_of_range(rows)
 
     known = ["performance", *filter(None, rows["metric"].drop_duplicates())]
@@ -130,7 +133,9 @@ def _out_of_range(rows: pd.DataFrame) -> list[str]:
 def _refuse_double(rows: pd.DataFrame) -> None:
     """Raise a UserError if a cell has several rows, or the rows of several metrics contradict in its performance."""
     double = rows[rows.duplicated(KEY, keep=False)].groupby(KEY, sort=False)["row"].agg(", ".join)
-    cells = [f"{_cell(*key)} on rows {its}" for key, its in double.items()]
+    # A row of a wide table has a cell for each metric.
+    named = {(*key[1:], its): f"{_cell(*key)} on rows {its}" for key, its in double.items()}
+    cells = [*named.values()]
     refuse("cells given more than once", cells, "; keep one row of each")
 
     different = rows.dropna(subset="performance").drop_duplicates(["source", "target", "performance"])

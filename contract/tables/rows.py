@@ -87,6 +87,9 @@ def read_rows(path: Path, target: str, layout: TableLayout, chosen: Sequence[str
     for plain, names in columns.items():
         rows[plain] = frame[names[0]].str.cat([frame[name] for name in names[1:]], sep=JOINT)
     if target:
+        others = {name for column in set(frame.columns) & {*HEADERS["target"]} for name in frame[column]} - {target}
+        if others:
+            raise UserError(f"table: {path.name!r} is the file of {target!r}, but has the target {min(others)!r}, too")
         rows["target"] = target
     for missing in {"own", "warning"} - set(columns):
         rows[missing] = ""
@@ -119,6 +122,7 @@ def read_frame(option: str, path: Path) -> pd.DataFrame:
         except (OSError, ValueError) as error:
             reason = f"{str(path)!r} cannot be read ({reason_of(error)})"
             raise UserError(f"{option}: {reason}; give a Parquet file") from error
+        frame = frame.reset_index() if any(frame.index.names) else frame
         texts = frame.astype(object).where(frame.notna(), "").map(lambda value: str(value).strip()).rename(columns=str)
         return texts.set_axis(range(2, len(frame) + 2), axis=0)
 
@@ -184,9 +188,10 @@ def _select(
 
 
 def _matches(texts: pd.Series[str], values: Sequence[str]) -> Flags:
-    """Return which texts are one of the values, or the same number as one of them."""
+    """Return which texts are one of the values, or the same number or truth value as one of them."""
     numbers = pd.to_numeric(pd.Series(values, dtype=object), errors="coerce").dropna()
-    same = texts.isin(values) | pd.to_numeric(texts, errors="coerce").isin(numbers)
+    truths = [value.lower() for value in values if value.lower() in ("true", "false")]
+    same = texts.isin(values) | texts.str.lower().isin(truths) | pd.to_numeric(texts, errors="coerce").isin(numbers)
     return np.asarray(same, dtype=np.bool_)
 
 
@@ -234,7 +239,8 @@ def _with_numbers(rows: pd.DataFrame) -> pd.DataFrame:
                 except ValueError as error:
                     wrong.append(f"row {row}, {error}")
         numbers[name] = values
-    refuse("wrong entries", wrong)
+    # A row of a wide table has its performance once for each metric.
+    refuse("wrong entries", [*dict.fromkeys(wrong)])
     return rows.assign(**numbers)
 
 

@@ -64,10 +64,10 @@ def predict(
     names = [name.removeprefix(root) for name in pictures.names]
     of_classes = [f"probability of {name}" for name in fitted.classes] if probabilities == "all" else []
     rows = []
-    for index, name in enumerate(names):
+    for index, (name, chosen_class) in enumerate(zip(names, best.tolist(), strict=True)):
         shares = [f"{each:.4f}" for each in found[index]]
-        known = [fitted.classes[best[index]], shares[best[index]], *shares]
-        rows.append([name, *([""] * len(known) if index in unreadable else known)][: len(COLUMNS) + len(of_classes)])
+        row = [fitted.classes[chosen_class], shares[chosen_class], *(shares if of_classes else [])]
+        rows.append([name, *([""] * len(row) if index in unreadable else row)])
     write_text(path, csv_text([*COLUMNS, *of_classes], rows), overwrite)
 
     readable = np.delete(best, list(unreadable))

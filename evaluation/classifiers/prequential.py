@@ -38,10 +38,14 @@ def learning_curve(prepared: LeftOut, orders: NDArray[np.int64], sizes: list[int
     Returns:
         Accuracies at each size, `[orderings]`, of the first orderings where not all are fed.
     """
+    # Nobody can know the only sample of a class before it is learnt.
+    labels = prepared.samples.labels
+    is_known = torch.bincount(labels)[labels] > 1
     points = []
     for size, end in zip(sizes, [*sizes[1:], orders.shape[1]], strict=True):
         fed = torch.from_numpy(orders[: max(FEWEST, LEARNT // size)])
         learnt, following = fed[:, :size], fed[:, size:end]
         predicted = prepared.predict(learnt, following).argmax(-1)
-        points.append((predicted == prepared.samples.labels[following]).double().mean(1).numpy())
+        right, scored = predicted == labels[following], is_known[following]
+        points.append(((right & scored).sum(1) / scored.sum(1).clamp(min=1)).double().numpy())
     return points

@@ -87,6 +87,8 @@ def _about_probabilities(calibration: Mapping[str, Any]) -> str:
     told = f"probabilities: calibration error {format_number(100 * error, '.1f')} points"
     if error <= LARGE_ERROR:
         return told
+    if abs(probability - accuracy) < error / 2:
+        return f"{told}: too high for some photos and too low for others; with few photos most of it may be chance"
     way, often = ("low", "more") if probability < accuracy else ("high", "less")
     return (
         f"{told}: too {way}, {probability:.0%} on average where {accuracy:.0%} were right; a prediction with 70 % is "
@@ -116,7 +118,8 @@ def _about_photos(document: Mapping[str, Any]) -> Iterator[str]:
 def _advice(document: Mapping[str, Any]) -> Iterator[str]:
     """Yield why nothing is forecast, where further labels hardly help, and where fine-tuning may be better."""
     if not document["forecast"]:
-        yield "no forecast: the last points of the learning curve do not rise"
+        is_short = len(document["curve"]) < 2
+        yield f"no forecast: {'too few labels' if is_short else 'the last points of the learning curve do not rise'}"
     if document["is_flat"]:
         yield (
             "advice: the learning curve is flat, by these estimates twice the labels gained less than a point; more "

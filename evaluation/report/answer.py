@@ -9,7 +9,8 @@ from headstart.contract.tables.table import metric_titles
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.tables import ranker_titles
 from headstart.evaluation.estimates import with_interval
-from headstart.metrics.ranking.over_targets import LEVEL
+from headstart.metrics.ranking.over_targets import FEWEST, LEVEL
+from headstart.metrics.sample_efficiency.scores import holm
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from headstart.output.tables import format_estimate, format_number
 
@@ -126,25 +127,32 @@ def _first_by(document: Document, target: str, source: str) -> str:
 
 def of_audit(document: Document) -> str:
     """Return the best metric by weighted Kendall, and whether it beats one fixed ranking of the sources."""
-    titles, leaders = ranker_titles(document), document["best"][MEASURE]["metrics"]
-    if not leaders:
-        return f"No metric is compared by {MEASURED}."
-    names = " and ".join(titles[name] for name in leaders)
-    reached = with_interval(document["rankers"][leaders[0]][MEASURE])
-    told = f"{names} predict{'s' * (len(leaders) == 1)} performance best: {MEASURED} {reached}."
-    static = document["rankers"].get(MEAN_RANK)
-    difference = document.get("minus_mean_rank", {}).get(leaders[0])
-    if static is None or difference is None:
-        return told
+    titles, best = ranker_titles(document), document["best"][MEASURE]
+    fixed = with_interval(document["rankers"][MEAN_RANK][MEASURE]) if MEAN_RANK in document["rankers"] else "nothing"
+    static = f"One fixed ranking of the sources, which knows nothing of the target, reaches {fixed}"
+    if not best["metrics"]:
+        first = min(document["ranks"]["sources"].items(), key=lambda item: item[1]["mean"])[0]
+        return f"{static} by {MEASURED}; it puts {first} first. There is no metric to compare with it."
 
-    fixed = with_interval(static[MEASURE])
-    told += f" One fixed ranking of the sources, which knows nothing of the target, reaches {fixed}."
-    p_value = difference[MEASURE]["p_value"]
-    if p_value is None:
-        return f"{told} There are too few targets to test the difference."
-    if p_value <= LEVEL and difference[MEASURE]["mean"] > 0:
-        return f"{told} The difference is significant, so the metric can be trusted on such targets."
-    return f"{told} The metric is not significantly better, so this table is no reason to trust it."
+    leader = best["metrics"][0]
+    names, reached = " and ".join(titles[name] for name in best["metrics"]), document["rankers"][leader][MEASURE]
+    told = f"{names} predict{'s' * (len(best['metrics']) == 1)} performance best: {MEASURED} {with_interval(reached)}"
+    if best["tied"]:
+        told += f"; not significantly different: {', '.join(titles[name] for name in best['tied'])}"
+    return f"{told}. {static}. {_verdict(document, leader)}"
+
+
+def _verdict(document: Document, leader: str) -> str:
+    """Return whether a metric is better than the fixed ranking, adjusted for having been chosen among all metrics."""
+    differences = {name: each[MEASURE] for name, each in document.get("minus_mean_rank", {}).items()}
+    tested = [name for name, each in differences.items() if each["p_value"] is not None]
+    if leader not in tested or len(document["targets"]) < FEWEST:
+        return f"Whether that is more than chance cannot be told from {len(document['targets'])} targets."
+    p_value = dict(zip(tested, holm([differences[name]["p_value"] for name in tested]), strict=True))[leader]
+    low = document["rankers"][leader][MEASURE]["ci95"][0]
+    if p_value <= LEVEL and differences[leader]["mean"] > 0 and low is not None and low > 0:
+        return "The difference is significant, adjusted for all metrics, so it can be trusted on such targets."
+    return "It is not significantly better, adjusted for all metrics, so this table is no reason to trust it."
 
 
 def of_stability(document: Document) -> str:

@@ -16,7 +16,7 @@ from headstart.evaluation.report import answer
 from headstart.evaluation.report.folder_contents import Document, FolderContents, damaged
 from headstart.evaluation.sources.source_ranking import SATURATED
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.page.cells import number, text, texts_table
+from headstart.output.page.cells import matrix_columns, number, text, texts_table
 from headstart.output.page.layout import Cell, Column, Part, Section, Table
 from headstart.output.tables import format_with_error
 
@@ -33,7 +33,7 @@ def _similarity(path: Path, document: Document) -> Part:
         tints = [round(70 * min(max(values[i, j], 0), 1)) for j in order]
         rows.append([Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=tints[k]) for k, j in enumerate(order))])
     items = "layers" if "n_layers" in document else "models"
-    table = Table(measure.estimated, [*map(Column, (items, *(names[i] for i in order)))], rows)
+    table = Table(measure.estimated, [Column(items), *matrix_columns({names[i]: "" for i in order})], rows)
 
     kinds = ["biased", "debiased", *["calibrated"] * ("mean_cka_calibrated" in document)]
     means = [f"{kind} {number(document[mean_key(name, kind)], '.4f').text}" for kind in kinds]
@@ -178,12 +178,16 @@ def document_sections(contents: FolderContents) -> tuple[list[str], list[Section
     answers, sections = [], []
     for kind, title, definition, give_answer, lay_out in SECTIONS:
         parts = []
-        for path, document in contents.documents.get(kind, {}).items():
+        found = contents.documents.get(kind, {})
+        for index, (path, document) in enumerate(found.items()):
             try:
-                answers.append(give_answer(document))
+                if index < answer.MOST_TOLD:
+                    answers.append(f"{path.parent}: " * (len(found) > 1) + give_answer(document))
                 parts.append(lay_out(path, document))
             except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
                 raise damaged(path, f"{type(error).__name__}: {error}") from error
+        if (more := len(found) - answer.MOST_TOLD) > 0:
+            answers.append(f"{title}: {more} more below.")
         if parts:
             sections.append(Section(kind, title, [definition], parts))
     return answers, sections

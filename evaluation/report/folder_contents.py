@@ -70,7 +70,10 @@ def find_contents(folders: Sequence[str]) -> FolderContents:
 
     if not (contents.has_traces or contents.documents):
         given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
-        raise UserError(f"folder: {given} no run of headstart train, no ledger and no results of its commands")
+        raise UserError(
+            f"folder: {given} no run of headstart train, no ledger, and no results of cka, transferability, "
+            "audit or stability"
+        )
     return contents
 
 

@@ -7,7 +7,7 @@ from headstart.evaluation.leaderboard.axis_tables import axis_rows, kinds
 from headstart.evaluation.leaderboard.budget_tables import budgets_over_settings_rows, budgets_title
 from headstart.evaluation.leaderboard.tables import over_settings_rows, sensitivity_table, stability_rows
 from headstart.evaluation.report import series
-from headstart.output.page.cells import number, texts_table
+from headstart.output.page.cells import matrix_columns, number, texts_table
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
 # Numbers of the methods, by name.
@@ -37,7 +37,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
 def _ranks(document: Mapping[str, Any]) -> Table:
     over = document["over_settings"]
     numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
-    columns = [Column("method"), *(Column(numbers[name], name) for name in over["settings"])]
+    columns = [Column("method"), *matrix_columns({numbers[name]: name for name in over["settings"]})]
     rows = [
         [Cell(each["name"], method=each["name"]), *(number(rank, "g") for rank in each["ranks"])]
         for each in over["methods"]
@@ -50,7 +50,7 @@ def _probabilities(over: Mapping[str, Any]) -> Table:
     names = [each["name"] for each in over["methods"]]
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
     probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
-    columns = [Column("method"), *(Column(str(index), f"over {name}") for index, name in enumerate(names, 1))]
+    columns = [Column("method"), *matrix_columns({str(index): f"over {name}" for index, name in enumerate(names, 1)})]
 
     rows = []
     for index, name in enumerate(names, 1):

@@ -74,21 +74,50 @@ def test_the_source_to_transfer_has_the_lowest_mean_rank() -> None:
     )
 
 
+TRUSTED, NOT_TRUSTED = "so it can be trusted on such targets.", "so this table is no reason to trust it."
+
+
 @pytest.mark.parametrize(
-    ("difference", "verdict"),
+    ("p_values", "mean", "low", "targets", "verdict"),
     [
-        ({"mean": 0.5, "p_value": 0.01}, "so the metric can be trusted on such targets."),
-        ({"mean": 0.5, "p_value": 0.2}, "so this table is no reason to trust it."),
-        ({"mean": -0.5, "p_value": 0.01}, "so this table is no reason to trust it."),
-        ({"mean": 0.5, "p_value": None}, "There are too few targets to test the difference."),
+        ([0.01], 0.5, 0.1, 8, TRUSTED),
+        ([0.2], 0.5, 0.1, 8, NOT_TRUSTED),
+        # The best of many metrics is better by chance.
+        ([0.01, *[0.5] * 29], 0.5, 0.1, 8, NOT_TRUSTED),
+        ([0.01], -0.5, 0.1, 8, NOT_TRUSTED),
+        # Better than a fixed ranking that misleads.
+        ([0.01], 0.5, -0.1, 8, NOT_TRUSTED),
+        ([0.01], 0.5, 0.1, 5, "cannot be told from 5 targets."),
+        ([None], 0.5, 0.1, 8, "cannot be told from 8 targets."),
     ],
 )
-def test_a_metric_is_trusted_if_it_beats_one_fixed_ranking(difference: dict[str, Any], verdict: str) -> None:
-    value = {"weighted_kendall": {"mean": 0.5, "ci95": [0.25, None]}}
-    document = {
-        "metrics": ["leep"],
-        "rankers": {"mean_rank": value, "leep": value},
-        "best": {"weighted_kendall": {"metrics": ["leep"]}},
-        "minus_mean_rank": {"leep": {"weighted_kendall": difference}},
+def test_a_metric_is_trusted_if_it_beats_one_fixed_ranking(
+    p_values: list[float | None], mean: float, low: float, targets: int, verdict: str
+) -> None:
+    names = [f"metric {index}" for index in range(len(p_values))]
+    value = {"weighted_kendall": {"mean": 0.5, "ci95": [low, 0.9]}}
+    minus = {
+        name: {"weighted_kendall": {"mean": mean, "p_value": p_value}}
+        for name, p_value in zip(names, p_values, strict=True)
     }
-    assert answer.of_audit(document).endswith(verdict)
+    document = {
+        "metrics": names,
+        "targets": [*range(targets)],
+        "rankers": {"mean_rank": value, **dict.fromkeys(names, value)},
+        "best": {"weighted_kendall": {"metrics": names[:1], "tied": names[1:2]}},
+        "minus_mean_rank": minus,
+    }
+    told = answer.of_audit(document)
+    assert told.endswith(verdict)
+    assert ("not significantly different: metric 1." in told) == (len(names) > 1)
+
+
+def test_an_audit_without_metrics_names_the_first_of_the_fixed_ranking() -> None:
+    document = {
+        "metrics": [],
+        "targets": [*range(8)],
+        "rankers": {"mean_rank": {"weighted_kendall": {"mean": 0.5, "ci95": [0.1, 0.9]}}},
+        "best": {"weighted_kendall": {"metrics": [], "tied": []}},
+        "ranks": {"sources": {"a": {"mean": 2.0}, "b": {"mean": 1.5}}},
+    }
+    assert "reaches 0.500 [0.100, 0.900] by weighted Kendall; it puts b first." in answer.of_audit(document)
