@@ -195,22 +195,6 @@ def test_a_ledger_of_runs_with_and_without_selection_photos(tmp_path: Path, caps
     assert performances(str(tmp_path / "without"), output=output, overwrite=True) == {("one", "pets"): 0.9}
 
 
-def test_a_ledger_gives_the_same_choice(tmp_path: Path) -> None:
-    with Ledger(tmp_path / "ledger") as ledger:
-        for source, counts in PETS.items():
-            for rate, orderings in counts.items():
-                fed, training = documents(source, "pets", rate)
-                stream, method = ledger.record(fed, description=protocol(source, "pets")), ledger.record(training)
-                ledger.write(
-                    {TraceKey(stream, method, k): Counted(v, None, s).trace() for k, (v, s) in enumerate(orderings)}
-                )
-    table = tmp_path / "ledger.csv"
-    performances(str(tmp_path / "ledger"), best=True, output=str(table))
-    expected = {row["source"]: row for row in choose(write(tmp_path / "runs", "pets", PETS))}
-    with table.open(newline="") as file:
-        assert {row["source"]: row for row in csv.DictReader(file)} == expected
-
-
 def test_runs_of_several_recipes_need_a_choice(tmp_path: Path) -> None:
     write(tmp_path / "runs", "pets", PETS)
     message = (

@@ -17,13 +17,6 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_same_comparison_is_written_again(arena: Arena) -> None:
-    arena.evaluate("cka", *PAIR)
-    (arena.folder / "out" / "heatmap.png").write_bytes(b"")
-    arena.evaluate("cka", *PAIR)
-    assert content(arena.folder / "out")["heatmap.png"]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "place"),
@@ -48,12 +41,24 @@ def test_other_comparison_is_kept(
     assert content(folder) != before
 
 
-@pytest.mark.parametrize("name", ["registry.json", "catalog.jsonl"])
-def test_other_documents_are_another_configuration(arena: Arena, refused: Callable[..., str], name: str) -> None:
-    arena.evaluate("cka", *PAIR)
-    path = arena.folder / name
-    path.write_text(path.read_text() + "\n")
-    assert f"(digests/{name.split('.')[0]})" in refused(lambda: arena.evaluate("cka", *PAIR))
+def test_other_documents_and_submissions_are_another_configuration(arena: Arena, refused: Callable[..., str]) -> None:
+    keep = "--overwrite=false"
+    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
+    arena.score(submissions[0], keep)
+    before = content(arena.folder / "out")
+    assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], keep))
+    assert "challenge" in refused(lambda: arena.score(submissions[0], "--challenge=contract", keep))
+    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
+        lambda: arena.evaluate("cka", *PAIR)
+    )
+    for path, name in ((arena.registry, "registry"), (arena.catalog, "catalog")):
+        text = path.read_text()
+        path.write_text(text + "\n")
+        assert f"(digests/{name})" in refused(lambda: arena.score(submissions[0], keep))
+        path.write_text(text)
+    assert content(arena.folder / "out") == before
+    arena.score(submissions[0], keep)
+    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
 
 
 def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
@@ -61,24 +66,6 @@ def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena)
     assert {"embeddings.npz", "heatmap.svg"} < set(content(folder))
     arena.evaluate("cka", *LAYERS, "--overwrite=true")
     assert set(content(folder)) == {"cka.json", "heatmap.png"}
-
-
-def test_score_of_another_submission_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
-    options = "--overwrite=false"
-    arena.score(submissions[0], options)
-    before = content(arena.folder / "out")
-    assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], options))
-    assert content(arena.folder / "out") == before
-    arena.score(submissions[0], options)
-    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
-
-
-def test_heatmap_of_a_score_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    arena.score(arena.red([0, 1, 2]))
-    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
-        lambda: arena.evaluate("cka", *PAIR)
-    )
 
 
 def test_other_searches_and_submissions_of_people_are_kept(arena: Arena, refused: Callable[..., str]) -> None:

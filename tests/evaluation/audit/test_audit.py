@@ -125,6 +125,10 @@ def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsy
         {"small": 1 / 3, "middle": 1 / 3, "large": 1, "huge": 1}
     )
     assert document["left_out"] == {"same": "the same score for all sources on every target"}
+    constant = tmp_path / "constant.csv"
+    constant.write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
+    alike = run(write_table(tmp_path / "table.csv"), tmp_path / "alike", f"--facts={constant}")
+    assert (list(alike["rankers"]), alike["left_out"]) == (["mean_rank"], {"parameters": "the same for all sources"})
     rates = document["win_rate_percent"]
     assert rates["mean_rank"]["kendall"] == pytest.approx(rates["parameters"]["kendall"])
     assert rates["gbc"]["average"] == 0
@@ -150,14 +154,6 @@ def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureF
     assert set(document["rankers"]) == {"mean_rank", "parameters", "own"}
     printed = " ".join(capsys.readouterr().out.split())
     assert "Metrics not significantly different from it, each tested separately at 5 %: own." in printed
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_constant_facts_rank_no_source(tmp_path: Path) -> None:
-    (tmp_path / "facts.csv").write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
-    document = run(write_table(tmp_path / "table.csv"), tmp_path / "out", f"--facts={tmp_path / 'facts.csv'}")
-    assert list(document["rankers"]) == ["mean_rank"]
-    assert document["left_out"] == {"parameters": "the same for all sources"}
 
 
 def test_leaving_sources_out_is_as_if_they_had_never_been(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import csv
 from functools import partial
-from itertools import combinations
 from math import comb
 from pathlib import Path
 
@@ -14,41 +13,17 @@ from headstart.tests.material.score_tables import SCORES, SOURCES, TARGETS, run,
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_targets_that_agree_are_stable(table: Path, tmp_path: Path) -> None:
-    document = run(table, tmp_path / "out", "--pool_size=4")
-    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
-    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
-    assert document["setup_stability"]["pool"] < 1, "the two in the middle err on some pools only"
-    pairs = document["setup_stability_pairs"]
-    # Every pool has some order that the four metrics see differently, but by Rel@1 three of them may tie.
-    assert pairs["target"] == comb(SOURCES, 4) * 4 * comb(TARGETS, 2)
-    assert pairs["measure"] == comb(SOURCES, 4) * TARGETS * comb(4, 2)
-    assert pairs["pool"] == TARGETS * 4 * comb(comb(SOURCES, 4), 2)
-    assert document["undefined_experiments"] == 0
-
-
-@pytest.mark.usefixtures("without_figures")
 def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
-    """`h_score` equals `right` by tau and Rel@1 on pools without the two sources that it exchanges, or with one."""
     split = run(table, tmp_path / "split", "--pool_size=4")
     last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")
     assert split["metrics"] == ["gbc", "leep", "h_score", "right"]
     assert split["win_rate_percent"] == split["win_rate_percent_ties_split"]
     assert last["win_rate_percent"] == last["win_rate_percent_ties_last"] == split["win_rate_percent_ties_last"]
     assert last["win_rate_percent"]["right"]["kendall"] == pytest.approx(100), "it is the last, and never worse"
-    pools = list(combinations(range(SOURCES), 4))
-    shares = []
-    for pool in pools:
-        # The order of these sources is the same to both unless sources 0 and 1 are in it; `leep` mistakes 0, 1, 2, 3.
-        alike = 1 + (not {0, 1} <= set(pool)) + (0 not in pool)
-        shares.append(100 / alike)
-    assert split["win_rate_percent"]["right"]["kendall"] == pytest.approx(np.mean(shares))
     # Three metrics choose source 4 or 5 from all pools but one; from that one `leep` takes source 0.
     assert split["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx((14 * 100 / 3 + 100 / 2) / 15)
-    assert last["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx(100)
     assert split["tied_winners_percent"]["rel_at_1"] == pytest.approx(100)
-    for rates in (*split["win_rate_percent"].values(), *last["win_rate_percent"].values()):
-        assert rates["average"] == pytest.approx(np.mean([rates[name] for name in list(rates)[:4]]))
+    assert split["setup_stability"]["target"] == pytest.approx(1, abs=1e-12), "all targets agree"
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -96,20 +71,6 @@ def test_negative_performances_leave_rel_at_1_out_and_the_rest_as_it_is(
         correlations = {name: before["win_rate_percent"][metric][name] for name in rates if name != "average"}
         assert rates == pytest.approx({**correlations, "average": np.mean(list(correlations.values()))})
     assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On target t0 the first metric is right and the second wrong; on the others they are equal."""
-    lines = ["metric,source,target,score,performance"]
-    for metric, slopes in (("first", (1, 1, -1)), ("second", (-1, 1, -1))):
-        for target, slope in enumerate(slopes):
-            lines += [f"{metric},s{index},t{target},{slope * index},{0.1 + 0.2 * index}" for index in range(4)]
-    (tmp_path / "table.csv").write_text("\n".join(lines))
-    run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
-    printed = capsys.readouterr().out
-    assert "Kendall: first leads with ties=split, unless t0 is left out." in printed
-    assert "tie all metrics, or have one without a value, and are in no pair" in printed.replace("\n", " ")
 
 
 @pytest.mark.usefixtures("without_figures")
