@@ -5,11 +5,10 @@ from functools import partial
 from math import comb
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.score_tables import SCORES, SOURCES, TARGETS, run, write_table
+from headstart.tests.material.score_tables import SCORES, SOURCES, run, write_table
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -52,25 +51,6 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
         [row] = [row for row in csv.DictReader(file) if row["varying"] == "target"]
     assert [float(row[f"{end}_without_a_target"]) for end in ("lowest", "highest")] == pytest.approx([-1, 1])
     assert (row["ci95_low"], row["ci95_high"]) == ("", "")
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_negative_performances_leave_rel_at_1_out_and_the_rest_as_it_is(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = run(table, tmp_path / "before", "--pool_size=4")
-    header, *lines = table.read_text().splitlines()
-    shifted = [f"{line.rpartition(',')[0]},{float(line.rpartition(',')[2]) - 2}" for line in lines]
-    table.write_text("\n".join([header, *shifted]))
-    assert "Rel@1 is undefined" not in capsys.readouterr().out
-    document = run(table, tmp_path / "shifted", "--pool_size=4")
-    assert "on targets with negative performances: t0, t1, t2, t3." in " ".join(capsys.readouterr().out.split())
-    assert document["undefined_experiments"] == comb(SOURCES, 4) * TARGETS
-    for metric, rates in document["win_rate_percent"].items():
-        assert rates.pop("rel_at_1") is None
-        correlations = {name: before["win_rate_percent"][metric][name] for name in rates if name != "average"}
-        assert rates == pytest.approx({**correlations, "average": np.mean(list(correlations.values()))})
-    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.usefixtures("without_figures")
