@@ -18,27 +18,21 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "place"),
-    [
-        ((f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"), "pairwise/names"),
-        (LAYERS, "digests/networks, model, pairwise/names"),
-        ((*PAIR, "--extraction.precision=bfloat16"), "extraction"),
-    ],
-)
-def test_other_comparison_is_kept(
-    arena: Arena, refused: Callable[..., str], options: tuple[str, ...], place: str, request: pytest.FixtureRequest
-) -> None:
+def test_other_comparison_is_kept(arena: Arena, refused: Callable[..., str], request: pytest.FixtureRequest) -> None:
+    others = {
+        "pairwise/names": (f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"),
+        "digests/networks, model, pairwise/names": LAYERS,
+        "extraction": (*PAIR, "--extraction.precision=bfloat16"),
+    }
     folder = arena.evaluate("cka", *PAIR)
     before = content(folder)
-    arena.evaluate("cka", *options, "--overwrite=true", output="elsewhere")
+    for options in others.values():
+        assert content(arena.evaluate("cka", *options, "--overwrite=true", output="elsewhere")) != before
     request.getfixturevalue("no_forward_pass")
-    text = refused(lambda: arena.evaluate("cka", *options))
-    assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
-    assert "--overwrite=true" in text
-    assert content(folder) == before
-    arena.evaluate("cka", *options, "--overwrite=true")
-    assert content(folder) != before
+    for place, options in others.items():
+        text = refused(lambda options=options: arena.evaluate("cka", *options))
+        assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
+        assert content(folder) == before
 
 
 def test_other_documents_and_submissions_are_another_configuration(arena: Arena, refused: Callable[..., str]) -> None:

@@ -197,11 +197,9 @@ def test_pools_are_drawn_where_there_are_too_many(tmp_path: Path, capsys: pytest
     assert errors["setup_stability"] == study["standard_error"]["setup_stability"]
     assert set(document["win_rate_percent"]) == {"mean_rank", "gbc", "leep"} == set(errors["win_rate_percent"])
     assert 0 < errors["win_rate_percent"]["gbc"]["average"] < 10
-    for text in (capsys.readouterr().out, (tmp_path / "audit" / "report.md").read_text()):
-        words = " ".join(text.split())
-        assert f"over 90 pools drawn at random of {comb(60, 42):,} (±: standard error of drawing): " in words
-        assert f"± {errors['setup_stability']['pool']:.4f} where the pool varies" in words
-        assert f"± {errors['win_rate_percent']['gbc']['pearson']:.2f}" in words
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"over 90 pools drawn at random of {comb(60, 42):,} (±: standard error of drawing): " in printed
+    assert f"± {errors['setup_stability']['pool']:.4f} where the pool varies" in printed
 
 
 @pytest.mark.slow

@@ -10,7 +10,6 @@ from zipfile import ZipFile
 
 import pytest
 
-import headstart
 from headstart.__main__ import main
 from headstart.evaluation.challenge_bundle import scoring_program, wheel
 from headstart.evaluation.challenge_bundle.material import read_yaml
@@ -49,19 +48,6 @@ def test_the_program_runs_its_own_wheel_and_gives_the_numbers_of_the_leaderboard
     assert scores == {"score": 0.25, "debiased": None, "calibrated": 0.5, "low": None, "high": None}
     assert [column["key"] for column in read_yaml("codabench.yaml")["leaderboards"][0]["columns"]][:5] == list(scores)
     assert read_yaml("evalai.yaml")["leaderboard"][0]["schema"]["labels"][:5] == list(scores)
-
-
-@pytest.mark.slow
-def test_the_wheel_is_the_suite(tmp_path: Path) -> None:
-    (tmp_path / WHEEL).write_bytes(pack_wheel())
-    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", f"--target={tmp_path / 'installed'}"]
-    subprocess.run([*command, str(tmp_path / WHEEL)], check=True, capture_output=True)
-    code = "import headstart; print(headstart.__file__, headstart.__version__)"
-    environment = {"PYTHONPATH": str(tmp_path / "installed")}
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.split() == [str(tmp_path / "installed" / "headstart" / "__init__.py"), headstart.__version__]
 
 
 def test_hidden_files_of_a_checkout_are_not_in_the_wheel(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

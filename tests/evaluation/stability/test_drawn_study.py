@@ -1,11 +1,9 @@
 """Studies of drawn pools against those of all pools: estimates, their standard errors, and what is written."""
 
 import csv
-import json
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -160,21 +158,3 @@ def test_all_pools_have_no_standard_error(file: Path, tmp_path: Path, capsys: py
 
 def names(table: TransferTable) -> tuple[list[str], list[str], list[str]]:
     return table.metrics, table.sources, table.targets
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_a_hub_of_many_sources_is_studied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    generator = np.random.default_rng(0)
-    lines = ["metric,source,target,score,performance"]
-    for target in range(2):
-        performances = generator.uniform(size=80)
-        for metric in "ab":
-            scores = performances + generator.normal(size=80)
-            lines += [f"{metric},s{n},t{target},{scores[n]},{performances[n]}" for n in range(80)]
-    (tmp_path / "table.csv").write_text("\n".join(lines))
-    document: dict[str, Any] = run(tmp_path / "table.csv", tmp_path / "out", "--pools=100")
-    assert document["all_pools"] == "about 10^20"
-    assert "100 pools drawn at random of about 10^20" in " ".join(capsys.readouterr().out.split())
-    assert json.loads((tmp_path / "out" / "stability.json").read_text()) == document
-    message = error_line(capsys, lambda: run(tmp_path / "table.csv", tmp_path / "few", "--pools=5"), code=1)
-    assert message.startswith("error: pools: 5 is given; 40 or more are needed")

@@ -82,6 +82,7 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytes
 
 MISTAKES = [
     (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
+    (["--pool_size=3", "--pools=5"], "pools: 5 is given; 40 or more are needed"),
     (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
     (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
     (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),
