@@ -7,14 +7,12 @@ from typing import Any
 import pytest
 
 from headstart.datamodules.row_computation import RowComputer
-from headstart.tests.material.arena import Arena, make_arena
+from headstart.tests.material.arena import Arena, make_arena, set_environment
 
 
 @pytest.fixture
 def arena(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Arena:
-    for variable in ("MODEL_REGISTRY", "STIMULI_CATALOG", "MODAL_ENABLE", "LOG_DIR"):
-        monkeypatch.delenv(f"HACKATHON_{variable}", raising=False)
-    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(tmp_path / "datasets"))
+    set_environment(monkeypatch, tmp_path)
     return make_arena(tmp_path)
 
 

@@ -131,46 +131,34 @@ def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> No
     assert performances(str(runs / "*"), trained="all", output=str(tmp_path / "all.csv")) == pytest.approx(EXPECTED)
 
 
-@pytest.mark.parametrize(
-    ("pair", "counts", "change", "message"),
-    [
-        (("first", "birds"), {0: 1}, {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe, or --best"),
-        (("first", "birds"), {0: 1}, {"seed": 4}, r"in seed \(4, –\); only sources, targets and orderings"),
-        (("first", "pets"), {2: 1}, {"network": "other"}, r"in network \(other, first\); both are of the source first"),
+def test_accuracies_that_cannot_be_compared_are_refused(runs: Path, tmp_path: Path) -> None:
+    mistakes: list[tuple[tuple[str, str], dict[str, Any], str]] = [
+        (("first", "birds"), {"batch_size": 4}, r"in batch_size \(4, 8\); give runs of one recipe, or --best"),
+        (("first", "birds"), {"seed": 4}, r"in seed \(4, –\); only sources, targets and orderings"),
+        (("first", "pets"), {"network": "other"}, r"in network \(other, first\); both are of the source first"),
         (
             ("mine", "pets"),
-            {2: 1},
             {"train_photos_sha256": "x"},
-            r"in train_photos_sha256 \(x, train of pets\); both are of the target pets",
+            r"in train_photos_sha256 \(x, .*; both are of the target pets",
         ),
-        (("mine", "pets"), {1: 1}, {}, "holds ordering 1 of mine on pets again, and differently"),
-    ],
-)
-def test_accuracies_that_cannot_be_compared_are_refused(
-    runs: Path, tmp_path: Path, pair: tuple[str, str], counts: dict[int, int], change: dict[str, Any], message: str
-) -> None:
-    write(runs / "other", pair, counts, **change)
-    with pytest.raises(UserError, match=message):
-        performances([str(runs / "*")], output=str(tmp_path / "x.csv"))
-    assert not (tmp_path / "x.csv").exists()
-    shutil.rmtree(runs / "other")
-    write(runs / "other", ("first", "birds"), {0: 1})
-    assert ("first", "birds") in performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+        (("mine", "pets"), {}, "holds ordering 1 of mine on pets again, and differently"),
+    ]
+    for pair, change, message in mistakes:
+        write(runs / "other", pair, {2 if change else 1: 1}, **change)
+        with pytest.raises(UserError, match=message):
+            performances([str(runs / "*")], output=str(tmp_path / "x.csv"))
+        shutil.rmtree(runs / "other")
+    options: list[tuple[dict[str, Any], str]] = [
         ({"samples": 5}, "runs: they are of fine-tuning, which has no --performance"),
         ({"performance": "final"}, "runs: they are of fine-tuning"),
         ({"method": "mine"}, "runs: they are of fine-tuning"),
         ({"names": {"nobody": "x"}}, "names: nobody given, but the runs are of farms, first, mine, pets"),
         ({"trained": "head"}, "runs: no accuracy of head is in what is given; they are of all"),
-    ],
-)
-def test_options_that_do_not_fit(runs: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        performances(str(runs / "*"), output=str(tmp_path / "x.csv"), **options)
+    ]
+    for given, message in options:
+        with pytest.raises(UserError, match=message):
+            performances(str(runs / "*"), output=str(tmp_path / "x.csv"), **given)
+    assert not (tmp_path / "x.csv").exists()
 
 
 def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:

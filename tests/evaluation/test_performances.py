@@ -2,7 +2,6 @@
 
 import csv
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,6 @@ import pytest
 from headstart import evaluate
 from headstart.evaluation.performances import performances
 from headstart.output.errors import UserError
-from headstart.tests.material.arena import make_entry
 from headstart.tests.material.runs import TRACES, seal, write_run
 
 Fit = Callable[..., Path]
@@ -102,23 +100,19 @@ def test_runs_of_other_orderings_are_joined(tmp_path: Path) -> None:
     assert as_list == whole
 
 
-@pytest.mark.parametrize(
-    ("protocol", "source"),
-    [
-        ({"weights": "DEFAULT", "backbone": "timm/vit_tiny"}, "vit_tiny"),
-        ({"weights": "/far/away/best.model.pth"}, "best.model"),
-        ({"weights": "IMAGENET1K_V1"}, "resnet50_IMAGENET1K_V1"),
-        ({"weights": "embedded", "backbone": "mobilenet_v2"}, "mobilenet_v2_embedded"),
-        ({"weights": "x.safetensors", "backbone": "mine", "registry": "registry.json"}, "mine"),
-    ],
-)
-def test_sources_are_named_by_their_weights_or_their_entry(
-    tmp_path: Path, protocol: dict[str, Any], source: str
-) -> None:
-    write_run(tmp_path / "run", **protocol)
-    assert list(tabulate(tmp_path / "run", tmp_path / "out.csv")) == [(source, "pets")]
-    named = tabulate(tmp_path / "run", tmp_path / "named.csv", names={source: "other", "pets": "animals"})
-    assert list(named) == [("other", "animals")]
+def test_sources_are_named_by_their_weights_or_their_entry(tmp_path: Path) -> None:
+    named: dict[str, dict[str, Any]] = {
+        "vit_tiny": {"weights": "DEFAULT", "backbone": "timm/vit_tiny"},
+        "best.model": {"weights": "/far/away/best.model.pth"},
+        "resnet50_IMAGENET1K_V1": {"weights": "IMAGENET1K_V1"},
+        "mobilenet_v2_embedded": {"weights": "embedded", "backbone": "mobilenet_v2"},
+        "mine": {"weights": "x.safetensors", "backbone": "mine", "registry": "registry.json"},
+    }
+    for source, protocol in named.items():
+        write_run(tmp_path / f"run-{source}", **protocol)
+    assert set(tabulate(tmp_path / "run-*", tmp_path / "out.csv")) == {(source, "pets") for source in named}
+    renamed = tabulate(tmp_path / "run-mine", tmp_path / "named.csv", names={"mine": "other", "pets": "animals"})
+    assert list(renamed) == [("other", "animals")]
 
 
 @pytest.mark.parametrize(
@@ -191,65 +185,20 @@ def test_mistakes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-def test_from_runs_to_the_stability_of_metrics(
-    fit: Fit, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Two random networks on two folders of photos: trained, tabulated, scored, and the metrics' study."""
-    names = {"mobilenet_v2_random": "mobilenet_v2_narrow", "shufflenet_v2_x0_5_random": "shufflenet_v2_x0_5"}
-    shutil.copytree(photo_folder, tmp_path / "farms")
-    for path in (tmp_path / "farms").glob("*/dark/[12].jpg"):
-        path.rename(path.parents[1] / "light" / f"more-{path.name}")
+def test_real_runs_are_tabulated(fit: Fit, photo_folder: Path, tmp_path: Path) -> None:
     backbones: dict[str, dict[str, Any]] = {"mobilenet_v2": {"width_mult": 0.25}, "shufflenet_v2_x0_5": {}}
-    for target, root in {"pictures": photo_folder, "farms": tmp_path / "farms"}.items():
-        for backbone, arguments in backbones.items():
-            chosen = [f"--data.backbone.name={backbone}", f"--data.backbone.model_args={json.dumps(arguments)}"]
-            options = [f"--data.photos.init_args.root={root}", "--data.batch_size=8", "--criterion.consecutive=1"]
-            fit(*chosen, *options, folder=f"run-{target}-{backbone}")
+    for backbone, arguments in backbones.items():
+        options = [f"--data.backbone.name={backbone}", f"--data.backbone.model_args={json.dumps(arguments)}"]
+        fit(*options, "--data.batch_size=8", "--criterion.consecutive=1", folder=f"run-{backbone}")
+    names = json.dumps({"mobilenet_v2_random": "narrow"})
     table = tmp_path / "performances.csv"
-    evaluate.main(["performances", str(tmp_path / "run-*"), f"--names={json.dumps(names)}", f"--output={table}"])
-    assert set(read(table)) == {(source, target) for source in names.values() for target in ("pictures", "farms")}
-    curves = np.load(tmp_path / "run-farms-mobilenet_v2" / "curves.npz")
+    evaluate.main(["performances", str(tmp_path / "run-*"), f"--names={names}", f"--output={table}"])
+    assert set(read(table)) == {("narrow", "pictures"), ("shufflenet_v2_x0_5_random", "pictures")}
+    curves = np.load(tmp_path / "run-mobilenet_v2" / "curves.npz")
     last = min(int(np.load(run / "curves.npz")["samples_seen"][-1]) for run in tmp_path.glob("run-*"))
     [index] = np.flatnonzero(curves["samples_seen"] == last)
     expected = (curves["correct"][0, :, index] / curves["validation_size"]).mean()
-    assert read(table)["mobilenet_v2_narrow", "farms"] == pytest.approx(expected)
-
-    narrow = make_entry("mobilenet_v2_narrow", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.25})
-    entries = [narrow, make_entry("shufflenet_v2_x0_5", "fc", "flatten", 1024)]
-    (tmp_path / "registry.json").write_text(json.dumps({"contract_version": "1.0", "models": entries}))
-    common = [f"--registry={tmp_path / 'registry.json'}", "--extraction.num_workers=0", "--extraction.device=cpu"]
-    for target, root in {"pictures": photo_folder, "farms": tmp_path / "farms"}.items():
-        common += [f"--targets.{target}=ClassFolders", f"--targets.{target}.root={root}"]
-    common += ["--metrics=[h_score_shrunk, log_me, gbc]", f"--output={tmp_path / 'scores'}", "--logger=false"]
-    evaluate.main(["transferability", *common, f"--performances={table}"])
-    scores = tmp_path / "scores" / "scores.csv"
-    evaluate.main(["stability", f"--table={scores}", f"--output={tmp_path / 'study'}", "--logger=false"])
-    study = json.loads((tmp_path / "study" / "stability.json").read_text())
-    assert sorted(study["sources"]) == sorted(names.values())
-    assert study["experiments"] == 2 * 4
-
-
-def test_results_of_another_schema_are_refused(runs: Path, tmp_path: Path) -> None:
-    document = json.loads((tmp_path / "a-pets" / "results.json").read_text())
-    seal(tmp_path / "a-pets", {**document, "schema": 1})
-    with pytest.raises(UserError, match=r"^runs: results.json in .* has schema 1, but this version .* schema 2; make"):
-        performances(str(runs), output=str(tmp_path / "performances.csv"))
-
-
-@pytest.mark.parametrize("text", ["[]", "null", "5"])
-def test_results_of_another_form_are_refused(runs: Path, tmp_path: Path, text: str) -> None:
-    (tmp_path / "a-pets" / "results.json").write_text(text)
-    with pytest.raises(UserError, match=r"^runs: .*a-pets.* damaged \("):
-        performances(str(runs), output=str(tmp_path / "performances.csv"))
-
-
-def test_a_damaged_configuration_is_refused(runs: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a-pets" / "config.yaml"
-    config = json.loads(path.read_text())
-    config["data"]["init_args"]["backbone"] = None
-    path.write_text(json.dumps(config))
-    with pytest.raises(UserError, match=r"^runs: the files in '.*a-pets' are damaged \("):
-        performances(str(runs), output=str(tmp_path / "performances.csv"))
+    assert read(table)["narrow", "pictures"] == pytest.approx(expected)
 
 
 def test_warnings_of_the_runs_stand_below_the_table(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from headstart import evaluate
@@ -70,6 +71,13 @@ class Arena:
         folder = self.evaluate("cka", *options, output=output)
         document: dict[str, Any] = json.loads((folder / "score.json").read_text())
         return document
+
+
+def set_environment(patch: pytest.MonkeyPatch, folder: Path) -> None:
+    """Name the data sets of an arena in a folder, and nothing else."""
+    for variable in ("MODEL_REGISTRY", "STIMULI_CATALOG", "MODAL_ENABLE", "LOG_DIR"):
+        patch.delenv(f"HACKATHON_{variable}", raising=False)
+    patch.setenv("HACKATHON_DATASET_ROOT", str(folder / "datasets"))
 
 
 def make_arena(folder: Path) -> Arena:

@@ -1,4 +1,4 @@
-"""Mistakes that end a scoring: stimuli that are no pictures, models that fail, options and folders that do not fit."""
+"""Mistakes that end a scoring or a search: one line, no file, and where possible before a network runs."""
 
 import zlib
 from collections.abc import Callable
@@ -8,12 +8,29 @@ from typing import Any
 import pytest
 
 from headstart.evaluation.alignment.score_log import read_scores
-from headstart.tests.material.arena import ENTRIES, Arena, make_entry
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.tests.material.arena import ENTRIES, Arena, make_arena, make_entry, set_environment
+from headstart.tests.material.mistakes import error_line
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
+RULES = "name: ours\ntitle: Ours\nteams: {blue: {count: {exactly: 2}}}\n"
+Prepare = Callable[[Arena], object]
+Mistake = tuple[str, Prepare, list[str], tuple[str, ...]]
 
 
-def put_png_header(path: Path, side: int) -> None:
+def leave(arena: Arena) -> None:
+    """Change nothing."""
+
+
+def register(entry: dict[str, Any]) -> Prepare:
+    return lambda arena: arena.write("registry.json", [*ENTRIES, entry])
+
+
+def spoil(write: Callable[[Path], object]) -> Prepare:
+    return lambda arena: write(arena.photo(4))
+
+
+def write_png_header(path: Path, side: int) -> None:
     """Write a PNG whose header promises a picture of that side; its pixels are missing."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -24,91 +41,110 @@ def put_png_header(path: Path, side: int) -> None:
     path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b""))
 
 
-def truncate(path: Path) -> None:
-    path.write_bytes(path.read_bytes()[:200])
+def give_stimuli_one_picture(arena: Arena) -> None:
+    for index in (4, 5):
+        arena.photo(index).write_bytes(arena.photo(3).read_bytes())
 
 
-SPOILED: dict[str, Callable[[Path], object]] = {
-    "truncated": truncate,
-    "bomb": lambda path: put_png_header(path, 50_000),
-    "large": lambda path: put_png_header(path, 11_000),
-    "text": lambda path: path.write_text("no picture"),
-    "empty": lambda path: path.write_bytes(b""),
-    "postscript": lambda path: path.write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"),
-}
-
-
-@pytest.mark.parametrize("kind", SPOILED)
-def test_stimuli_that_are_no_pictures(arena: Arena, refused: Callable[..., str], kind: str) -> None:
-    SPOILED[kind](arena.photo(4))
-    text = refused(lambda: arena.score(arena.red([3, 4, 5])))
-    assert "nature/val/0/4.png" in text
-    assert not (arena.folder / "out").exists()
-
-
-FAILING: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown architecture": (make_entry("no_such_network", "fc", "flatten", 10), "no_such_network"),
-    "unknown layer": (make_entry("squeezenet1_0", "fc", "pool", 512), "fc"),
-    "wrong width": (make_entry("squeezenet1_0", "features", "pool", 511), "511"),
-    "missing file": (make_entry("squeezenet1_0", "features", "pool", 512, weights="gone.safetensors"), "gone"),
-    "unknown parameter": (make_entry("squeezenet1_0", "features", "pool", 512, model_parameters={"depth": 3}), "depth"),
-    "unknown weights": (make_entry("squeezenet1_0", "features", "pool", 512, weights="IMAGENET9K"), "IMAGENET9K"),
-    "custom": (
-        make_entry("mine", "fc", "flatten", 4, source="custom", model_parameters={"name": "os.system"}),
-        "allow_modules",
-    ),
-}
-
-
-@pytest.mark.parametrize("kind", FAILING)
-def test_model_that_fails_fails_the_scoring(arena: Arena, refused: Callable[..., str], kind: str) -> None:
-    entry, hint = FAILING[kind]
-    arena.write("registry.json", [*ENTRIES, entry])
-    text = refused(lambda: arena.score(arena.red([0, 1, 2])))
-    assert entry["model_name"] in text
-    assert hint in text
-    assert not (arena.folder / "out").exists()
-
-
-def test_model_that_gives_nan_is_named(arena: Arena, refused: Callable[..., str], tmp_path: Path) -> None:
+def write_network_that_gives_nan(arena: Arena) -> None:
     import torch
     import torchvision
 
     state = torchvision.models.squeezenet1_1().state_dict()
     state["features.0.bias"][0] = torch.nan
-    torch.save(state, tmp_path / "nan.pth")
+    torch.save(state, arena.folder / "nan.pth")
     arena.write("registry.json", [{**ENTRIES[0], "weights": "nan.pth"}, *ENTRIES[1:]])
-    text = refused(lambda: arena.score(arena.blue(*MODELS[:2])))
-    assert "squeezenet1_1" in text
-    assert "not finite" in text
 
 
-def test_stimuli_with_equal_pictures_leave_cka_undefined(arena: Arena, refused: Callable[..., str]) -> None:
-    arena.photo(1).write_bytes(arena.photo(0).read_bytes())
-    assert MODELS[0] in refused(lambda: arena.score(arena.red([0, 1])))
+# A command, what is changed before, options (`RED` and `BLUE` are submissions), and words of the message.
+RED, BLUE, PAIR = "RED", "BLUE", f"--models=[{MODELS[0]},{MODELS[1]}]"
+SEARCH = ["--team=blue", "--size=2"]
+CUSTOM = make_entry("mine", "fc", "flatten", 4, source="custom", model_parameters={"name": "os.system"})
+BEFORE_A_NETWORK_RUNS: list[Mistake] = [
+    ("cka", leave, [], ("submission",)),
+    ("cka", leave, ["--models=[squeezenet1_1]"], ("models",)),
+    ("cka", leave, ["--models=[squeezenet1_1,squeezenet1_1]"], ("models",)),
+    ("cka", leave, ["--models=[squeezenet1_1,other]"], ("other",)),
+    ("cka", leave, [PAIR, "--layers=[fc,conv5]"], ("models",)),
+    ("cka", leave, ["--models=[shufflenet_v2_x0_5]", "--layers=[fc]"], ("layers",)),
+    ("cka", leave, [PAIR, "--team=red"], ("team",)),
+    ("cka", leave, [PAIR, "--log_dir=logs"], ("log_dir",)),
+    ("cka", leave, [PAIR, "--challenge=contract"], ("challenge: contract",)),
+    ("cka", leave, ["--models=[squeezenet1_1]", "--submission=some.json"], ("both",)),
+    ("cka", leave, [BLUE, "--team=red"], ("Red Team",)),
+    ("cka", leave, [BLUE, "--challenge=ours.yaml"], ("/models: must have exactly 2 models in this challenge, not 3",)),
+    ("cka", leave, [RED, "--challenge=ours.yaml"], ("has no Red Team",)),
+    ("cka", leave, [RED, "--output=registry.json/below"], ("output",)),
+    ("cka", leave, [RED, "--log_dir=registry.json/below"], ("log_dir",)),
+    ("cka", leave, [RED, "--logger=true", "--dashboard.mode=online"], ("wandb login",)),
+    ("cka", lambda arena: arena.photo(4).unlink(), [RED], ("nature/val/0/4.png",)),
+    ("cka", register(make_entry("vgg11", "features", "pool", 512, weights="gone.pth")), [RED], ("vgg11", "gone.pth")),
+    ("cka", register(CUSTOM), [RED], ("mine", "allow_modules")),
+    *(
+        ("cka", leave, [RED, f"--measure={name}"], (f"measure: {name} is given, but the contract scores by ",))
+        for name in SIMILARITY_MEASURES
+        if name != DEFAULT_MEASURE
+    ),
+    *(
+        ("cka-search", leave, [f"--team={team}", f"--size={size}"], ("size", f"at least 2 and at most {most}"))
+        for team, size, most in (("blue", 1, 3), ("blue", 4, 3), ("red", 19, 18))
+    ),
+    ("cka-search", leave, [*SEARCH, "--held_out=1"], ("held_out: 1.0 is not a share",)),
+    ("cka-search", leave, [*SEARCH, "--held_out=-0.5"], ("held_out: -0.5 is not a share",)),
+    ("cka-search", leave, [*SEARCH, "--held_out=0.01"], ("leaves 18 stimuli to choose by and 0 held out",)),
+    ("cka-search", leave, [*SEARCH, "--held_out=[nowhere]"], ("held_out: there are no data sets nowhere; choose",)),
+]
+WHILE_NETWORKS_RUN: list[Mistake] = [
+    *(
+        ("cka", spoil(write), [RED], ("nature/val/0/4.png",))
+        for write in (
+            lambda path: path.write_bytes(path.read_bytes()[:200]),
+            lambda path: write_png_header(path, 50_000),
+            lambda path: write_png_header(path, 11_000),
+            lambda path: path.write_bytes(b""),
+            lambda path: path.write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"),
+        )
+    ),
+    ("cka", register(make_entry("no_such_network", "fc", "flatten", 10)), [RED], ("no_such_network",)),
+    ("cka", register(make_entry("squeezenet1_0", "fc", "pool", 512)), [RED], ("squeezenet1_0", "fc")),
+    ("cka", register(make_entry("squeezenet1_0", "features", "pool", 511)), [RED], ("squeezenet1_0", "511")),
+    ("cka", write_network_that_gives_nan, [BLUE], ("squeezenet1_1", "not finite")),
+    ("cka", give_stimuli_one_picture, [RED], (MODELS[0],)),
+]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ([], "submission"),
-        (["--models=[squeezenet1_1]"], "models"),
-        (["--models=[squeezenet1_1,squeezenet1_1]"], "models"),
-        (["--models=[squeezenet1_1,other]"], "other"),
-        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--layers=[fc,conv5]"], "models"),
-        (["--models=[shufflenet_v2_x0_5]", "--layers=[fc]"], "layers"),
-        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--team=red"], "team"),
-        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--log_dir=logs"], "log_dir"),
-        (["--models=[squeezenet1_1]", "--submission=some.json"], "both"),
-    ],
-)
-def test_options_that_do_not_fit(arena: Arena, refused: Callable[..., str], options: list[str], named: str) -> None:
-    assert named in refused(lambda: arena.evaluate("cka", "--logger=false", *options))
+def wrong_messages(
+    mistakes: list[Mistake], folder: Path, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch
+) -> list[tuple[list[str], str]]:
+    """Return what was given and the message where that is not the expected one."""
+    wrong = []
+    for index, (command, prepare, options, words) in enumerate(mistakes):
+        arena = make_arena(folder / str(index))
+        patch.chdir(arena.folder)
+        set_environment(patch, arena.folder)
+        arena.write("ours.yaml", RULES)
+        prepare(arena)
+        submissions = {RED: f"--submission={arena.red([3, 4, 5])}", BLUE: f"--submission={arena.blue(*MODELS)}"}
+        given = [submissions.get(option, option) for option in options]
+        if not any(option.startswith("--logger") for option in given):
+            given.append("--logger=false")
+        line = error_line(capsys, lambda: arena.evaluate(command, *given), 1)  # noqa: B023 - called at once
+        if any(word not in line for word in words) or (arena.folder / "out").exists():
+            wrong.append((options, line))
+    return wrong
 
 
-def test_submission_of_the_other_team(arena: Arena, refused: Callable[..., str]) -> None:
-    refused(lambda: arena.score(arena.blue(*MODELS), "--team=red"))
-    assert not (arena.folder / "out").exists()
+@pytest.mark.usefixtures("no_forward_pass")
+def test_mistakes_that_are_found_before_a_network_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert wrong_messages(BEFORE_A_NETWORK_RUNS, tmp_path, capsys, monkeypatch) == []
+
+
+def test_stimuli_and_models_that_fail(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert wrong_messages(WHILE_NETWORKS_RUN, tmp_path, capsys, monkeypatch) == []
 
 
 def test_the_same_command_logs_a_score_whose_log_failed(arena: Arena, refused: Callable[..., str]) -> None:
@@ -125,38 +161,3 @@ def test_nothing_is_logged_where_the_files_fail(arena: Arena, refused: Callable[
     (arena.folder / "out" / "score.json").mkdir(parents=True)
     assert "output" in refused(lambda: arena.score(arena.red([0, 1, 2]), f"--log_dir={arena.folder / 'log'}"))
     assert not (arena.folder / "log" / "scores.jsonl").exists()
-
-
-@pytest.mark.usefixtures("no_forward_pass")
-@pytest.mark.parametrize("option", ["--output", "--log_dir"])
-def test_folders_are_checked_before_anything_runs(arena: Arena, refused: Callable[..., str], option: str) -> None:
-    (arena.folder / "file").touch()
-    text = refused(lambda: arena.score(arena.red([0, 1, 2]), f"{option}={arena.folder / 'file' / 'below'}"))
-    assert option.removeprefix("--") in text
-
-
-@pytest.mark.usefixtures("no_forward_pass")
-def test_missing_weights_are_reported_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
-    arena.write("registry.json", [*ENTRIES, make_entry("vgg11", "features", "pool", 512, weights="gone.pth")])
-    assert "gone.pth" in refused(lambda: arena.score(arena.red([0, 1, 2])))
-
-
-@pytest.mark.usefixtures("no_forward_pass")
-def test_missing_key_is_reported_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
-    options = ("--logger=true", "--dashboard.mode=online")
-    assert "wandb login" in refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
-    assert not (arena.folder / "out").exists()
-
-
-def test_mirror_that_fails_leaves_the_score(
-    arena: Arena, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import wandb
-
-    def fail(**options: Any) -> None:
-        raise wandb.Error("the server is away")
-
-    monkeypatch.setattr(wandb, "init", fail)
-    arena.score(arena.red([0, 1, 2]), "--logger=true", "--dashboard.mode=offline")
-    assert "refuses (the server is away)" in capsys.readouterr().err
-    assert len((arena.folder / "out" / "scores.jsonl").read_text().splitlines()) == 1

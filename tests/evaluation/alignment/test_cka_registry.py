@@ -3,7 +3,7 @@
 import json
 import os
 import stat
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from headstart.contract.schema import ModelEntry
 from headstart.evaluation.alignment.registry_entries import make_entry
 from headstart.tests.material.arena import ENTRIES, Arena
 from headstart.tests.material.arena import make_entry as small_entry
+from headstart.tests.material.mistakes import error_line
 
 
 def run(*options: str) -> None:
@@ -42,58 +43,37 @@ def test_entry_of_timm_is_what_timms_own_transform_does(name: str) -> None:
     assert (entry.output_dim, entry.weights) == (network.num_features, name.partition(".")[2])
 
 
-def test_entry_of_torchvision() -> None:
-    entry = make_entry("torchvision:resnet50")
-    # The values are those of torchvision's page on these weights.
+def test_entry_of_torchvision_is_that_of_its_page() -> None:
+    entry, other = make_entry("torchvision:resnet50"), make_entry("torchvision:resnet50.IMAGENET1K_V1")
     assert (entry.preprocess.resize, entry.preprocess.crop, entry.preprocess.interpolation) == (232, 224, "bilinear")
     assert (entry.model_name, entry.weights, entry.layer, entry.output_dim) == (
-        "resnet50",
-        "IMAGENET1K_V2",
-        "penultimate",
+        *("resnet50", "IMAGENET1K_V2", "penultimate"),
         2048,
     )
-    other = make_entry("torchvision:resnet50.IMAGENET1K_V1")
     assert (other.model_name, other.weights, other.preprocess.resize) == (
-        "resnet50.IMAGENET1K_V1",
-        "IMAGENET1K_V1",
+        *("resnet50.IMAGENET1K_V1", "IMAGENET1K_V1"),
         256,
     )
     assert other.model_parameters == {"name": "resnet50"}
-
-
-@pytest.mark.parametrize(
-    ("name", "side", "width"),
-    [("torchvision:vit_b_16.IMAGENET1K_SWAG_E2E_V1", 384, 768), ("vit_h_14", 518, 1280)],
-)
-def test_transformer_of_torchvision_takes_pictures_of_the_size_of_its_weights(name: str, side: int, width: int) -> None:
-    entry = make_entry(name)
-    assert (entry.input_size, entry.model_parameters["image_size"], entry.output_dim) == ((side, side), side, width)
+    # Transformers take pictures of the size of their weights.
+    for name, side in (("torchvision:vit_b_16.IMAGENET1K_SWAG_E2E_V1", 384), ("vit_h_14", 518)):
+        entry = make_entry(name)
+        assert (entry.input_size, entry.model_parameters["image_size"]) == ((side, side), side)
     assert "image_size" not in make_entry("vit_b_16").model_parameters
 
 
-def test_network_whose_constructor_needs_numbers() -> None:
-    entry = make_entry("regnet_x_400mf")
-    assert (entry.layer, entry.output_dim) == ("penultimate", torchvision.models.regnet_x_400mf().fc.in_features)
-
-
-@pytest.mark.parametrize(
-    ("name", "layer", "embedding", "width"),
-    [
-        ("squeezenet1_1", "classifier.1", "pool", 512),
-        ("deit_tiny_distilled_patch16_224.fb_in1k", "head", "flatten", 192),
-        ("test_efficientnet.r160_in1k", "penultimate", "flatten", 256),
-        ("vit_tiny_patch16_224", "penultimate", "flatten", 192),
-    ],
-)
-def test_layer_whose_input_is_taken(name: str, layer: str, embedding: str, width: int) -> None:
-    entry = make_entry(name)
-    assert (entry.layer, entry.embedding, entry.output_dim) == (layer, embedding, width)
-
-
-def test_network_without_a_classifier_gives_its_output() -> None:
-    entry = make_entry("samvit_base_patch16.sa1b")
-    # The neck of the Segment Anything model has 256 channels (Kirillov et al., ICCV 2023, appendix A).
-    assert (entry.layer, entry.embedding, entry.output_dim) == ("logits", "flatten", 256)
+def test_layer_whose_input_is_taken() -> None:
+    expected = {
+        "squeezenet1_1": ("classifier.1", "pool", 512),
+        "regnet_x_400mf": ("penultimate", "flatten", torchvision.models.regnet_x_400mf().fc.in_features),
+        "deit_tiny_distilled_patch16_224.fb_in1k": ("head", "flatten", 192),
+        "test_efficientnet.r160_in1k": ("penultimate", "flatten", 256),
+        "vit_tiny_patch16_224": ("penultimate", "flatten", 192),
+        # The neck of the Segment Anything model has 256 channels (Kirillov et al., ICCV 2023, appendix A).
+        "samvit_base_patch16.sa1b": ("logits", "flatten", 256),
+    }
+    made = {name: make_entry(name) for name in expected}
+    assert {name: (entry.layer, entry.embedding, entry.output_dim) for name, entry in made.items()} == expected
 
 
 def test_entry_of_open_clip() -> None:
@@ -105,49 +85,18 @@ def test_entry_of_open_clip() -> None:
     assert entry == ModelEntry.model_validate({**expected.model_dump(), **options})
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("resnet50", "a model of several libraries; give torchvision:resnet50 or timm:resnet50"),
-        ("resnet5000", "is not a model of torchvision or timm"),
-        ("timm:squeezenet1_1", "is not a model of timm"),
-        ("resnet50.a9_in1k", "is not a model of"),
-        ("mnasnet_small_no_such", "is not a model of"),
-        ("convnext_base.fb_in22k_ft_in1k_384", "does not use a square crop from the centre"),
-        ("timm:resnet14t_no", "is not a model of timm"),
-        ("regnetz_005", "timm has none"),
-    ],
-)
-def test_names_of_which_no_entry_is_made(tmp_path: Path, refused: Callable[..., str], name: str, words: str) -> None:
-    assert words in refused(lambda: run(f"--make={name}", f"--output={tmp_path / 'registry.json'}"))
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    "form", [["a", "b"], ["a,b"], ["[a, b]"], ["a,", "b"]], ids=["blanks", "commas", "list", "both"]
-)
-def test_made_registry_can_be_used(tmp_path: Path, form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    names = {"a": "test_vit.r160_in1k", "b": "shufflenet_v2_x0_5"}
-    chosen = [
-        text.replace("a", names["a"]).replace("b", names["b"], 1) if "," in text else names[text] for text in form
-    ]
-    path = tmp_path / "registry.json"
-    run("--make", *chosen, f"--output={path}")
-    entries = read_registry(path).entries
-    assert list(entries) == list(names.values())
-    assert list(entries.values()) == [make_entry(name) for name in names.values()]
-    run("--check", f"--registry={path}", "--random_weights=true")
+def test_made_registry_can_be_used_in_whatever_form_names_are_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one, other = "test_vit.r160_in1k", "shufflenet_v2_x0_5"
+    for form in ([one, other], [f"{one},{other}"], [f"[{one}, {other}]"], [f"{one},", other]):
+        run("--make", *form, f"--output={tmp_path / 'registry.json'}", "--overwrite")
+        entries = read_registry(tmp_path / "registry.json").entries
+        assert list(entries.values()) == [make_entry(name) for name in (one, other)], form
+    capsys.readouterr()
+    run("--check", f"--registry={tmp_path / 'registry.json'}", "--random_weights=true")
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1] == "2/2 shufflenet_v2_x0_5: layer penultimate, 1024 columns, the same in two passes"
-
-
-def test_registry_that_is_there_is_kept(tmp_path: Path, refused: Callable[..., str]) -> None:
-    path = tmp_path / "registry.json"
-    path.write_text("[]")
-    options = ("--make=shufflenet_v2_x0_5", f"--output={path}")
-    assert "holds something else" in refused(lambda: run(*options))
-    run(*options, "--overwrite")
-    assert list(read_registry(path).entries) == ["shufflenet_v2_x0_5"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
@@ -161,9 +110,7 @@ def test_completed_registry_keeps_its_place_and_permissions(arena: Arena, tmp_pa
     assert json.loads(path.read_text())[0]["output_dim"] == ENTRIES[0]["output_dim"]
 
 
-def test_check_goes_on_after_failures(
-    arena: Arena, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_goes_on_after_failures(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
     failing = [
         small_entry("squeezenet1_0", "no_such_layer", "pool", 512),
         small_entry("shufflenet_v2_x1_0", "fc", "flatten", 7),
@@ -196,8 +143,9 @@ def test_check_without_the_network_says_what_helps(
     run("--check", f"--registry={path}", "--random_weights=true")
 
 
+@pytest.mark.usefixtures("no_forward_pass")
 @pytest.mark.parametrize("form", ["list", "object"])
-def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forward_pass: None) -> None:
+def test_complete_writes_what_entries_leave_out(arena: Arena, form: str) -> None:
     whole = [{**ENTRIES[0], "notes": "\u00e9tude"}, {**ENTRIES[1], "layer": "conv5", "embedding": "pool"}]
     short = [shortened(whole[0]), whole[1], shortened(small_entry("squeezenet1_0", "no_such_layer", "pool", 512))]
     path = arena.write("registry.json", short if form == "list" else {"models": short})
@@ -211,35 +159,34 @@ def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forw
     assert path.stat().st_mtime_ns == before, "what is complete is not written again"
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ([], "make, check, complete: none is given"),
-        (["--make= "], "make, check, complete: none is given"),
-        (["--make=shufflenet_v2_x0_5"], "output: is missing"),
-        (
-            ["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"],
-            "registry: 'b.json' is given with make",
-        ),
-        (["--make=a a", "--output=a.json"], "none of them twice"),
-        (
-            ["--make=timm:resnet18 torchvision:resnet18", "--output=a.json"],
-            "two models have the name 'resnet18'; append a dot and a tag of weights",
-        ),
-        (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
-        (["--check", "--output=a.json"], "is given without make"),
-    ],
-)
-def test_options_that_do_not_fit(
-    arena: Arena, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
-) -> None:
+UNKNOWN = {
+    "resnet50": "a model of several libraries; give torchvision:resnet50 or timm:resnet50",
+    "resnet5000": "is not a model of torchvision or timm",
+    "timm:squeezenet1_1": "is not a model of timm",
+    "resnet50.a9_in1k": "is not a model of",
+    "convnext_base.fb_in22k_ft_in1k_384": "does not use a square crop from the centre",
+    "regnetz_005": "timm has none",
+}
+MISTAKES: list[tuple[list[str], str]] = [
+    *(([f"--make={name}", "--output=made.json"], words) for name, words in UNKNOWN.items()),
+    ([], "make, check, complete: none is given"),
+    (["--make= "], "make, check, complete: none is given"),
+    (["--make=shufflenet_v2_x0_5"], "output: is missing"),
+    (["--make=shufflenet_v2_x0_5", "--output=made.json", "--registry=b.json"], "registry: 'b.json' is given with make"),
+    (["--make=a a", "--output=made.json"], "none of them twice"),
+    (
+        ["--make=timm:resnet18 torchvision:resnet18", "--output=made.json"],
+        "two models have the name 'resnet18'; append a dot and a tag of weights",
+    ),
+    (["--make=shufflenet_v2_x0_5", "--output=registry.json"], "holds something else"),
+    (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
+    (["--check", "--output=made.json"], "is given without make"),
+]
+
+
+def test_mistakes(arena: Arena, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(arena.folder)
     monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
-    assert words in refused(lambda: run(*options))
-
-
-def test_widths_are_the_librarys(arena: Arena) -> None:
-    path = arena.folder / "made.json"
-    run("--make", "torchvision:mobilenet_v2", f"--output={path}")
-    classifier = torchvision.models.mobilenet_v2().classifier[-1]
-    assert read_registry(path).entries["mobilenet_v2"].output_dim == classifier.in_features
+    lines = [(words, error_line(capsys, partial(run, *options), 1)) for options, words in MISTAKES]
+    assert [each for each in lines if each[0] not in each[1]] == []
+    assert not (arena.folder / "made.json").exists()

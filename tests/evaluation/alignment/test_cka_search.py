@@ -1,37 +1,41 @@
-"""The search sub-command: its submissions are valid and score what it says."""
+"""The search sub-command: its submissions score what it says, by all that it sees and by what is held out."""
 
 import json
-from collections.abc import Callable
 from itertools import combinations
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headstart.tests.material.arena import ENTRIES, Arena
+from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
-RED = ("--team=red", "--size=4", "--steps=20")
 MODELS = [entry["model_name"] for entry in ENTRIES]
+BLUE = ("cka-search", "--team=blue", "--size=2")
+
+
+def read(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "search.json").read_text())
+    return document
 
 
 @pytest.mark.slow
 def test_blue_submission_is_the_best_pair(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = arena.evaluate("cka-search", "--team=blue", "--size=2")
+    folder = arena.evaluate(*BLUE)
     assert "100 random submissions" in capsys.readouterr().out
-    search = json.loads((folder / "search.json").read_text())
     scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
-    assert scored["score"] == pytest.approx(search["score"], abs=1e-12)
+    assert scored["score"] == pytest.approx(read(folder)["score"], abs=1e-12)
     pairs = [arena.score(arena.blue(*pair), output="pair")["score"] for pair in combinations(MODELS, 2)]
-    assert search["score"] == pytest.approx(max(pairs), abs=1e-12)
+    assert scored["score"] == pytest.approx(max(pairs), abs=1e-12)
 
 
 def test_red_submission_scores_what_the_search_says(arena: Arena) -> None:
     folder = arena.evaluate("cka-search", "--team=red", "--size=5")
-    search = json.loads((folder / "search.json").read_text())
+    search = read(folder)
     scored = arena.score(folder / "submission.json", "--team=red", output="scored")
     assert scored["n_stimuli"] == 5
     assert scored["score"] == pytest.approx(search["score"], abs=1e-9)
     assert search["score"] >= search["random"]["highest"]
     assert search["random"]["draws"] == 100
-    assert not list((arena.folder / "out").glob("*.partial"))
 
 
 def test_spread_of_nothing_is_not_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,17 +45,52 @@ def test_spread_of_nothing_is_not_reported(arena: Arena, capsys: pytest.CaptureF
     assert "standard deviations)" not in text
 
 
-def test_same_seed_gives_the_same_submission(arena: Arena) -> None:
-    submissions = [
-        [path.read_bytes() for path in sorted(arena.evaluate("cka-search", *RED, output=name).iterdir())]
-        for name in ("one", "two")
-    ]
-    assert submissions[0] == submissions[1]
+def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = arena.evaluate(*BLUE, "--held_out=0.5")
+    document = read(folder)
+    held = document["held_out"]
+    assert (held["asked"], held["of"], held["n_seen"], held["n_held_out"]) == (0.5, "stimuli", 9, 9)
+    text = capsys.readouterr().out
+    assert f"score {held['score_seen']:.6f}" in text
+    assert f"It scores {held['score_held_out']:.6f} on the 9 held-out stimuli" in text
+    scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
+    assert scored["score"] == pytest.approx(document["score"], abs=1e-12)
+    assert len({document["score"], held["score_seen"], held["score_held_out"]}) == 3
+
+    again = arena.evaluate(*BLUE, "--held_out=0.5", output="again")
+    assert {path.name: path.read_bytes() for path in again.iterdir()} == {
+        path.name: path.read_bytes() for path in folder.iterdir()
+    }
+    other = arena.evaluate(*BLUE, "--held_out=0.5", "--seed=1", output="other")
+    assert read(other)["held_out"] != held
 
 
-@pytest.mark.parametrize(("team", "size", "most"), [("blue", 1, 3), ("blue", 4, 3), ("red", 19, 18)])
-def test_size_out_of_range(arena: Arena, refused: Callable[..., str], team: str, size: int, most: int) -> None:
-    text = refused(lambda: arena.evaluate("cka-search", f"--team={team}", f"--size={size}"))
-    assert "size" in text
-    assert f"at least 2 and at most {most}" in text
-    assert not (arena.folder / "out").exists()
+def test_a_data_set_is_held_out_by_name(arena: Arena) -> None:
+    datasets = [stimulus["dataset_name"] for stimulus in arena.stimuli]
+    document = read(arena.evaluate(*BLUE, f"--held_out=[{datasets[0]}]"))
+    assert document["held_out"]["n_held_out"] == datasets.count(datasets[0])
+    remaining = [stimulus for stimulus in arena.stimuli if stimulus["dataset_name"] != datasets[0]]
+    arena.write("catalog.jsonl", "".join(json.dumps(stimulus) + "\n" for stimulus in remaining))
+    alone = read(arena.evaluate(*BLUE, output="alone"))
+    assert document["held_out"]["score_seen"] == pytest.approx(alone["score"], abs=1e-12)
+
+
+@pytest.mark.slow
+def test_red_team_is_held_to_models_that_the_search_did_not_see(arena: Arena) -> None:
+    wide = make_entry("mobilenet_v2_wide", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.5})
+    everyone, held_out = [*ENTRIES, wide], ["squeezenet1_1", "mobilenet_v2_wide"]
+    arena.write("registry.json", everyone)
+    red = ("cka-search", "--team=red", "--size=5", "--steps=20")
+    folder = arena.evaluate(*red, f"--held_out=[{', '.join(held_out)}]")
+    document, scores = read(folder), {}
+    for name, entries in (
+        ("seen", [each for each in everyone if each["model_name"] not in held_out]),
+        ("held_out", [each for each in everyone if each["model_name"] in held_out]),
+        ("all", everyone),
+    ):
+        arena.write("registry.json", entries)
+        scores[name] = arena.score(folder / "submission.json", "--team=red", output=name)["score"]
+    assert document["held_out"]["score_seen"] == pytest.approx(scores["seen"], abs=1e-9)
+    assert document["held_out"]["score_held_out"] == pytest.approx(scores["held_out"], abs=1e-9)
+    assert document["score"] == pytest.approx(scores["all"], abs=1e-9)
+    assert document["held_out"]["score_seen"] > document["held_out"]["score_held_out"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import headstart
+from headstart import evaluate
 from headstart.evaluation.alignment import modal_scoring
 from headstart.tests.material.arena import ENTRIES, Arena
 
@@ -145,56 +147,32 @@ def test_files_and_arguments_are_sent(arena: Arena, client: Client) -> None:
     assert steps["env"][0]["HACKATHON_DATASET_ROOT"] == "/datasets"
 
 
-def test_refusal_there_is_reported_here(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
-    arena.photo(1).write_text("no picture")
-    text = refused(lambda: arena.score(arena.red([0, 1])))
-    assert "on Modal" in text
-    assert "nature/val/1/1.png" in text
-    assert not (arena.folder / "out").exists()
-
-
-def test_client_that_refuses(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
-    for refusal, hinted in ((AuthError("Token missing.\nRun modal token new"), True), (ClientError("No way."), False)):
-        client.refusal = refusal
-        text = refused(lambda: arena.score(arena.red([0, 1])))
-        assert str(refusal).splitlines()[0] in text
-        assert ("modal setup" in text) == hinted
-    assert not (arena.folder / "out").exists()
-
-
-def test_answer_about_other_documents(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+def test_refusals(arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> None:
     def alter(answer: dict[str, Any]) -> dict[str, Any]:
         answer["document"]["digests"]["registry"] = "0" * 64
         return answer
 
+    score = partial(arena.score, arena.red([0, 1]))
     client.answer = alter
-    assert "registry" in refused(lambda: arena.score(arena.red([0, 1])))
-
-
-def test_client_that_is_not_installed(
-    arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert "registry" in refused(score), "an answer about other documents"
+    client.answer = lambda answer: answer
+    arena.photo(1).write_text("no picture")
+    text = refused(score)
+    assert "on Modal" in text
+    assert "nature/val/1/1.png" in text
+    for refusal, hinted in ((AuthError("Token missing.\nRun modal token new"), True), (ClientError("No way."), False)):
+        client.refusal = refusal
+        text = refused(score)
+        assert str(refusal).splitlines()[0] in text
+        assert ("modal setup" in text) == hinted
+    for missing in ("registry", "catalog"):
+        for name, variable in (("registry", "MODEL_REGISTRY"), ("catalog", "STIMULI_CATALOG")):
+            monkeypatch.setenv(f"HACKATHON_{variable}", "" if name == missing else str(getattr(arena, name)))
+        text = refused(lambda: evaluate.main(["cka", f"--submission={arena.red([0, 1])}"]))
+        assert ("MODEL_REGISTRY" in text) == (missing == "registry")
+        assert ("STIMULI_CATALOG" in text) == (missing == "catalog")
     monkeypatch.setitem(sys.modules, "modal", None)
-    assert "pip install 'headstart[modal]'" in refused(lambda: arena.score(arena.red([0, 1])))
-
-
-@pytest.mark.parametrize("missing", ["registry", "catalog"])
-def test_documents_that_are_not_named(
-    arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, missing: str
-) -> None:
-    from headstart import evaluate
-
-    variables = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
-    for name, variable in variables.items():
-        if name != missing:
-            monkeypatch.setenv(variable, str(getattr(arena, name)))
-    text = refused(lambda: evaluate.main(["cka", f"--submission={arena.red([0, 1])}"]))
-    assert variables.pop(missing) in text
-    assert next(iter(variables.values())) not in text
-
-
-def test_value_that_is_neither_true_nor_false(
-    arena: Arena, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+    assert "pip install 'headstart[modal]'" in refused(score)
     monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "maybe")
-    assert "'maybe'" in refused(lambda: arena.score(arena.red([0, 1])))
+    assert "'maybe'" in refused(score)
+    assert not (arena.folder / "out").exists()

@@ -17,43 +17,42 @@ def content(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def test_same_comparison_is_written_again(arena: Arena) -> None:
-    arena.evaluate("cka", *PAIR)
-    (arena.folder / "out" / "heatmap.png").write_bytes(b"")
-    arena.evaluate("cka", *PAIR)
-    assert content(arena.folder / "out")["heatmap.png"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("options", "place"),
-    [
-        ((f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"), "pairwise/names"),
-        (LAYERS, "digests/networks, model, pairwise/names"),
-        ((*PAIR, "--extraction.precision=bfloat16"), "extraction"),
-    ],
-)
-def test_other_comparison_is_kept(
-    arena: Arena, refused: Callable[..., str], options: tuple[str, ...], place: str, request: pytest.FixtureRequest
-) -> None:
+def test_other_comparison_is_kept(arena: Arena, refused: Callable[..., str], request: pytest.FixtureRequest) -> None:
+    others = {
+        "pairwise/names": (f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"),
+        "digests/networks, model, pairwise/names": LAYERS,
+        "extraction": (*PAIR, "--extraction.precision=bfloat16"),
+    }
     folder = arena.evaluate("cka", *PAIR)
     before = content(folder)
-    arena.evaluate("cka", *options, "--overwrite=true", output="elsewhere")
+    for options in others.values():
+        assert content(arena.evaluate("cka", *options, "--overwrite=true", output="elsewhere")) != before
     request.getfixturevalue("no_forward_pass")
-    text = refused(lambda: arena.evaluate("cka", *options))
-    assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
-    assert "--overwrite=true" in text
-    assert content(folder) == before
-    arena.evaluate("cka", *options, "--overwrite=true")
-    assert content(folder) != before
+    for place, options in others.items():
+        text = refused(lambda options=options: arena.evaluate("cka", *options))
+        assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
+        assert content(folder) == before
 
 
-@pytest.mark.parametrize("name", ["registry.json", "catalog.jsonl"])
-def test_other_documents_are_another_configuration(arena: Arena, refused: Callable[..., str], name: str) -> None:
-    arena.evaluate("cka", *PAIR)
-    path = arena.folder / name
-    path.write_text(path.read_text() + "\n")
-    assert f"(digests/{name.split('.')[0]})" in refused(lambda: arena.evaluate("cka", *PAIR))
+def test_other_documents_and_submissions_are_another_configuration(arena: Arena, refused: Callable[..., str]) -> None:
+    keep = "--overwrite=false"
+    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
+    arena.score(submissions[0], keep)
+    before = content(arena.folder / "out")
+    assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], keep))
+    assert "challenge" in refused(lambda: arena.score(submissions[0], "--challenge=contract", keep))
+    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
+        lambda: arena.evaluate("cka", *PAIR)
+    )
+    for path, name in ((arena.registry, "registry"), (arena.catalog, "catalog")):
+        text = path.read_text()
+        path.write_text(text + "\n")
+        assert f"(digests/{name})" in refused(lambda: arena.score(submissions[0], keep))
+        path.write_text(text)
+    assert content(arena.folder / "out") == before
+    arena.score(submissions[0], keep)
+    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
 
 
 def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena) -> None:
@@ -61,24 +60,6 @@ def test_embeddings_and_figures_of_overwritten_results_do_not_stay(arena: Arena)
     assert {"embeddings.npz", "heatmap.svg"} < set(content(folder))
     arena.evaluate("cka", *LAYERS, "--overwrite=true")
     assert set(content(folder)) == {"cka.json", "heatmap.png"}
-
-
-def test_score_of_another_submission_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
-    options = "--overwrite=false"
-    arena.score(submissions[0], options)
-    before = content(arena.folder / "out")
-    assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], options))
-    assert content(arena.folder / "out") == before
-    arena.score(submissions[0], options)
-    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
-
-
-def test_heatmap_of_a_score_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
-    arena.score(arena.red([0, 1, 2]))
-    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
-        lambda: arena.evaluate("cka", *PAIR)
-    )
 
 
 def test_other_searches_and_submissions_of_people_are_kept(arena: Arena, refused: Callable[..., str]) -> None:

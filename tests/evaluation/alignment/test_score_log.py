@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,7 @@ import pytest
 
 from headstart.evaluation.alignment.score_log import append_score, log_folder, read_scores
 from headstart.output.errors import UserError
-
-ROOT = Path(__file__).parents[3]
+from headstart.tests.material.root import ROOT
 
 WRITER = """
 import sys
@@ -35,32 +33,27 @@ def read(path: Path) -> list[dict[str, Any]]:
 def test_scores_are_appended_as_lines(tmp_path: Path) -> None:
     records: list[dict[str, Any]] = [
         {"score": 0.1 + 0.2, "team": "blue", "note": "two\nlines, \u2028 and 鳥"},
-        {"score": -1e-17, "b": None},
+        {"score": -1e-17, "b": {"c": 2, "a": None}},
     ]
     for record in records:
         path = append_score(tmp_path / "deep" / "folder", record)
     assert path == tmp_path / "deep" / "folder" / "scores.jsonl"
     assert read(path) == records
     assert path.read_bytes().count(b"\n") == 2
+    append_score(path.parent, {"b": {"a": None, "c": 2}, "score": -1e-17})
+    assert path.read_text().splitlines()[2] == path.read_text().splitlines()[1], "the order of keys has no effect"
 
 
-def test_order_of_keys_is_without_effect(tmp_path: Path) -> None:
-    append_score(tmp_path, {"a": 1, "b": {"c": 2, "d": 3}})
-    path = append_score(tmp_path, {"b": {"d": 3, "c": 2}, "a": 1})
-    first, second = path.read_text().splitlines()
-    assert first == second
-
-
-@pytest.mark.parametrize("cut", [b'{"score": 2, "te', b"\xff\xfe", b'{"score": 2}\n{"sco\n\n{', b"12"])
-def test_cut_lines_cost_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str], cut: bytes) -> None:
-    path = append_score(tmp_path, {"score": 1})
-    with path.open("ab") as file:
-        file.write(cut)
-    append_score(tmp_path, {"score": 3})
-    append_score(tmp_path, {"score": 4})
-    assert [score["score"] for score in read_scores(tmp_path) if score["score"] != 2] == [1, 3, 4]
-    count = "2 lines are" if b"\n" in cut else "1 line is"
-    assert capsys.readouterr().err == f"WARNING: {str(path)!r}: {count} left out, cut off while written\n"
+def test_cut_lines_cost_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for index, cut in enumerate([b'{"score": 2, "te', b"\xff\xfe", b'{"score": 2}\n{"sco\n\n{', b"12"]):
+        folder = tmp_path / str(index)
+        path = append_score(folder, {"score": 1})
+        with path.open("ab") as file:
+            file.write(cut)
+        append_score(folder, {"score": 3})
+        assert [score["score"] for score in read_scores(folder) if score["score"] != 2] == [1, 3]
+        count = "2 lines are" if b"\n" in cut else "1 line is"
+        assert capsys.readouterr().err == f"WARNING: {str(path)!r}: {count} left out, cut off while written\n"
 
 
 def test_line_is_on_the_disk_before_the_command_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,54 +77,35 @@ def test_processes_do_not_interleave(tmp_path: Path) -> None:
     assert all(len(record["padding"]) == 1 + 997 * record["i"] for record in records)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf")])
-def test_a_score_that_is_not_json_is_not_logged(tmp_path: Path, value: float) -> None:
-    with pytest.raises(ValueError, match="JSON compliant"):
-        append_score(tmp_path, {"score": value})
+def test_scores_that_cannot_be_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in (float("nan"), float("inf")):
+        with pytest.raises(ValueError, match="JSON compliant"):
+            append_score(tmp_path, {"score": value})
     assert list(tmp_path.iterdir()) == []
+    for name, make in (("pipe", os.mkfifo), ("folder", os.mkdir)):
+        (tmp_path / name).mkdir()
+        make(tmp_path / name / "scores.jsonl")
+        with pytest.raises(UserError, match=r"^log_dir: .* \(it is not a regular file\); choose another"):
+            append_score(tmp_path / name, {"score": 1})
+    (tmp_path / "file").touch()
+    with pytest.raises(UserError, match=r"^log_dir: .*scores\.jsonl' .*choose another folder with --log_dir or H"):
+        append_score(tmp_path / "file" / "log", {"score": 1})
 
-
-def test_failed_write_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(descriptor: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(
-        UserError, match=r"^log_dir: no score can be .*scores\.jsonl' \(No space left on device\); choose"
-    ):
-        append_score(tmp_path, {"score": 2})
+    with pytest.raises(UserError, match=r"^log_dir: no score can be .*\(No space left on device\); choose"):
+        append_score(tmp_path / "full", {"score": 2})
 
 
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
-def test_log_that_is_no_file(tmp_path: Path, make: Callable[[Path], None]) -> None:
-    make(tmp_path / "scores.jsonl")
-    with pytest.raises(UserError, match=r"^log_dir: .* \(it is not a regular file\); choose another"):
-        append_score(tmp_path, {"score": 1})
-
-
-def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(
-        UserError, match=r"^log_dir: .*scores\.jsonl' .*choose another folder with --log_dir or HACKATH"
-    ):
-        append_score(tmp_path / "file" / "log", {"score": 1})
-
-
-@pytest.mark.parametrize(
-    ("chosen", "environment", "folder"),
-    [
+def test_folder_of_the_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "home")
+    for chosen, environment, folder in (
         ("option", "environment", "option"),
         (None, "environment", "environment"),
         (None, "", "output"),
-        (None, None, "output"),
         (None, "~/logs", "home/logs"),
-    ],
-)
-def test_folder_of_the_log(
-    monkeypatch: pytest.MonkeyPatch, chosen: str | None, environment: str | None, folder: str
-) -> None:
-    monkeypatch.setenv("HOME", "home")
-    monkeypatch.delenv("HACKATHON_LOG_DIR", raising=False)
-    if environment is not None:
+    ):
         monkeypatch.setenv("HACKATHON_LOG_DIR", environment)
-    assert log_folder(chosen, Path("output")) == Path(folder)
+        assert log_folder(chosen, Path("output")) == Path(folder)

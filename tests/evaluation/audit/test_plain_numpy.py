@@ -196,6 +196,11 @@ def test_leave_one_out_and_the_agreement_of_targets(audit: tuple[PlainTable, dic
     rho = np.mean([stats.spearmanr(pair).statistic for pair in both])
     assert rho == pytest.approx(document["ranks"]["mean_spearman"], abs=1e-12)
     assert (1 + (count - 1) * rho) / count == pytest.approx(document["ranks"]["kendalls_w"], abs=1e-12)
+    ranks = stats.rankdata(-plain.performance, axis=0, nan_policy="omit")
+    for name, row in zip(plain.sources.tolist(), ranks, strict=True):
+        its = document["ranks"]["sources"][name]
+        expected = np.nanmean(row), np.nanstd(row, ddof=1), np.nanmin(row), np.nanmax(row)
+        assert (its["mean"], its["standard_deviation"], its["best"], its["worst"]) == pytest.approx(expected)
 
 
 def test_setup_stability_and_win_rates(audit: tuple[PlainTable, dict[str, Any]]) -> None:

@@ -23,17 +23,6 @@ def test_the_unpacker_takes_the_bundles(bundles: dict[str, Path]) -> None:
         assert {path.name for path in public.iterdir()} == {"rules.yaml", "registry.json", "catalog.jsonl"}
 
 
-@pytest.mark.parametrize("field", ["version", "title", "docker_image", "image", "tasks", "phases", "leaderboards"])
-def test_the_unpacker_of_the_test_finds_what_is_missing(field: str, bundles: dict[str, Path], tmp_path: Path) -> None:
-    for path in bundles["codabench red"].iterdir():
-        (tmp_path / path.name).symlink_to(path)
-    document = read(tmp_path)
-    del document[field]
-    (tmp_path / "competition.yaml").unlink()
-    (tmp_path / "competition.yaml").write_text(yaml.safe_dump(document))
-    assert codabench.find_problems(tmp_path) != []
-
-
 def test_rules_are_those_of_the_challenge(host: Host, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     teams = {"blue": {"submissions": 7, "submissions_per_day": 2}, "red": {}}
     rules = host.write_rules(deadline="2099-03-31T23:59:59-12:00", time_zone="Europe/Berlin", teams=teams)

@@ -38,14 +38,6 @@ def forecast_run(folder: Path, **options: Any) -> dict[str, Any]:
     return document
 
 
-def refusal(folder: Path, **options: Any) -> str:
-    with pytest.raises(UserError) as caught:
-        forecast(str(folder), output=str(folder.parent / "out"), **options)
-    assert not (folder.parent / "out").exists()
-    assert "\n" not in str(caught.value)
-    return str(caught.value)
-
-
 def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
     document = forecast_run(run(tmp_path / "run"), labels=20)
     assert document["coverage"] == read_coverage()
@@ -66,15 +58,14 @@ def test_the_document_holds_the_forecast_of_every_curve(tmp_path: Path) -> None:
             assert row["intervals"]["0.95"][0] <= row["intervals"]["0.8"][0] <= accuracy <= row["intervals"]["0.8"][1]
 
 
-@pytest.mark.parametrize(("labels", "is_measured"), [(9, False), (10, True), (100, True), (101, False)])
-def test_labels_at_which_nothing_was_measured_are_warned_of(
-    labels: int, is_measured: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    [setting] = forecast_run(run(tmp_path / "run", rising(120)), labels=labels)["settings"]
-    warning = f"Forecasts were measured after 10 to 100 labels of up to 19 classes, and not after {labels} of 3"
-    assert [each.partition(":")[0] for each in setting["warnings"]] == [warning] * (not is_measured)
-    report, printed = (tmp_path / "out" / "forecast.md").read_text(), " ".join(capsys.readouterr().out.split())
-    assert [warning in text for text in (report, printed)] == [not is_measured] * 2
+def test_labels_at_which_nothing_was_measured_are_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = run(tmp_path / "run", rising(120))
+    for labels, is_measured in ((9, False), (10, True), (100, True), (101, False)):
+        [setting] = forecast_run(folder, labels=labels)["settings"]
+        warning = f"Forecasts were measured after 10 to 100 labels of up to 19 classes, and not after {labels} of 3"
+        assert [each.partition(":")[0] for each in setting["warnings"]] == [warning] * (not is_measured)
+        report, printed = (tmp_path / "out" / "forecast.md").read_text(), " ".join(capsys.readouterr().out.split())
+        assert [warning in text for text in (report, printed)] == [not is_measured] * 2
 
 
 def test_nothing_behind_the_labels_is_read(tmp_path: Path) -> None:
@@ -147,24 +138,27 @@ def test_tables_and_remarks_name_methods_without_known_curves(
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
-    assert refusal(run(tmp_path / "short"), labels=100) == (
-        "labels: 100 given, but traces end at 60 samples; give fewer, or run headstart train with "
-        "--criterion.until=limit"
-    )
-    batches = run(tmp_path / "batches", rising(20), step=8, limit=160)
-    assert refusal(batches, labels=5) == "labels: 5 given, but the first evaluation is after 8 samples; give more"
-    ended = rising()
+    ended, lazy = rising(), rising()
     ended[..., 10:15], ended[..., 15:18], ended[1, 0, 15:] = 95, 95, NOT_EVALUATED
-    assert refusal(run(tmp_path / "ended", ended), labels=20).endswith(
-        "before; run headstart train with --criterion.until=limit"
-    )
-    lazy = rising()
     lazy[..., 3] = SKIPPED
-    assert "lazy evaluation left evaluations out" in refusal(run(tmp_path / "lazy", lazy), labels=20)
-    assert "does not say how many classes" in refusal(run(tmp_path / "unnamed", classes=[]), labels=20)
-
-
-def test_a_forecast_of_other_labels_is_not_replaced(tmp_path: Path) -> None:
+    until = "run headstart train with --criterion.until=limit"
+    mistakes: list[tuple[dict[str, Any], int, str]] = [
+        ({}, 100, f"labels: 100 given, but traces end at 60 samples; give fewer, or {until}"),
+        (
+            {"correct": rising(20), "step": 8, "limit": 160},
+            5,
+            "labels: 5 given, but the first evaluation is after 8 samples; give more",
+        ),
+        ({"correct": ended}, 20, f"before; {until}"),
+        ({"correct": lazy}, 20, "lazy evaluation left evaluations out"),
+        ({"classes": []}, 20, "does not say how many classes"),
+    ]
+    for index, (options, labels, message) in enumerate(mistakes):
+        with pytest.raises(UserError) as caught:
+            forecast(str(run(tmp_path / f"{index}", **options)), output=str(tmp_path / "out"), labels=labels)
+        assert message in str(caught.value)
+        assert "\n" not in str(caught.value)
+    assert not (tmp_path / "out").exists()
     folder = run(tmp_path / "run")
     forecast(str(folder), labels=20, output=str(tmp_path / "out"))
     with pytest.raises(UserError, match="holds results of another configuration"):

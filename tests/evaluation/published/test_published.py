@@ -161,31 +161,20 @@ def test_another_version_of_a_file_is_named(
     assert [warning.partition(" is ")[0] for warning in record["warnings"]][1:] == [
         *("WARNING: sources", "WARNING: targets", "WARNING: cells", "WARNING: mean_rank")
     ]
-    with pytest.raises(UserError, match=r"^file: .*holes.csv given; for all tables give a folder"):
-        command.published("all", file=str(tmp_path / "holes.csv"), output=str(tmp_path / "other"), logger=False)
 
 
 @pytest.mark.usefixtures("register")
-@pytest.mark.parametrize(
-    ("name", "options", "expected"),
-    [
+def test_mistakes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, options, expected in (
         ("cods", [], "name: 'cods' is no published table; there are code, holes, and all"),
         ("code", ["--file=nowhere.csv"], "file: 'nowhere.csv' is no file; give a local copy, or leave the option out"),
         ("code", ["--file=."], "file: '.' has no code.csv; copy it there, or leave the option out to download it"),
         ("code", ["--file=[a.csv,b.csv]"], "file: 2 given; this table has 1: code.csv"),
-    ],
-)
-def test_mistakes(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    name: str,
-    options: list[str],
-    expected: str,
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    line = error_line(capsys, lambda: run(name, tmp_path / "out", *options))
-    assert line.startswith(f"error: {expected}")
+        ("all", ["--file=nowhere.csv"], "file: nowhere.csv given; for all tables give a folder"),
+    ):
+        line = error_line(capsys, functools.partial(run, name, tmp_path / "out", *options))
+        assert line.startswith(f"error: {expected}")
 
 
 def test_code_without_the_table_is_named(tmp_path: Path) -> None:

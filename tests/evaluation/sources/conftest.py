@@ -28,27 +28,42 @@ class Scored:
     rows: list[dict[str, str]]
     document: dict[str, Any]
 
+    @property
+    def report(self) -> str:
+        return (self.folder / "report.md").read_text()
 
-@pytest.fixture
-def registry(tmp_path: Path) -> Path:
-    path = tmp_path / "registry.json"
+    @property
+    def cells(self) -> dict[str, dict[str, Any]]:
+        """Return the results on the photos, by source and metric."""
+        cells: dict[str, dict[str, Any]] = self.document["scores"]["photos"]
+        return cells
+
+
+def write_registry(folder: Path) -> Path:
+    path = folder / "registry.json"
     path.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))
     return path
 
 
+def score(folder: Path, photos: Path, *options: str, models: str, output: str) -> Scored:
+    """Score models of the registry in a folder."""
+    arguments = ["--targets.photos=ClassFolders", f"--targets.photos.root={photos}", f"--models={models}"]
+    arguments += [f"--registry={folder / 'registry.json'}", f"--output={folder / output}", "--logger=false"]
+    arguments += ["--extraction.num_workers=0", "--extraction.device=cpu"]
+    evaluate.main(["transferability", *arguments, *options])
+    with (folder / output / "scores.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return Scored(folder / output, rows, json.loads((folder / output / "transferability.json").read_text()))
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Path:
+    return write_registry(tmp_path)
+
+
 @pytest.fixture
 def run(tmp_path: Path, registry: Path, photo_folder: Path) -> Callable[..., Scored]:
-    def score(*options: str, models: str = "[squeezenet1_1, resnet18]", output: str = "out") -> Scored:
-        targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
-        arguments = [f"--registry={registry}", f"--models={models}", f"--output={tmp_path / output}", "--logger=false"]
-        arguments += ["--extraction.num_workers=0", "--extraction.device=cpu"]
-        evaluate.main(["transferability", *targets, *arguments, *options])
-        return read(tmp_path / output)
+    def run(*options: str, models: str = "[squeezenet1_1, resnet18]", output: str = "out") -> Scored:
+        return score(tmp_path, photo_folder, *options, models=models, output=output)
 
-    return score
-
-
-def read(folder: Path) -> Scored:
-    with (folder / "scores.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
-    return Scored(folder, rows, json.loads((folder / "transferability.json").read_text()))
+    return run

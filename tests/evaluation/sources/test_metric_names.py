@@ -1,10 +1,8 @@
 """Metrics by name and by import path, and the mistakes in both."""
 
-import csv
 import json
-import subprocess
-import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,8 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.output.errors import UserError
 from headstart.output.markup import escape_markdown
+from headstart.tests.evaluation.sources.conftest import Scored
+from headstart.tests.material.mistakes import error_line
 
 FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 2, 2])
 HEAD = np.full((6, 4), 0.25)
@@ -91,137 +91,73 @@ def test_a_function_is_given_what_its_arguments_name(mine: str) -> None:
         compute(f"{mine}.with_head", head=False)
 
 
-@pytest.mark.parametrize(
-    ("name", "reason"),
-    [
-        ("writes", "line 12: ValueError: assignment destination is read-only"),
-        ("refuses", "line 16: ValueError: too few"),
-        ("no_number", "ValueError: could not convert string to float: 'high'"),
-    ],
-)
-def test_an_error_is_a_reason_in_one_line(mine: str, name: str, reason: str) -> None:
-    with pytest.raises(ValueError, match=reason) as error:
-        compute(f"{mine}.{name}")
-    assert not isinstance(error.value, UserError)
-    assert "\n" not in str(error.value)
+def test_an_error_is_a_reason_in_one_line(mine: str) -> None:
+    for name, reason in {
+        "writes": "line 12: ValueError: assignment destination is read-only",
+        "refuses": "line 16: ValueError: too few",
+        "no_number": "ValueError: could not convert string to float: 'high'",
+    }.items():
+        with pytest.raises(ValueError, match=reason) as error:
+            compute(f"{mine}.{name}")
+        assert not isinstance(error.value, UserError)
+        assert "\n" not in str(error.value)
     assert FEATURES[0, 0] == 0
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("{}.none", "cannot be imported (AttributeError: "),
-        ("{}_broken.f", "cannot be imported (SystemExit: no)"),
-        ("no_such_module.f", "cannot be imported (ModuleNotFoundError: "),
-        ("{}.value", "cannot be imported (TypeError: "),
-        ("{}.other", "takes features, classes; a metric takes some of features, labels, probabilities, seed"),
-        ("{}.nothing", "takes nothing; a metric takes some of features, labels, probabilities, seed"),
-    ],
-)
-def test_unknown_metrics_are_named(mine: str, name: str, message: str) -> None:
-    path = name.format(mine)
-    with pytest.raises(UserError) as error:
-        find_metrics([path])
-    assert str(error.value).startswith(f"metrics: {path} {message}")
-    assert "\n" not in str(error.value)
+# What is given, the metric's name and title, and options of the function where they are not those given.
+OPTIONS: list[tuple[dict[str, Any], str, str]] = [
+    ({"gbc": {"variant": "released"}}, "gbc(variant=released)", "GBC (released)"),
+    (
+        {"gbc": {"pca": None, "covariance": "diagonal"}},
+        "gbc(covariance=diagonal, pca=null)",
+        "GBC (diagonal, pca null)",
+    ),
+    (
+        {"n_leep": {"components_per_class": 2}},
+        "n_leep(components_per_class=2)",
+        "N-LEEP (components per class 2)",
+    ),
+    (
+        {"pactran": {"prior_variance": 100}},
+        "pactran(prior_variance=100)",
+        "PACTran (prior variance 100, released)",
+    ),
+    ({"gbc": {}}, "gbc", "GBC (textbook)"),
+    ({"parc": {"components": 3}}, "parc(components=3)", "PARC (components 3, published)"),
+    ({"knn": {}}, "knn", "kNN"),
+]
 
 
-@pytest.mark.parametrize(
-    ("given", "name", "title", "expected"),
-    [
-        ({"gbc": {"variant": "released"}}, "gbc(variant=released)", "GBC (released)", {"variant": "released"}),
-        (
-            {"gbc": {"pca": None, "covariance": "diagonal"}},
-            "gbc(covariance=diagonal, pca=null)",
-            "GBC (diagonal, pca null)",
-            None,
-        ),
-        (
-            {"n_leep": {"components_per_class": 2}},
-            "n_leep(components_per_class=2)",
-            "N-LEEP (components per class 2)",
-            None,
-        ),
-        ({"knn": {"neighbours": 1}}, "knn(neighbours=1)", None, None),
-        (
-            {"pactran": {"prior_variance": 100}},
-            "pactran(prior_variance=100)",
-            "PACTran (prior variance 100, released)",
-            {"prior_variance": 100},
-        ),
-        ({"gbc": {}}, "gbc", "GBC (textbook)", {}),
-        ({"parc": {}}, "parc", "PARC (published)", {}),
-        ({"parc": {"components": 3}}, "parc(components=3)", "PARC (components 3, published)", {"components": 3}),
-        ({"knn": {}}, "knn", "kNN", {}),
-    ],
-)
-def test_options_are_those_of_the_function(given: Any, name: str, title: str | None, expected: Any) -> None:
-    [(key, metric)] = find_metrics([given]).items()
-    [(plain, options)] = given.items()
-    assert key == name
-    assert title in (None, metric.title)
-    generator = np.random.default_rng(0)
-    labels = np.arange(60) % 3
+def test_options_are_those_of_the_function() -> None:
+    generator, labels = np.random.default_rng(0), np.arange(60) % 3
     inputs = Inputs(generator.standard_normal((60, 5)) + labels[:, None], labels)
     functions: dict[str, Callable[..., float]] = {
         function.__name__.removesuffix("_accuracy"): function for function in (gbc, n_leep, knn_accuracy, pactran, parc)
     }
-    assert metric.compute(inputs) == functions[plain](inputs.features, labels, **options)
-    if options:
-        assert metric.compute(inputs) != METRICS[plain].compute(inputs)
+    for given, name, title in OPTIONS:
+        [(key, metric)] = find_metrics([given]).items()
+        [(plain, options)] = given.items()
+        assert (key, metric.title) == (name, title)
+        assert metric.compute(inputs) == functions[plain](inputs.features, labels, **options), name
+        assert (metric.compute(inputs) == METRICS[plain].compute(inputs)) == (not options), name
+        # Readers of a table give them the same titles.
+        assert metric_titles([name, "leep"])[0] == (title if options else title.partition(" ")[0])
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"gbc": {"variants": "released"}}, "gbc: there is no option 'variants'; it has covariance, pca, variant"),
-        ({"h_score": {"shrinkage": True}}, "h_score: there is no option 'shrinkage'; it has no options"),
-        ({"n_leep": {"seed": 1}}, "n_leep: there is no option 'seed'; it has pca, components_per_class"),
-        ({"gbc": {"variant": "other"}}, "gbc: variant is 'other': Input should be 'textbook' or 'released'"),
-        ({"n_leep": {"components_per_class": "3"}}, "n_leep: components_per_class is '3': Input should be a valid int"),
-        ({"gbcs": {"variant": "released"}}, "'gbcs' is no metric (closest: gbc); there are "),
-        ({"gbc": "released"}, "{'gbc': 'released'} is no metric; give a name, or {name: {option: value}}"),
-        ({"gbc": {}, "leep": {}}, "{'gbc': {}, 'leep': {}} is no metric; give a name"),
-        (3, "3 is no metric; give a name"),
-    ],
-)
-def test_options_that_are_refused(given: Any, message: str) -> None:
-    with pytest.raises(UserError) as error:
-        find_metrics([given])
-    assert str(error.value).startswith(f"metrics: {message}")
-    assert "\n" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("given", "name", "title"),
-    [
+def test_options_without_an_effect_make_no_other_metric() -> None:
+    for given, name, title in (
         ({"etran": {"variant": "released"}}, "etran", "ETran (released)"),
         ({"n_leep": {"fits": 8}}, "n_leep", "N-LEEP"),
         ({"pactran": {"penalty_share": 1}}, "pactran", "PACTran (released)"),
         ({"gbc": {"pca": None, "covariance": "spherical"}}, "gbc(pca=null)", "GBC (pca null, textbook)"),
         # The diagonal form is the same in both variants.
         ({"gbc": {"covariance": "diagonal", "variant": "released"}}, "gbc(covariance=diagonal)", "GBC (diagonal)"),
-    ],
-)
-def test_options_without_an_effect_make_no_other_metric(given: Any, name: str, title: str) -> None:
-    [(key, metric)] = find_metrics([given]).items()
-    assert (key, metric.title) == (name, title)
-    with pytest.raises(UserError, match="none of them twice"):
-        find_metrics([given, key if "(" not in name else given])
-
-
-def test_readers_of_a_table_give_metrics_with_options_the_same_titles() -> None:
-    plain = {"gbc": {"covariance": "diagonal"}, "parc": {"components": 32}, "pactran": {"prior_variance": 5}}
-    given = {**plain, "etran": {"variant": "published"}, "n_leep": {"fits": 2, "pca": 0.9}}
-    metrics = find_metrics([{name: options} for name, options in given.items()])
-    assert metric_titles(list(metrics)) == [metric.title for metric in metrics.values()]
-
-
-def test_a_metric_comes_once_with_the_same_options() -> None:
+    ):
+        [(key, metric)] = find_metrics([given]).items()
+        assert (key, metric.title) == (name, title)
+        with pytest.raises(UserError, match="none of them twice"):
+            find_metrics([given, key if "(" not in name else given])
     find_metrics(["gbc", {"gbc": {"variant": "released"}}])
-    options = {"variant": "released", "covariance": "diagonal"}
-    with pytest.raises(UserError, match="none of them twice"):
-        find_metrics([{"gbc": options}, {"gbc": dict(reversed(options.items()))}])
 
 
 def test_options_of_a_function_of_the_users_own(mine: str) -> None:
@@ -235,109 +171,73 @@ def test_options_of_a_function_of_the_users_own(mine: str) -> None:
     assert find_metrics([{f"{mine}.other": {"classes": 2}}])[f"{mine}.other(classes=2)"].compute(
         Inputs(FEATURES, LABELS)
     )
-    with pytest.raises(UserError, match=r"with_head: there is no option 'bias'; it has scale"):
-        find_metrics([{path: {"bias": 5}}])
 
 
-@pytest.mark.parametrize("command", ["transferability", "target-selection"])
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("logme", "'logme' is no metric (closest: log_me); there are gbc, leep, n_leep, "),
-        ("???", "'???' is no metric; there are gbc, leep, n_leep, "),
-        ("my_metrics.", "'my_metrics.' is no metric; there are gbc, "),
-    ],
-)
-def test_a_misspelt_name_is_refused_with_the_closest(
-    command: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
+TAKES = "a metric takes some of features, labels, probabilities, seed"
+REFUSED: list[tuple[Any, str]] = [
+    ("{}.none", "{}.none cannot be imported (AttributeError: "),
+    ("{}_broken.f", "{}_broken.f cannot be imported (SystemExit: no)"),
+    ("no_such_module.f", "no_such_module.f cannot be imported (ModuleNotFoundError: "),
+    ("{}.value", "{}.value cannot be imported (TypeError: "),
+    ("{}.other", "{}.other takes features, classes; " + TAKES),
+    ("{}.nothing", "{}.nothing takes nothing; " + TAKES),
+    ({"{}.with_head": {"bias": 5}}, "{}.with_head: there is no option 'bias'; it has scale"),
+    ({"gbc": {"variants": "released"}}, "gbc: there is no option 'variants'; it has covariance, pca, variant"),
+    ({"h_score": {"shrinkage": True}}, "h_score: there is no option 'shrinkage'; it has no options"),
+    ({"n_leep": {"seed": 1}}, "n_leep: there is no option 'seed'; it has pca, components_per_class"),
+    ({"gbc": {"variant": "other"}}, "gbc: variant is 'other': Input should be 'textbook' or 'released'"),
+    ({"n_leep": {"components_per_class": "3"}}, "n_leep: components_per_class is '3': Input should be a valid int"),
+    ({"gbcs": {"variant": "released"}}, "'gbcs' is no metric (closest: gbc); there are "),
+    ({"gbc": "released"}, "{'gbc': 'released'} is no metric; give a name, or {name: {option: value}}"),
+    ({"gbc": {}, "leep": {}}, "{'gbc': {}, 'leep': {}} is no metric; give a name"),
+    (3, "3 is no metric; give a name"),
+]
+
+
+def test_names_and_options_that_are_refused(mine: str) -> None:
+    def own(text: str) -> str:
+        return text.replace("{}.", f"{mine}.").replace("{}_", f"{mine}_")
+
+    wrong = []
+    for given, message in REFUSED:
+        named = own(given) if isinstance(given, str) else given
+        if isinstance(given, dict):
+            named = {own(name): options for name, options in given.items()}
+        with pytest.raises(UserError) as error:
+            find_metrics([named])
+        if not str(error.value).startswith(f"metrics: {own(message)}") or "\n" in str(error.value):
+            wrong.append((given, str(error.value)))
+    assert wrong == []
+
+
+def test_a_misspelt_name_is_refused_by_commands_with_the_closest(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("transferability", "target-selection"):
+        for name, message in {
+            "logme": "'logme' is no metric (closest: log_me); there are gbc, leep, n_leep, ",
+            "???": "'???' is no metric; there are gbc, leep, n_leep, ",
+            "my_metrics.": "'my_metrics.' is no metric; there are gbc, ",
+        }.items():
+            line = error_line(capsys, partial(evaluate.main, [command, f"--metrics=['gbc', '{name}']"]), 2)
+            assert line.startswith("error: metrics: " + message)
+            assert line.endswith("parameters, and functions by import path, module.name")
+
+
+def test_tables_have_metrics_by_path_and_variants_side_by_side(
+    run: Callable[..., Scored], mine: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        evaluate.main([command, f"--metrics=['gbc', '{name}']"])
-    text = capsys.readouterr().err
-    assert end.value.code == 2
-    assert text.count("\n") == 1
-    assert text.startswith("error: metrics: " + message)
-    assert text.endswith("parameters, and functions by import path, module.name\n")
-
-
-def test_tables_call_a_metric_by_its_path(run: Callable[..., Any], mine: str) -> None:
-    scored = run(f"--metrics=[h_score, {mine}.spread, {mine}.with_head, {mine}.refuses]", models="[resnet18, headless]")
-    cells = scored.document["scores"]["photos"]
-    assert {row["metric"] for row in scored.rows} == {
-        "h_score",
-        *(f"{mine}.{n}" for n in ("spread", "with_head", "refuses")),
-    }
+    names = ["gbc", "gbc(variant=released)", *(f"{mine}.{name}" for name in ("spread", "with_head", "refuses"))]
+    given = ["gbc", {"gbc": {"variant": "released"}}, *names[2:]]
+    config = tmp_path / "metrics.yaml"
+    config.write_text(json.dumps({"metrics": given}))
+    scored = run(f"--config={config}", models="[resnet18, headless]")
+    assert scored.document["metrics"] == names
+    assert [row["metric"] for row in scored.rows] == names * 2
+    cells = scored.cells
+    assert cells["resnet18"]["gbc"]["score"] != cells["resnet18"]["gbc(variant=released)"]["score"]
+    assert "| GBC (textbook) | GBC (released) |" in scored.report
+    assert list(scored.document["titles"].values())[:2] == ["GBC (textbook)", "GBC (released)"]
     assert cells["resnet18"][f"{mine}.spread"]["rank"] in (1, 2)
     assert cells["resnet18"][f"{mine}.with_head"]["score"] == pytest.approx(2 * 24 + 24, rel=1e-6)
     assert cells["headless"][f"{mine}.with_head"]["reason"].startswith("the model has no source head")
     reason = f"{mine}.refuses has no score for resnet18, headless: line 16: ValueError: too few."
-    assert escape_markdown(reason) in (scored.folder / "report.md").read_text()
-
-
-def test_variants_of_one_metric_stand_side_by_side(run: Callable[..., Any], tmp_path: Path) -> None:
-    scored = run("--metrics=[gbc, {gbc: {variant: released}}, {n_leep: {components_per_class: 2}}]")
-    names = ["gbc", "gbc(variant=released)", "n_leep(components_per_class=2)"]
-    assert scored.document["metrics"] == names
-    assert [row["metric"] for row in scored.rows] == names * 2
-    cells = scored.document["scores"]["photos"]["resnet18"]
-    assert cells["gbc"]["score"] != cells["gbc(variant=released)"]["score"]
-    header = "| GBC (textbook) | GBC (released) | N-LEEP (components per class 2) |"
-    assert header in (scored.folder / "report.md").read_text()
-    assert list(scored.document["titles"].values())[:2] == ["GBC (textbook)", "GBC (released)"]
-    config = tmp_path / "metrics.yaml"
-    config.write_text("metrics:\n- gbc\n- gbc: {variant: released}\n- n_leep: {components_per_class: 2}\n")
-    again = run(f"--config={config}")
-    assert [row["score"] for row in again.rows] == [row["score"] for row in scored.rows]
-
-
-def test_a_misspelt_option_is_one_line(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        run("--metrics=[{gbc: {variants: released}}]")
-    message = "error: metrics: gbc: there is no option 'variants'; it has covariance, pca, variant\n"
-    assert capsys.readouterr().err == message
-
-
-@pytest.mark.slow
-def test_a_function_in_the_working_folder_is_found(registry: Path, photo_folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "folder" / "beside_me.py").write_text("def own(features, labels, scale=1):\n    return scale * 1.5\n")
-    arguments = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}", f"--registry={registry}"]
-    arguments += ["--models=[resnet18]", f"--output={tmp_path / 'out'}", "--logger=false", "--extraction.device=cpu"]
-    command = [
-        sys.executable,
-        str(Path(evaluate.__file__)),
-        "transferability",
-        *arguments,
-        "--extraction.num_workers=0",
-    ]
-    options = "--metrics=[beside_me.own, {beside_me.own: {scale: 4}}]"
-    subprocess.run([*command, options], cwd=tmp_path / "folder", check=True, capture_output=True)
-    with (tmp_path / "out" / "scores.csv").open(newline="") as file:
-        assert {row["metric"]: row["score"] for row in csv.DictReader(file)} == {
-            "beside_me.own": "1.5",
-            "beside_me.own(scale=4)": "6.0",
-        }
-
-
-def test_a_pool_of_targets_gives_the_rows_of_each(
-    registry: Path, photo_folder: Path, tmp_path: Path, mine: str
-) -> None:
-    (tmp_path / f"{mine}_rows.py").write_text(
-        "def check(features, labels, probabilities):\n"
-        "    return 10**6 * len(set(labels)) + 1000 * len(features) + probabilities.sum()\n"
-    )
-    for name in ("grey", "white"):
-        for split in ("train", "validation"):
-            folder = photo_folder / split / name
-            folder.mkdir()
-            for index in range(1, 4):
-                (folder / f"{index}.jpg").write_bytes((photo_folder / split / "dark" / f"{index}.jpg").read_bytes())
-    options = ["--dataset=ClassFolders", f"--dataset.root={photo_folder}", f"--registry={registry}", "--logger=false"]
-    options += ["--source=resnet18", "--targets=4", "--extraction.num_workers=0", "--extraction.device=cpu"]
-    evaluate.main(["target-selection", *options, f"--metrics=[{mine}_rows.check]", f"--output={tmp_path / 'out'}"])
-    with (tmp_path / "out" / "scores.csv").open(newline="") as file:
-        scores = [float(row["score"]) for row in csv.DictReader(file)]
-    targets = json.loads((tmp_path / "out" / "targets.json").read_text())["targets"]
-    for value, target in zip(scores, targets.values(), strict=True):
-        # The head's probabilities add up to the number of photos.
-        assert value == pytest.approx(10**6 * len(target["classes"]) + 1001 * target["photos"])
+    assert escape_markdown(reason) in scored.report

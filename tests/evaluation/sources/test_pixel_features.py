@@ -86,7 +86,3 @@ def test_the_pixels_of_a_photo_are_left_out_together(network: NetworkSpec, targe
     # Whatever is left out, there is no class without a pixel.
     for part in range(3):
         assert set(result.labels[parts != part]) == set(result.labels)
-
-
-def test_random_weights_have_no_source_head(target: Target) -> None:
-    assert compute(name_network("resnet18", layer=PIXELS), target).logits is None

@@ -51,7 +51,7 @@ def test_a_metric_at_its_bound_for_several_sources_has_no_part_in_the_mean_rank(
     wide = {name: make(100, seed) for name, seed in (("one", 1), ("two", 2), ("three", 3))}
     ranked = rank({"narrow": make(8, 1), **wide}, "h_score", "log_me")
     assert ranked.saturated == {"h_score": ["one", "two", "three"]}
-    assert {name: ranks["log_me"] for name, ranks in _by_source(ranked).items()} == ranked.ranking.mean_ranks
+    assert ranked.ranking.ranks["log_me"] == ranked.ranking.mean_ranks
     # Neither its differences nor its scores count as certain.
     assert list(ranked.certainties) == ["log_me"]
     for name in wide:
@@ -69,10 +69,6 @@ def test_a_metric_at_its_bound_for_several_sources_has_no_part_in_the_mean_rank(
         assert "± 0 " not in text
 
 
-def _by_source(ranked: RankedSources) -> dict[str, dict[str, float]]:
-    return {name: {metric: ranks[name] for metric, ranks in ranked.ranking.ranks.items()} for name in ranked.scores}
-
-
 @pytest.mark.parametrize(
     ("features", "remark"),
     [
@@ -85,6 +81,9 @@ def test_noise_of_many_features_does_not_win(features: int, remark: str, capsys:
     noise = np.random.default_rng(0).standard_normal((60, features))
     ranked = rank({"noise": noise, "good": make(8, 3), "fair": make(10, 1)}, "h_score", "sfda", "knn", "log_me")
     assert ranked.saturated == {"h_score": ["noise"], "sfda": ["noise"]}
+    score = ranked.scores["noise"]["h_score"]
+    assert (score.at_bound, score.interval) == (features == 100, None)
+    assert "highest possible" in score.uncertain
     assert ranked.ranking.ranks["h_score"]["noise"] == 1
     assert list(ranked.certainties) == ["knn", "log_me"]
     assert ranked.ranking.mean_ranks == {"good": 1, "fair": 2, "noise": 3}
@@ -103,15 +102,6 @@ def test_one_source_alone_whose_accuracy_is_1_is_the_best() -> None:
     # Its interval cannot be computed, so that the difference is not significant.
     assert ranked.scores["perfect"]["knn"].interval is None
     assert ranked.certainties == {}
-
-
-def test_a_score_that_reaches_the_bound_without_each_part_has_no_interval() -> None:
-    # There are 60 samples and 58 features, but 48 samples without a part.
-    score = rank({"one": make(58, 1)}, "h_score").scores["one"]["h_score"]
-    assert score.value is not None
-    assert score.value < 2 - 1e-6
-    assert (score.at_bound, score.interval) == (False, None)
-    assert "highest possible" in score.uncertain
 
 
 def test_a_metric_at_its_bound_for_all_sources_is_named_once() -> None:

@@ -81,11 +81,6 @@ def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none()
     assert "there is one alone" in alone.reason
 
 
-def test_without_parts_there_are_values_alone() -> None:
-    compared = compare_sources(CHOSEN, score(np.full(60, -1)))
-    assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())
-
-
 def score_by_fits(fits: int, parts: NDArray[np.int64]) -> Score:
     [(name, metric)] = find_metrics([{"n_leep": {"fits": fits, "components_per_class": 2}}]).items()
     with Progress("metrics", 1, "scores") as progress:
@@ -100,14 +95,11 @@ def test_a_score_is_the_mean_over_starts_whose_spread_its_interval_holds() -> No
     assert result.interval == interval(starts.mean(), left_out, starts) != interval(starts.mean(), left_out)
 
 
-def test_one_start_alone_has_no_interval() -> None:
-    result = score_by_fits(1, divide(LABELS, 5, 0))
-    assert (len(result.starts), result.interval) == (1, None)
-    assert "one random start" in result.uncertain
-    assert result.shown == f"{result.value:.4g}"
-
-
-def test_a_score_without_an_interval_has_the_usual_digits() -> None:
-    result = score_by_fits(8, np.full(60, -1))
-    assert (result.interval, result.uncertain) == (None, "")
-    assert result.shown == f"{result.value:.4g}"
+def test_one_start_or_no_parts_have_no_interval() -> None:
+    one, no_parts = score_by_fits(1, divide(LABELS, 5, 0)), score_by_fits(8, np.full(60, -1))
+    assert (len(one.starts), one.interval) == (1, None)
+    assert "one random start" in one.uncertain
+    assert (no_parts.interval, no_parts.uncertain) == (None, "")
+    assert [each.shown for each in (one, no_parts)] == [f"{each.value:.4g}" for each in (one, no_parts)]
+    compared = compare_sources(CHOSEN, score(np.full(60, -1)))
+    assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in compared.values())

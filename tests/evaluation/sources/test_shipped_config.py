@@ -1,4 +1,4 @@
-"""The shipped configuration, on photos and networks that take seconds."""
+"""The shipped configuration, with targets of a file of one's own, on photos and networks that take seconds."""
 
 import csv
 import json
@@ -11,14 +11,20 @@ CONFIG = Path(evaluate.__file__).parent / "configs" / "evaluation" / "transferab
 
 
 def test_shipped_config_runs(arena: Arena, photo_folder: Path) -> None:
-    source = {"class_path": "headstart.datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
-    options = [f"--registry={arena.registry}", "--models=null", "--logger=false"]
-    options.append(f"--targets={json.dumps({'pictures': source})}")
-    folder = arena.folder / "out"
-    extraction = ["--extraction.num_workers=0", "--extraction.device=cpu"]
-    evaluate.main(["transferability", f"--config={CONFIG}", *options, *extraction, f"--output={folder}"])
-    with (folder / "scores.csv").open() as file:
+    target = {"class_path": "headstart.datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
+    own = {
+        "targets": {"held_out": target},
+        "registry": str(arena.registry),
+        "models": None,
+        "split": "validation",
+        "output": str(arena.folder / "out"),
+        "extraction": {"num_workers": 0, "device": "cpu"},
+        "logger": False,
+    }
+    evaluate.main(["transferability", f"--config={CONFIG}", f"--config={arena.write('own.yaml', own)}"])
+    document = json.loads((arena.folder / "out" / "transferability.json").read_text())
+    assert {name: each["photos"] for name, each in document["targets"].items()} == {"held_out": 12}
+    with (arena.folder / "out" / "scores.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert {row["target"] for row in rows} == {"pictures"}
     assert len({row["metric"] for row in rows}) == 10
     assert len(rows) == 30

@@ -1,8 +1,6 @@
 """Features and logits of source models: computed in one pass, stored, and read again."""
 
-import json
-import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +12,6 @@ from torch import nn
 
 from headstart.contract.documents import read_registry
 from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.row_computation import ComputedPart, RowComputer
 from headstart.evaluation.embeddings import Extraction
 from headstart.evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from headstart.evaluation.sources.targets import read_target
@@ -71,54 +68,3 @@ def test_features_and_logits_are_those_of_a_direct_pass(
     assert (len(probabilities), probabilities.shape) == (len(expected), expected.shape)
     np.testing.assert_allclose(probabilities[:], expected, atol=1e-5)
     np.testing.assert_array_equal(probabilities[[2, 0]], probabilities[:][[2, 0]])
-
-
-def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
-    first = run()
-
-    def refuse(*args: object, **named: object) -> None:
-        raise AssertionError
-
-    monkeypatch.setattr(RowComputer, "compute", refuse)
-    monkeypatch.setattr("headstart.datamodules.row_computation.build", refuse)
-    again = run(output="again")
-    assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows]
-
-
-def test_subset_reads_the_rows_of_the_whole_and_equals_a_folder_of_its_own(
-    run: Callable[..., Any], tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for kind, number in (("odd", 1), ("even", 2)):
-        (photo_folder / "train" / kind).mkdir()
-        (photo_folder / "validation" / kind).mkdir()
-        shutil.copy(photo_folder / "validation" / "light" / "1.jpg", photo_folder / "validation" / kind)
-        for index in range(12):
-            shutil.copy(
-                photo_folder / "train" / ("dark", "light")[index % number] / f"{index}.jpg",
-                photo_folder / "train" / kind,
-            )
-    alone = tmp_path / "alone"
-    for kind in ("light", "even"):
-        shutil.copytree(photo_folder / "train" / kind, alone / kind)
-    computed: list[int] = []
-    compute = RowComputer.compute
-
-    def count(computer: RowComputer, indices: Sequence[int], *report: Any) -> ComputedPart:
-        computed.append(len(indices))
-        return compute(computer, indices, *report)
-
-    monkeypatch.setattr(RowComputer, "compute", count)
-    small = {"class_path": "ClassSubset", "init_args": {"classes": ["even", "light"]}}
-    small["init_args"]["source"] = {"class_path": "ClassFolders", "init_args": {"root": str(photo_folder)}}  # type: ignore[index]
-    options = [f"--targets.part={json.dumps(small)}"]
-    options += ["--targets.alone=UnsplitClassFolders", f"--targets.alone.root={alone}"]
-    scored = run(*options, models="[resnet18]")
-    # Half of the photos are copies of others, and so is every one that lies alone.
-    assert computed == [24]
-    assert scored.document["targets"]["part"]["classes"] == ["even", "light"]
-    values = {
-        name: [float(row["score"]) for row in scored.rows if row["target"] == name]
-        for name in ("photos", "part", "alone")
-    }
-    assert values["part"] == values["alone"]
-    assert values["part"] != pytest.approx(values["photos"], rel=1e-3)

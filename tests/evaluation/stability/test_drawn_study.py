@@ -1,11 +1,9 @@
 """Studies of drawn pools against those of all pools: estimates, their standard errors, and what is written."""
 
 import csv
-import json
 from itertools import combinations
 from math import comb
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -55,25 +53,15 @@ def test_estimates_are_unbiased_and_their_errors_are_those_of_many_seeds(table: 
         z_scores.append((estimates - truth) / [errors[name] for name in COMPONENTS])
         wins = study.wins.percent("split") - exact.wins.percent("split")
         z_wins.append((wins / win_rate_errors(study, "split")).ravel())
+    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1))
+    tied = study.wins.tied_percent() - exact.wins.tied_percent()
+    assert np.all(np.abs(tied) <= 4 * tied_errors(study))
 
     # Variances of t-distributed values with one degree of freedom less than batches, and four of their deviations.
     expected, spread = (BATCHES - 1) / (BATCHES - 3), 4 * (2.2 / seeds) ** 0.5
     for z in (np.array(z_scores), np.array(z_wins)):
         assert np.all(np.abs(z.mean(axis=0)) < 4 / seeds**0.5)
         assert np.all(np.abs(z.var(axis=0) - expected) < spread)
-
-
-def test_many_pools_come_close_to_all(table: TransferTable) -> None:
-    exact = run_study(table, Pools(SOURCES, 10))
-    study = run_study(table, Pools(SOURCES, 10, drawn=8_000, seed=1))
-    for name, error in setup_stability_errors(study).items():
-        assert error < 0.004
-        mean = exact.setup_stability[name].mean
-        assert mean is not None
-        assert study.setup_stability[name].mean == pytest.approx(mean, abs=4 * error)
-    errors = tied_errors(study)
-    assert np.all(errors < 0.5)
-    assert np.all(np.abs(study.wins.tied_percent() - exact.wins.tied_percent()) <= 4 * errors)
 
 
 def test_agreement_over_pools_is_that_of_pairs_from_different_batches(table: TransferTable) -> None:
@@ -130,36 +118,26 @@ def file(table: TransferTable, tmp_path: Path) -> Path:
 def test_what_is_written_says_that_pools_are_drawn(
     file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = run(file, tmp_path / "out", "--pool_size=10", "--pools=80", "--save_outcomes=true")
+    options = ("--pool_size=10", "--pools=80", "--save_outcomes=true", "--overwrite")
+    document = run(file, tmp_path / "out", *options)
     printed = " ".join(capsys.readouterr().out.split())
     assert "Estimates from 80 pools drawn at random of 3,003 (seed 0)." in printed
-    assert "±: standard error of drawing pools" in printed
     assert (document["drawn_pools"], document["all_pools"], document["seed"]) == (80, comb(SOURCES, 10), 0)
     assert document["experiments"] == 80 * TARGETS * 4
     errors = document["standard_error"]
-    for name, mean in document["setup_stability"].items():
+    for name in document["setup_stability"]:
         assert 0 < errors["setup_stability"][name] < 0.1
         assert f" ± {errors['setup_stability'][name]:.4f}" in printed
-        assert -1 <= mean <= 1
     assert errors["win_rate_percent_ties_split"]["m0"]["average"] > 0
     assert 0 < document["moves_most"]["standard_error"] < 0.1
     for name in ("setup_stability", "win_rates"):
-        with (tmp_path / "out" / f"{name}.csv").open() as opened:
-            rows = list(csv.DictReader(opened))
-        assert {(row["all_pools"], row["drawn_pools"]) for row in rows} == {("3003", "80")}
-        assert all(float(row["standard_error"]) >= 0 for row in rows)
+        frame = pd.read_csv(tmp_path / "out" / f"{name}.csv")
+        assert ((frame["all_pools"] == 3003) & (frame["drawn_pools"] == 80) & (frame["standard_error"] >= 0)).all()
     frames = []
-    for seed in (0, 0, 6):
-        run(
-            file,
-            tmp_path / "out",
-            "--pool_size=10",
-            "--pools=80",
-            "--save_outcomes=true",
-            f"--seed={seed}",
-            "--overwrite",
-        )
+    for seed in (0, 6):
         frames.append(pd.read_csv(tmp_path / "out" / "outcomes.csv.gz"))
+        run(file, tmp_path / "out", *options, f"--seed={seed}")
+    frames.append(pd.read_csv(tmp_path / "out" / "outcomes.csv.gz"))
     assert len(frames[0]) == document["experiments"]
     assert frames[0].equals(frames[1])
     assert not frames[0].equals(frames[2])
@@ -180,21 +158,3 @@ def test_all_pools_have_no_standard_error(file: Path, tmp_path: Path, capsys: py
 
 def names(table: TransferTable) -> tuple[list[str], list[str], list[str]]:
     return table.metrics, table.sources, table.targets
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_a_hub_of_many_sources_is_studied(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    generator = np.random.default_rng(0)
-    lines = ["metric,source,target,score,performance"]
-    for target in range(2):
-        performances = generator.uniform(size=80)
-        for metric in "ab":
-            scores = performances + generator.normal(size=80)
-            lines += [f"{metric},s{n},t{target},{scores[n]},{performances[n]}" for n in range(80)]
-    (tmp_path / "table.csv").write_text("\n".join(lines))
-    document: dict[str, Any] = run(tmp_path / "table.csv", tmp_path / "out", "--pools=100")
-    assert document["all_pools"] == "about 10^20"
-    assert "100 pools drawn at random of about 10^20" in " ".join(capsys.readouterr().out.split())
-    assert json.loads((tmp_path / "out" / "stability.json").read_text()) == document
-    message = error_line(capsys, lambda: run(tmp_path / "table.csv", tmp_path / "few", "--pools=5"), code=1)
-    assert message.startswith("error: pools: 5 is given; 40 or more are needed")

@@ -58,6 +58,10 @@ def test_named_targets_and_measures_are_shown_in_their_order(table: TransferTabl
 def test_the_graph_has_the_outcomes_of_its_pools(table: TransferTable) -> None:
     choice = FigureChoice(measures=["kendall", "pearson"], targets=["city", "far"])
     plots = plot_study(run_study(table, Pools(7, 4)), choice, "kendall")
+    for axes in plots["components"].axes:
+        x, y = np.asarray(axes.collections[0].get_offsets()).T
+        shares = [f"{100 * np.mean(y > x + 1e-9):.0f} % above", f"{100 * np.mean(y < x - 1e-9):.0f} % below"]
+        assert [text.get_text() for text in axes.texts] == shares
     boxes = [text.get_text().replace("\N{NO-BREAK SPACE}", " ") for text in plots["experiments"].findobj(Text)]
     [described] = [text for text in boxes if "all 7 sources but" in text]
     for line in described.split("\n"):

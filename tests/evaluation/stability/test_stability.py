@@ -2,53 +2,27 @@
 
 import csv
 from functools import partial
-from itertools import combinations
 from math import comb
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from headstart.tests.material.mistakes import error_line
-from headstart.tests.material.score_tables import SCORES, SOURCES, TARGETS, run, write_table
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_targets_that_agree_are_stable(table: Path, tmp_path: Path) -> None:
-    document = run(table, tmp_path / "out", "--pool_size=4")
-    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
-    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
-    assert document["setup_stability"]["pool"] < 1, "the two in the middle err on some pools only"
-    pairs = document["setup_stability_pairs"]
-    # Every pool has some order that the four metrics see differently, but by Rel@1 three of them may tie.
-    assert pairs["target"] == comb(SOURCES, 4) * 4 * comb(TARGETS, 2)
-    assert pairs["measure"] == comb(SOURCES, 4) * TARGETS * comb(4, 2)
-    assert pairs["pool"] == TARGETS * 4 * comb(comb(SOURCES, 4), 2)
-    assert document["undefined_experiments"] == 0
+from headstart.tests.material.score_tables import SCORES, SOURCES, run, write_table
 
 
 @pytest.mark.usefixtures("without_figures")
 def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
-    """`h_score` equals `right` by tau and Rel@1 on pools without the two sources that it exchanges, or with one."""
     split = run(table, tmp_path / "split", "--pool_size=4")
     last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")
     assert split["metrics"] == ["gbc", "leep", "h_score", "right"]
     assert split["win_rate_percent"] == split["win_rate_percent_ties_split"]
     assert last["win_rate_percent"] == last["win_rate_percent_ties_last"] == split["win_rate_percent_ties_last"]
     assert last["win_rate_percent"]["right"]["kendall"] == pytest.approx(100), "it is the last, and never worse"
-    pools = list(combinations(range(SOURCES), 4))
-    shares = []
-    for pool in pools:
-        # The order of these sources is the same to both unless sources 0 and 1 are in it; `leep` mistakes 0, 1, 2, 3.
-        alike = 1 + (not {0, 1} <= set(pool)) + (0 not in pool)
-        shares.append(100 / alike)
-    assert split["win_rate_percent"]["right"]["kendall"] == pytest.approx(np.mean(shares))
     # Three metrics choose source 4 or 5 from all pools but one; from that one `leep` takes source 0.
     assert split["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx((14 * 100 / 3 + 100 / 2) / 15)
-    assert last["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx(100)
     assert split["tied_winners_percent"]["rel_at_1"] == pytest.approx(100)
-    for rates in (*split["win_rate_percent"].values(), *last["win_rate_percent"].values()):
-        assert rates["average"] == pytest.approx(np.mean([rates[name] for name in list(rates)[:4]]))
+    assert split["setup_stability"]["target"] == pytest.approx(1, abs=1e-12), "all targets agree"
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -80,39 +54,6 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_negative_performances_leave_rel_at_1_out_and_the_rest_as_it_is(
-    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before = run(table, tmp_path / "before", "--pool_size=4")
-    header, *lines = table.read_text().splitlines()
-    shifted = [f"{line.rpartition(',')[0]},{float(line.rpartition(',')[2]) - 2}" for line in lines]
-    table.write_text("\n".join([header, *shifted]))
-    assert "Rel@1 is undefined" not in capsys.readouterr().out
-    document = run(table, tmp_path / "shifted", "--pool_size=4")
-    assert "on targets with negative performances: t0, t1, t2, t3." in " ".join(capsys.readouterr().out.split())
-    assert document["undefined_experiments"] == comb(SOURCES, 4) * TARGETS
-    for metric, rates in document["win_rate_percent"].items():
-        assert rates.pop("rel_at_1") is None
-        correlations = {name: before["win_rate_percent"][metric][name] for name in rates if name != "average"}
-        assert rates == pytest.approx({**correlations, "average": np.mean(list(correlations.values()))})
-    assert document["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
-
-
-@pytest.mark.usefixtures("without_figures")
-def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """On target t0 the first metric is right and the second wrong; on the others they are equal."""
-    lines = ["metric,source,target,score,performance"]
-    for metric, slopes in (("first", (1, 1, -1)), ("second", (-1, 1, -1))):
-        for target, slope in enumerate(slopes):
-            lines += [f"{metric},s{index},t{target},{slope * index},{0.1 + 0.2 * index}" for index in range(4)]
-    (tmp_path / "table.csv").write_text("\n".join(lines))
-    run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
-    printed = capsys.readouterr().out
-    assert "Kendall: first leads with ties=split, unless t0 is left out." in printed
-    assert "tie all metrics, or have one without a value, and are in no pair" in printed.replace("\n", " ")
-
-
-@pytest.mark.usefixtures("without_figures")
 def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
     table = write_table(tmp_path / "table.csv", [f"s{index}" for index in range(SOURCES)], SCORES)
     document = run(table, tmp_path / "out")
@@ -141,6 +82,7 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytes
 
 MISTAKES = [
     (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
+    (["--pool_size=3", "--pools=5"], "pools: 5 is given; 40 or more are needed"),
     (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
     (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
     (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),

@@ -1,6 +1,10 @@
 import csv
 import json
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +14,6 @@ from PIL import Image
 
 from headstart import evaluate
 from headstart.contract.tables.csv_tables import SCORE_COLUMNS
-from headstart.contract.tables.read_table import read_table
 from headstart.datamodules.row_computation import RowComputer
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 from headstart.output.results_folder import DashboardResults
@@ -36,7 +39,7 @@ SETTINGS = [
     "--extraction.num_workers=0",
     "--extraction.device=cpu",
 ]
-TITLES = {"h_score": "H-score", "gbc": "GBC (textbook)", "leep": "LEEP", "num_classes": "NumC"}
+TITLES = {"h_score": "H-score", "log_me": "LogME", "gbc": "GBC (textbook)", "leep": "LEEP", "num_classes": "NumC"}
 Run = Callable[..., Path]
 
 
@@ -55,25 +58,53 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+def select(folder: Path, output: Path, *options: str) -> Path:
+    dataset = ["--dataset=headstart.datamodules.ClassFolders", f"--dataset.root={folder / 'animals'}"]
+    arguments = [f"--registry={folder / 'registry.json'}", "--source=mobilenet_v2_narrow", *dataset, *SETTINGS]
+    evaluate.main(["target-selection", *arguments, f"--output={output}", *options])
+    return output
+
+
 @pytest.fixture
-def run(folder: Path, tmp_path: Path) -> Run:
-    def select(*options: str) -> Path:
-        dataset = ["--dataset=headstart.datamodules.ClassFolders", f"--dataset.root={folder / 'animals'}"]
-        arguments = [f"--registry={folder / 'registry.json'}", "--source=mobilenet_v2_narrow", *dataset, *SETTINGS]
-        evaluate.main(["target-selection", *arguments, f"--output={tmp_path / 'out'}", *options])
-        return tmp_path / "out"
-
-    return select
+def run(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run the command, which reads features that the first one has stored."""
+    monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
+    return partial(select, folder, tmp_path / "out")
 
 
-def test_rows_of_transferability_are_read(
-    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
-    options = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
-    evaluate.main(["transferability", "--metrics=[num_classes]", *options])
-    monkeypatch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
-    assert len(read_rows(run("--metrics=[h_score]"))) == 7
+@dataclass
+class Selected:
+    """What a run has written, printed and sent to the dashboard."""
+
+    document: dict[str, Any]
+    rows: list[dict[str, str]]
+    report: str
+    printed: str
+    published: list[tuple[Any, ...]]
+
+
+@pytest.fixture(scope="module")
+def varying(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Selected:
+    """Select targets of several sizes, with known performances of all of them."""
+    output, published = tmp_path_factory.mktemp("varying") / "out", []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HEADSTART_CACHE", str(folder / "cache"))
+        patch.setenv("COLUMNS", "400")
+        select(folder, output, "--class_share=varying", "--seed=3", "--metrics=[num_classes]")
+        names = read_document(output)["targets"]
+        lines = [f"mobilenet_v2_narrow,{name},{0.5 + 0.05 * (index * 3 % 7)}" for index, name in enumerate(names)]
+        (folder / "performances.csv").write_text("\n".join(["source,target,performance", *lines]))
+        patch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
+        options = [f"--metrics=[{', '.join(TITLES)}]", f"--performances={folder / 'performances.csv'}"]
+        with redirect_stdout(StringIO()) as out:
+            select(folder, output, "--class_share=varying", "--seed=3", "--logger=true", *options)
+    report = (output / "report.md").read_text()
+    return Selected(read_document(output), read_rows(output), report, out.getvalue(), published)
+
+
+def read_document(out: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((out / "targets.json").read_text())
+    return document
 
 
 def read_rows(out: Path) -> list[dict[str, str]]:
@@ -107,113 +138,70 @@ def test_half_of_the_classes_make_a_plain_table_targets_and_a_report(
     assert "All targets have 3 classes" in capsys.readouterr().out
 
 
-def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = run("--class_share=varying", "--metrics=[h_score, gbc, num_classes]", "--seed=3")
-    document = json.loads((out / "targets.json").read_text())
-    sizes = {name: len(target["classes"]) for name, target in document["targets"].items()}
+def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(varying: Selected) -> None:
+    sizes = {name: len(target["classes"]) for name, target in varying.document["targets"].items()}
     assert len(set(sizes.values())) > 1
     # NumC with a reversed sign ranks exactly as NumC does.
-    assert document["kendall_with_num_classes"]["num_classes"] == 1
-    for row in read_rows(out):
-        if row["metric"] == "num_classes":
-            assert float(row["score"]) == -sizes[row["target"]]
-    for text in ((out / "report.md").read_text().replace("\\", ""), capsys.readouterr().out):
+    assert varying.document["kendall_with_num_classes"]["num_classes"] == 1
+    counts = {row["target"]: -float(row["score"]) for row in varying.rows if row["metric"] == "num_classes"}
+    assert counts == sizes
+    for text in (varying.report.replace("\\", ""), varying.printed):
         assert f"the targets have from {min(sizes.values())} to {max(sizes.values())} classes" in text
         assert "--class_share=half" in text
 
 
-def test_metrics_that_compare_sources_are_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="1"):
-        run("--metrics=[h_score, ncti, etran]")
-    assert "error: metrics: ncti, etran compare sources" in capsys.readouterr().err
-
-
-def test_a_seed_decides_the_targets(run: Run) -> None:
-    drawn = []
-    for seed in (0, 0, 1):
-        out = run(f"--seed={seed}", "--metrics=[num_classes]")
-        drawn.append(json.loads((out / "targets.json").read_text())["targets"])
-    assert drawn[0] == drawn[1] != drawn[2]
-
-
-def test_known_performances_fill_the_table_and_judge_the_metrics(run: Run, folder: Path) -> None:
-    out = run("--class_share=varying", "--metrics=[h_score, log_me]")
-    names = list(json.loads((out / "targets.json").read_text())["targets"])
-    reached = {name: 0.5 + 0.05 * (index * 3 % 7) for index, name in enumerate(names)}
-    lines = ["source,target,performance", *(f"mobilenet_v2_narrow,{name},{value}" for name, value in reached.items())]
-    table = folder / "performances.csv"
-    table.write_text("\n".join(lines) + "\n")
-    out = run("--class_share=varying", "--metrics=[h_score, log_me]", f"--performances={table}")
-    rows = [row for row in read_rows(out) if row["metric"] == "log_me"]
-    assert [float(row["performance"]) for row in rows] == [reached[row["target"]] for row in rows]
-    measures = json.loads((out / "targets.json").read_text())["measures"]
-    expected = weighted_kendall([float(row["score"]) for row in rows], [float(row["performance"]) for row in rows])
+def test_known_performances_fill_the_table_and_judge_the_metrics(varying: Selected) -> None:
+    rows = [row for row in varying.rows if row["metric"] == "log_me"]
+    known = [float(row["performance"]) for row in rows]
+    assert known == pytest.approx([0.5 + 0.05 * (index * 3 % 7) for index in range(7)])
+    measures = varying.document["measures"]
+    expected = weighted_kendall([float(row["score"]) for row in rows], known)
     assert measures["weighted_kendall"]["log_me"] == pytest.approx(expected)
-    table.write_text("\n".join(lines[:-1]) + "\n")
-    out = run("--class_share=varying", "--metrics=[h_score, log_me]", f"--performances={table}")
-    assert json.loads((out / "targets.json").read_text())["measures"] == {}
-    assert {row["performance"] == "" for row in read_rows(out)} == {True, False}
 
 
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--source=resnet999", "source: 'resnet999' not in the registry; it has mobilenet_v2_narrow"),
-        ("--metrics=[gbc, gbc]", "metrics: gbc, gbc given"),
-        ("--performances=nowhere.csv", "performances: 'nowhere.csv' cannot be read"),
-        ("--dataset.root=nowhere", "error: dataset.root: there is no folder nowhere"),
-    ],
-)
-def test_a_mistake_is_one_line(run: Run, refused: Callable[..., str], option: str, message: str) -> None:
-    assert message in refused(lambda: run(option))
-
-
-def test_metrics_are_titled_and_ranked_in_the_report(run: Run) -> None:
-    out = run("--metrics=[h_score, gbc, leep, num_classes]", "--class_share=varying")
-    document = json.loads((out / "targets.json").read_text())
-    report = (out / "report.md").read_text()
-    scores: dict[str, dict[str, float]] = {}
-    for row in read_rows(out):
-        scores.setdefault(row["metric"], {})[row["target"]] = float(row["score"])
-    for metric, title in TITLES.items():
-        [line] = [line for line in report.splitlines() if line.startswith(f"| {title} |")]
-        best = line.split(" | ")[1]
-        # Scores that differ by rounding errors alone share a rank.
-        assert scores[metric][best] == pytest.approx(max(scores[metric].values()), rel=1e-10)
-    assert all(f"| {name} |" in report for name in document["targets"])
-
-
-def test_the_printed_report_holds_the_tables_of_the_written_one(
-    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "400")
-    metrics = "[gbc, leep, log_me, h_score, h_score_shrunk, nce, trans_rate, num_classes]"
-    out = run(f"--metrics={metrics}", "--class_share=varying")
-    cells = [
-        [cell.strip() for cell in line.strip("| ").split("|")]
-        for line in (out / "report.md").read_text().splitlines()
-        if line.startswith("| animals-") or line.startswith("| LogME")
-    ]
-    assert len(cells) == 8
-    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    for row in cells:
-        assert " ".join(row) in printed
-
-
-def test_a_saturated_metric_over_targets_is_named_and_not_measured(run: Run, folder: Path) -> None:
-    names = json.loads((run("--metrics=[h_score, log_me]") / "targets.json").read_text())["targets"]
-    table = folder / "all.csv"
-    lines = [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]
-    table.write_text("\n".join(["source,target,performance", *lines]))
+def test_saturated_metrics_and_unknown_performances_are_not_measured(run: Run, folder: Path) -> None:
+    names = read_document(run("--metrics=[num_classes]"))["targets"]
+    lines = ["source,target,performance"]
+    lines += [f"mobilenet_v2_narrow,{name},{0.5 + index / 20}" for index, name in enumerate(names)]
+    table = folder / "half.csv"
+    table.write_text("\n".join(lines))
     # Fewer photos than features tell the three classes of every target apart.
     out = run("--metrics=[h_score, log_me]", f"--performances={table}")
-    document = json.loads((out / "targets.json").read_text())
+    document = read_document(out)
     assert all(measured["h_score"] is None for measured in document["measures"].values())
     assert None not in [measured["log_me"] for measured in document["measures"].values()]
     assert set(document["saturated"]["h_score"]) == set(names)
     assert f"- H-score is saturated: {len(names)} of {len(names)} targets have the" in (out / "report.md").read_text()
+
+    table.write_text("\n".join(lines[:-1]))
+    out = run("--metrics=[log_me]", f"--performances={table}")
+    assert read_document(out)["measures"] == {}
+    assert {row["performance"] == "" for row in read_rows(out)} == {True, False}
+
+
+def test_the_report_titles_and_ranks_the_metrics_and_is_printed(varying: Selected) -> None:
+    scores: dict[str, dict[str, float]] = {}
+    for row in varying.rows:
+        scores.setdefault(row["metric"], {})[row["target"]] = float(row["score"])
+    lines = varying.report.splitlines()
+    for metric, title in TITLES.items():
+        [line] = [line for line in lines if line.startswith((f"| {title} |", f"| {title} (saturated) |"))]
+        best = line.split(" | ")[1]
+        # Scores that differ by rounding errors alone share a rank.
+        assert scores[metric][best] == pytest.approx(max(scores[metric].values()), rel=1e-10)
+    shown = [line for line in lines if line.startswith(("| animals-", "| LogME"))]
+    assert len(shown) == 8
+    printed = [" ".join(line.split()) for line in varying.printed.splitlines()]
+    assert [line for line in shown if " ".join(line.replace("|", " ").split()) not in printed] == []
+
+
+def test_the_dashboard_is_given_the_table_and_the_files(varying: Selected) -> None:
+    [(results, job_type, title, config, document, tables)] = varying.published
+    assert (job_type, config["class_share"]) == ("target-selection", "varying")
+    assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
+    assert {row[2] for row in tables["scores"][1]} == {row[0] for row in tables["targets"][1]}
+    assert document["kendall_with_num_classes"] == varying.document["kendall_with_num_classes"]
+    assert [path.name for path in results.written] == ["scores.csv", "report.md", "targets.json"]
 
 
 def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, folder: Path) -> None:
@@ -231,49 +219,39 @@ def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, 
     assert "which leaves out 1" in (out / "report.md").read_text()
 
 
-def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: Run, tmp_path: Path) -> None:
-    def score(row: dict[str, str], index: int) -> str:
-        return row["score"] if row["metric"] == "num_classes" else str(float(row["score"]) + index)
+def test_rows_of_transferability_are_read(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
+    options = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
+    evaluate.main(["transferability", "--metrics=[num_classes]", *options])
+    monkeypatch.setattr(RowComputer, "compute", lambda *_: pytest.fail("a row is computed again"))
+    assert len(read_rows(run("--metrics=[h_score]"))) == 7
 
-    rows = read_rows(run("--metrics=[h_score, gbc, num_classes]"))
-    joined = [
-        {**row, "source": source, "score": score(row, index), "performance": str(index)}
-        for index, source in enumerate(("a", "b"))
-        for row in rows
+
+def test_mistakes_and_other_configurations_are_refused(run: Run, refused: Callable[..., str], tmp_path: Path) -> None:
+    metric = "--metrics=[num_classes]"
+    mistakes: list[tuple[list[str], str]] = [
+        (["--source=resnet999"], "source: 'resnet999' not in the registry; it has mobilenet_v2_narrow"),
+        (["--metrics=[gbc, gbc]"], "metrics: gbc, gbc given"),
+        (["--metrics=[h_score, ncti, etran]"], "error: metrics: ncti, etran compare sources"),
+        (["--performances=nowhere.csv"], "performances: 'nowhere.csv' cannot be read"),
+        (["--dataset.root=nowhere"], "error: dataset.root: there is no folder nowhere"),
     ]
-    with (tmp_path / "joined.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, SCORE_COLUMNS)
-        writer.writeheader()
-        writer.writerows(joined)
-    table = read_table(tmp_path / "joined.csv")
-    assert table.scores.shape == (2, 2, 7)
-    assert list(table.left_out) == ["num_classes"]
-
-
-def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(DashboardResults, "publish", lambda *args: published.append(args))
-    out = run("--metrics=[num_classes]", "--logger=true")
-    [(results, job_type, title, config, document, tables)] = published
-    targets = json.loads((out / "targets.json").read_text())["targets"]
-    assert (job_type, results.path, config["class_share"]) == ("target-selection", out, "half")
-    assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
-    assert [row[2] for row in tables["scores"][1]] == [row[0] for row in tables["targets"][1]] == list(targets)
-    assert document["kendall_with_num_classes"] == {"num_classes": None}
-    assert [path.name for path in results.written] == ["scores.csv", "report.md", "targets.json"]
-
-
-def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:
-    out = run("--metrics=[num_classes]")
-    before = (out / "scores.csv").read_bytes()
-    for option, key in {
-        "--metrics=[h_score]": "metrics",
-        "--seed=1": "seed, targets",
-        "--targets=8": "targets",
-        "--extraction.precision=bfloat16": "extraction/precision",
-    }.items():
-        options = ["--metrics=[num_classes]"] * (not option.startswith("--metrics"))
-        message = refused(lambda option=option, options=options: run(*options, option, "--overwrite=false"))
-        assert f"holds results of another configuration ({key}); choose another folder" in message
-    assert (out / "scores.csv").read_bytes() == before
-    run("--metrics=[num_classes]", "--overwrite=false", "--extraction.num_workers=1")
+    lines = [(message, refused(lambda given=given: run(*given))) for given, message in mistakes]
+    assert not (tmp_path / "out").exists()
+    out = run(metric)
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    changes: list[tuple[list[str], str]] = [
+        (["--metrics=[h_score]"], "metrics"),
+        ([metric, "--seed=1"], "seed, targets"),
+        ([metric, "--targets=8"], "targets"),
+        ([metric, "--extraction.precision=bfloat16"], "extraction/precision"),
+    ]
+    for given, key in changes:
+        line = refused(lambda given=given: run(*given, "--overwrite=false"))
+        lines.append((f"holds results of another configuration ({key}); choose another folder", line))
+    assert [each for each in lines if each[0] not in each[1]] == []
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    run(metric, "--overwrite=false", "--extraction.num_workers=1")
